@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from betcode.client import open_client
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 
 
 async def main(state_dir: Path, session: str, number: int) -> None:

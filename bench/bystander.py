@@ -13,7 +13,7 @@ import anyio
 
 from bench.figure import percentile
 from betcode.client import Client, open_client
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 
 _PAUSE_S = 0.01
 

@@ -12,7 +12,7 @@ import anyio.to_thread
 from bench.figure import Effort, Figure, Judged, median
 from bench.stage import BOUND_S, running_daemon
 from betcode.client import Client
-from betcode.git.running import Git
+from betcode.git.command import Git
 from betcode.git.snapshots import PrivateObjects, ground_of, take
 from betcode.v1 import agent_pb2 as v1
 

@@ -13,7 +13,7 @@ import anyio.to_thread
 from bench.figure import Effort, Figure, median
 from bench.stage import BOUND_S, running_daemon
 from betcode.client import Client, open_client
-from betcode.config.places import Places
+from betcode.config.paths import Places
 
 _RATE = 200.0  # lines a second that the agent writes
 _BEFORE = 200  # of them are heard before the restart

@@ -18,7 +18,7 @@ import grpc
 from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import descendants, send_signal
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from betcode.cli.arguments import commands_of
-from betcode.cli.examples import EXAMPLES
+from betcode.cli.core.arguments import commands_of
+from betcode.cli.core.examples import EXAMPLES
+from betcode.cli.core.parser import build_parser
 from betcode.cli.obey.examples import EXAMPLES as OBEY_EXAMPLES
 from betcode.cli.obey.parser import build_parser as build_obey
-from betcode.cli.parser import build_parser
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _SIMPLE = {"string": str, "integer": int, "boolean": bool, "object": dict, "any": object}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from command_docs import OBEY, Reference, commands_text, records_text
 
-from betcode.cli.exit_codes import EXIT_OF, ExitCode
-from betcode.cli.obey.failing import HINTS
+from betcode.cli.core.exit_codes import EXIT_OF, ExitCode
+from betcode.cli.obey.failure import HINTS
 from betcode.config.schema import SETTINGS, Setting
 from betcode.daemon.providers import find_providers
 from betcode.domain.capability_table import ROWS, answers, told

@@ -8,7 +8,7 @@ import pytest
 from grpc import aio
 
 from betcode.server import Release
-from betcode.server.serving import contract_services
+from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.patience import PATIENCE_S

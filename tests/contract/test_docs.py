@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.core.exit_codes import ExitCode
 from betcode.config.schema import RULE_LISTS, SETTINGS
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.features import FEATURES

@@ -5,14 +5,17 @@ import re
 import pytest
 from proto_compat import ROOT
 
-from betcode.cli import headless, transcript
+from betcode.cli.run import headless
+from betcode.cli.session import transcript
 from betcode.domain import documents
 from betcode.domain.event_table import EVENT_KINDS, EventTable
 from betcode.domain.events_json import event_json
 from betcode.engine.core import counters
-from betcode.server.export import entries, hiding
+from betcode.server.export import entries
+from betcode.server.export import redaction as hiding
 from betcode.server.obey import activities
-from betcode.tui.model import standing, stretch
+from betcode.tui.model import history_segment as stretch
+from betcode.tui.model import session_status as standing
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording import render
 from support.rounds import judge

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from betcode.domain.budget import Amounts, OnReached, set_to
 from betcode.domain.commands import AttachedFile, SendMessage
 from betcode.domain.errors import AgentCannot, BetcodeError, CompactionUnsupported, ForkRefused

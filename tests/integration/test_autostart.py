@@ -129,7 +129,7 @@ def test_a_daemon_that_a_service_started_offers_them_to_the_first_person(here: S
     assert f"Settings: betcode config import copies those of Claude Code: {claude}" in shown
     targets = [json.loads(line) for line in here.daemon.log.splitlines()]
     offered = next(at for at, line in enumerate(targets) if "can be imported" in line["message"])
-    served = next(at for at, line in enumerate(targets) if line["target"] == "betcode.server.serving")
+    served = next(at for at, line in enumerate(targets) if line["target"] == "betcode.server.server")
     assert offered < served
     assert here.run("session", "list").stderr == "", "a script is not told by every command"
     with here.terminal("session", "list") as person:

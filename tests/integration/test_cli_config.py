@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from betcode.cli.dispatch import dispatch
+from betcode.cli.core.dispatch import dispatch
 from support.command import Shell, shell
 from support.patience import PATIENCE_S
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.arguments import commands_of
-from betcode.cli.parser import build_parser
+from betcode.cli.core.arguments import commands_of
+from betcode.cli.core.parser import build_parser
 from support.calling import Calling, calling
 from support.command import Shell, shell
 from support.patience import PATIENCE_S

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from command_docs import Reference
 
-from betcode.cli.arguments import commands_of
-from betcode.cli.parser import build_parser
+from betcode.cli.core.arguments import commands_of
+from betcode.cli.core.parser import build_parser
 from support.calling import Calling, calling
 from support.command import Shell, shell
 from support.repositories import make_repository

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from betcode.cli.permission_watch import SEEN_AFTER_S
+from betcode.cli.permission.watch import SEEN_AFTER_S
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.asking_shell import asking_shell, parked

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.new_session_options import PROVIDERS
+from betcode.cli.session.new_session_options import PROVIDERS
 from betcode.daemon.providers import find_providers
 from support.calling import Calling, calling
 from support.command import Shell, shell

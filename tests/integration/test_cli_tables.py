@@ -27,7 +27,7 @@ LISTS = [
 ]
 ALL_AT_ONCE = """
 import os, sys
-from betcode.cli.dispatch import dispatch
+from betcode.cli.core.dispatch import dispatch
 sys.stderr = open(os.devnull, "w")
 for words in sys.argv[1:]:
     code = dispatch(words.split())

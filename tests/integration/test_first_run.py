@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import read_holder
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 from support.command import Terminal, end_inside
 from support.daemon import Daemon, agent_program
 from support.patience import PATIENCE_S

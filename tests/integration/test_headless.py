@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.cli.headless import HeadlessTurn, Output
-from betcode.cli.on_ask import ask_policy
-from betcode.cli.screen import Screen
+from betcode.cli.core.console import Screen
+from betcode.cli.run.headless import HeadlessTurn, Output
+from betcode.cli.run.on_ask import ask_policy
 from betcode.client import open_client
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from grpc import aio
 
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.recovery import CrashPolicy
 from betcode.server import Release

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from betcode.client import open_client
-from betcode.config.notifying import NotifySettings
+from betcode.config.notify_settings import NotifySettings
 from betcode.domain.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post

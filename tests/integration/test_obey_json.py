@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_docs import DOCS, Reference
 
-from betcode.cli.arguments import commands_of
+from betcode.cli.core.arguments import commands_of
 from betcode.cli.obey.parser import build_parser
 from support.obey_shell import ObeyShell, obey_shell
 

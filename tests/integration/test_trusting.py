@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.audit import AuditFilter
 from betcode.domain.errors import InvalidRequest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.wording.waiting_words import waiting_words
+from betcode.wording.pending import waiting_words
 from support.claude import needs_claude
 from support.model_script import Failure, say
 from support.talk import is_idle, settled_text

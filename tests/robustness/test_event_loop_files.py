@@ -33,7 +33,7 @@ ALLOWED: Allowed = {
     "modules of the installation, imported at their first use": lambda call: call.is_below("<frozen importlib"),
     "source lines of the installation, for a traceback": lambda call: call.is_below("linecache.py"),
     "the kernel's record of one process, which is in memory": lambda call: bool(_OF_A_PROCESS.fullmatch(call.subject)),
-    "rm, which is started at the root directory": lambda call: call.is_below("worktrees/deleting.py"),
+    "rm, which is started at the root directory": lambda call: call.is_below("worktrees/remove/delete_directory.py"),
 }
 
 

@@ -11,8 +11,8 @@ import anyio
 import apsw
 import pytest
 
-from betcode.cli import doctor_runs
-from betcode.cli.doctor_finding import Level, Situation
+from betcode.cli.doctor import runs as doctor_runs
+from betcode.cli.doctor.finding import Level, Situation
 from betcode.client import Client, open_client
 from betcode.config.settings import Settings
 from betcode.holder.launch import holder_pid

@@ -12,7 +12,7 @@ from grpc import aio
 from betcode.holder.platform import marked, process, send_signal
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
-from betcode.worktrees.hook import MARKER
+from betcode.worktrees.create.setup_process import MARKER
 from support.daemon import Daemon, becomes_true
 from support.patience import PATIENCE_S
 from support.repositories import git, make_repository

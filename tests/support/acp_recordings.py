@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from betcode.config.agents import AcpSettings
+from betcode.config.agent_settings import AcpSettings
 from betcode.domain.ports import Dialogue
 from betcode.domain.provider_config import PREFIX
 from betcode.domain.records import Record, RecordKind

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.domain.records import RecordKind
-from betcode.providers.codex.finding import find_binary
+from betcode.providers.codex.executable import find_binary
 from support.daemon import Daemon, running_daemon
 from support.npm_agents import npm_agent
 from support.openai_api import ApiRequest, OpenAiApi, openai_api

@@ -16,7 +16,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode.client.address import grpc_target, reachable
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, all_marked, process, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid

@@ -49,7 +49,7 @@ def code_of(call: Callable[[], object]) -> str:
 
 def methods(plan: Plan) -> dict[str, dict[str, str]]:
     """The status of every method of every face, called with an empty request."""
-    from betcode.server.serving import contract_services
+    from betcode.server.server import contract_services
 
     token = Path(plan["token"]).read_text().strip()
     faces = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from betcode.client import NewConversation
-from betcode.config.agents import AcpSettings
+from betcode.config.agent_settings import AcpSettings
 from betcode.domain.ports import Provider
 from betcode.domain.provider_config import PREFIX
 from betcode.providers.acp import AcpProvider

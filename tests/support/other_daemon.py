@@ -11,7 +11,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode._version import __version__
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 

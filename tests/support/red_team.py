@@ -22,7 +22,7 @@ import apsw
 import grpc
 
 from betcode.client import ClientError, open_client
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from betcode.holder.platform import process
 from betcode.holder.protocol import INPUT, encode_frame
 from betcode.v1 import agent_pb2 as v1

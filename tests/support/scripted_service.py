@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from grpc import aio
 from grpc_status import rpc_status
 
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 from betcode.v1 import agent_pb2 as v1
 
 Context = aio.ServicerContext[object, object]

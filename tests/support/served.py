@@ -8,9 +8,9 @@ from pathlib import Path
 from grpc import aio
 
 from betcode.client.address import grpc_target
-from betcode.config.keeping import Keeper
-from betcode.config.loading import Loaded
-from betcode.config.places import Places, choose_places
+from betcode.config.load import Loaded
+from betcode.config.paths import Places, choose_places
+from betcode.config.reload import Keeper
 from betcode.config.settings import EngineSettings, Settings
 from betcode.engine import AgentsAtStop, Parting, Supervisor, open_supervisor
 from betcode.providers.demo import DemoProvider

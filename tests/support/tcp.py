@@ -9,7 +9,7 @@ from pathlib import Path
 from grpc import aio
 
 from betcode.client import open_client
-from betcode.config.places import Places, Remote
+from betcode.config.paths import Places, Remote
 from betcode.config.tcp_address import TcpAddress, parse_address
 from support.daemon import Daemon
 from support.requirements import program

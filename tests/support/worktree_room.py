@@ -7,10 +7,10 @@ from pathlib import Path
 
 from betcode.config.settings import Settings
 from betcode.engine import Supervisor
-from betcode.git.running import Git
+from betcode.git.command import Git
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees, open_snapshots, open_worktrees
-from betcode.worktrees.room import Faults, no_faults
+from betcode.worktrees.context import Faults, no_faults
 
 
 @asynccontextmanager

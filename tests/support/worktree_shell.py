@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from betcode.cli.worktree_words import info_json
+from betcode.cli.worktree.rendering import info_json
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.agent_pb2 import ListSessionsRequest
 from betcode.v1.agent_pb2_grpc import AgentServiceStub

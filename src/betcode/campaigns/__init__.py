@@ -1,10 +1,10 @@
 """Campaigns: which there are, what their sessions see, and commands that are kept to their directory."""
 
+from betcode.campaigns.campaign_cache import Campaigns, Survey, campaign_here, survey
+from betcode.campaigns.command_runner import Executor, Exit, Output, Piece
 from betcode.campaigns.environment import SessionFacts, check_asked, command_environment, session_environment
 from betcode.campaigns.event_router import EventRouter
 from betcode.campaigns.keys import provider_keys
-from betcode.campaigns.known import Campaigns, Survey, campaign_here, survey
-from betcode.campaigns.running import Executor, Exit, Output, Piece
 from betcode.campaigns.sandbox import Sandbox
 from betcode.domain.campaigns import Campaign
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.holder.platform import Process, all_marked, descendants, marked, processes, start_time
-from betcode.holder.sweeping import end_found
+from betcode.holder.tool_leftovers import end_found
 
 # Everything below a command carries its number in it, also what left its session and its parent.
 MARKER = "BETCODE_COMMAND"

@@ -9,24 +9,24 @@ from typing import NoReturn
 
 import anyio
 
-from betcode.cli.attach_command import converse
-from betcode.cli.daemon_control import ensure_daemon
-from betcode.cli.directory import working_directory
-from betcode.cli.dispatch import guarded
-from betcode.cli.exit_codes import ExitCode
-from betcode.cli.finding import OPEN, find_summary
-from betcode.cli.greeting import greeted_client
-from betcode.cli.headless import HeadlessTurn, Output
-from betcode.cli.identity import own_identity
-from betcode.cli.keyboard import can_ask
-from betcode.cli.new_session import default_agent, new_conversation
-from betcode.cli.on_ask import AskPolicy, OnAsk
-from betcode.cli.on_screen import on_screen, own_command, wants_screen
-from betcode.cli.options import Options, options_from
-from betcode.cli.parser import build_parser
-from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.session_commands import connected
-from betcode.cli.worktree_place import started_session
+from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.dispatch import guarded
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.core.identity import own_identity
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.options import Options, options_from
+from betcode.cli.core.parser import build_parser
+from betcode.cli.daemon.control import ensure_daemon
+from betcode.cli.run.headless import HeadlessTurn, Output
+from betcode.cli.run.on_ask import AskPolicy, OnAsk
+from betcode.cli.session.attach import converse
+from betcode.cli.session.commands import connected
+from betcode.cli.session.launch_tui import on_screen, own_command, wants_screen
+from betcode.cli.session.lookup import OPEN, find_summary
+from betcode.cli.session.new_session import default_agent, new_conversation
+from betcode.cli.worktree.start_directory import started_session
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1.agent_pb2 import SessionSummary
 

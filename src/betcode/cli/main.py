@@ -39,10 +39,10 @@ def run(arguments: list[str]) -> int:
     if arguments in (["--version"], ["-V"]) and _said_version():  # before anything is imported
         return 0
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own lines: what went wrong is said once, in a sentence
-    from betcode.cli.dispatch import dispatch, guarded
+    from betcode.cli.core.dispatch import dispatch, guarded
 
     if arguments[:1] == ["--complete"]:  # asked by the shells' completion scripts
-        from betcode.cli.completion import complete
+        from betcode.cli.core.completion import complete
 
         return guarded(lambda: complete(arguments[1:]))
     return dispatch(arguments)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from betcode.client import following
+from betcode.client import follow as following
 from betcode.client.audit import AuditReader
 from betcode.client.backoff import LADDER_MS
 from betcode.client.config import ConfigClient
@@ -30,9 +30,9 @@ from betcode.client.input_lock import InputLockClient
 from betcode.client.new_conversation import NewConversation
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
-from betcode.client.streaming import told
+from betcode.client.stream import told
 from betcode.client.worktrees import WorktreeClient
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1

@@ -19,7 +19,7 @@ from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
 from betcode.client.remote import keepalive, open_remote
 from betcode.client.ticket import TicketCache
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 

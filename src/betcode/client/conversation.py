@@ -9,7 +9,7 @@ import grpc
 
 from betcode.client.connection import Connection, OnLink
 from betcode.client.errors import ClientError, as_client_errors
-from betcode.client.following import Perseverance, Position
+from betcode.client.follow import Perseverance, Position
 from betcode.domain.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.identifiers import MessageId, new_message_id

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from betcode.client.connection import Connection
-from betcode.client.streaming import told
+from betcode.client.stream import told
 from betcode.v1.agent_pb2 import DiffSessionRequest
 from betcode.v1.worktree_pb2 import DiffChunk, DiffWorktreeRequest
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub

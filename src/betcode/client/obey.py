@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from betcode.client.address import reachable
 from betcode.client.connection import ClientIdentity, Connection, open_connection
 from betcode.client.errors import as_client_errors
-from betcode.client.streaming import told
-from betcode.config.places import Places
+from betcode.client.stream import told
+from betcode.config.paths import Places
 from obey.local.v1 import local_pb2 as v1
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from betcode.client.connection import Connection, OnLink
 from betcode.client.errors import ClientError, as_client_errors
-from betcode.client.following import Perseverance
+from betcode.client.follow import Perseverance
 from betcode.v1 import agent_pb2 as v1
 
 

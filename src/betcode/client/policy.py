@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.client.connection import Connection
-from betcode.client.streaming import told
+from betcode.client.stream import told
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.policy_pb2_grpc import PolicyServiceStub
 

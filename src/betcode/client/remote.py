@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import grpc
 
 from betcode.client.errors import Refused
-from betcode.config.places import Remote
+from betcode.config.paths import Remote
 from betcode.config.token_file import WrongToken, read_token
 from betcode.domain.error_codes import ErrorCode
 

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from betcode.client.connection import Connection
 from betcode.client.errors import as_client_errors
-from betcode.client.streaming import told
+from betcode.client.stream import told
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 

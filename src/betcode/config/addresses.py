@@ -2,8 +2,8 @@
 
 import ipaddress
 
-from betcode.config.kinds import Kind
 from betcode.config.units import NotUnderstood
+from betcode.config.value_types import Kind
 
 
 def loopback() -> Kind:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from betcode.config.loading import WrongSetting
+from betcode.config.load import WrongSetting
 from betcode.config.plain_file import read_plain
 
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from betcode.config.loading import FILE_NAME
+from betcode.config.load import FILE_NAME
 from betcode.util.user import home_directory
 
 RULES_DIRECTORY = "rules"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from betcode.config.loading import WrongSetting
-from betcode.config.reading import suggestion
+from betcode.config.file_reader import suggestion
+from betcode.config.load import WrongSetting
 from betcode.config.schema import SETTINGS
 
 

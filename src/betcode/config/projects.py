@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
-from betcode.config.loading import combined, project_files, refuse_faults, with_value
+from betcode.config.file_reader import FileRead, read_file
+from betcode.config.load import combined, project_files, refuse_faults, with_value
 from betcode.config.origins import Layer
-from betcode.config.reading import FileRead, read_file
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import EngineSettings, Settings, WorktreeSettings
 

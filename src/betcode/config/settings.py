@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from betcode.config.agents import AgentSettings
-from betcode.config.notifying import NotifySettings
+from betcode.config.agent_settings import AgentSettings
+from betcode.config.notify_settings import NotifySettings
 from betcode.config.tcp_address import parse_address
 from betcode.config.units import NotUnderstood
 

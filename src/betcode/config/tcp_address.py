@@ -4,8 +4,8 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from betcode.config.kinds import Kind
 from betcode.config.units import NotUnderstood
+from betcode.config.value_types import Kind
 
 DEFAULT_PORT = 50051
 ALLOWED = "HOST or HOST:PORT, such as 127.0.0.1, localhost:50051 or [::1]:50051"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from betcode.config.flags import flags_of
-from betcode.config.loading import WrongSetting
-from betcode.config.places import choose_places
+from betcode.config.load import WrongSetting
+from betcode.config.paths import choose_places
 
 EXIT_WRONG_ARGUMENTS = 5
 

@@ -12,7 +12,7 @@ from betcode.config.settings import ObservabilitySettings
 from betcode.domain.counts import Counts
 from betcode.engine import Supervisor
 from betcode.server import Door
-from betcode.telemetry.exporting import Telemetry, open_telemetry
+from betcode.telemetry.export import Telemetry, open_telemetry
 from betcode.telemetry.metrics import Gauges
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from betcode.config.agents import AgentSettings
+from betcode.config.agent_settings import AgentSettings
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
 from betcode.providers.claude import ClaudeProvider
-from betcode.providers.making import MAKERS, Providers
+from betcode.providers.registry import MAKERS, Providers
 from betcode.providers.versions import AgentVersions
 
 

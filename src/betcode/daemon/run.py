@@ -14,21 +14,21 @@ from pathlib import Path
 import anyio
 
 from betcode._version import __version__
-from betcode.config.keeping import Keeper
-from betcode.config.loading import FILE_NAME, WrongSetting, load_settings
+from betcode.config.load import FILE_NAME, WrongSetting, load_settings
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
-from betcode.config.places import Places
+from betcode.config.paths import Places
+from betcode.config.reload import Keeper
 from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
-from betcode.daemon.renewal import keep_settings, with_features
 from betcode.daemon.service_manager import ServiceManager
+from betcode.daemon.settings_reload import keep_settings, with_features
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
 from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
 from betcode.engine import Faults, OwnProcesses, Supervisor, open_supervisor
-from betcode.git.running import Git
+from betcode.git.command import Git
 from betcode.holder.launch import allow_many_open_files, runs_inside
 from betcode.holder.platform import RUN_MARKER
 from betcode.notify import open_notifying

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from betcode.domain.audit import AuditEntry
-from betcode.domain.bonds import Bond
 from betcode.domain.identifiers import RunKey, SessionKey
 from betcode.domain.rows import (
     Blob,
@@ -17,6 +16,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.session_binding import Bond
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from typing import Protocol
 
 from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
-from betcode.domain.bonds import Bond, Bonds
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, Errand, RefuseRequest
@@ -30,6 +29,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.session_binding import Bond, Bonds
 from betcode.domain.session_deletion import SessionDeletion
 from betcode.domain.store_opening import StoreOpening
 from betcode.v1.agent_pb2 import AgentEvent

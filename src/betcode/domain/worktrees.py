@@ -83,7 +83,7 @@ class WorktreeRow:
     setup_process: str = ""  # "pid:start" of the setup that runs, so that the next daemon can end it
     brought_along: Mapping[str, str] = field(default_factory=dict)  # files and the SHA-256 each had when it was copied
     trouble: str = ""  # what is wrong with it and what to do, one sentence
-    removal: str = ""  # how far a removal or a restore is; see `betcode.worktrees.removal_steps`
+    removal: str = ""  # how far a removal or a restore is; see `betcode.worktrees.remove.removal_steps`
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.bonds import Bond
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
@@ -16,10 +15,11 @@ from betcode.domain.errors import (
     StorageFailed,
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
-from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.ports import SessionFilter
+from betcode.domain.prompt_lifetime import ExtendOn
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
+from betcode.domain.session_binding import Bond
 from betcode.domain.unusable_run import UnusableRun
 from betcode.engine.agents.agent_reports import Reported
 from betcode.engine.agents.mcp_reports import ReportedServer, reported_servers

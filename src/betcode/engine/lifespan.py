@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.counts import Counts
 from betcode.domain.notification import Notifier

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from betcode.domain.text import valid
-from betcode.git.running import Git
+from betcode.git.command import Git
 
 
 @dataclass(frozen=True, slots=True)

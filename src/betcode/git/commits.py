@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from betcode.git.running import Git
+from betcode.git.command import Git
 
 
 async def commit_named(git: Git, at: str | Path, words: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from betcode.domain.errors import GitFailed
-from betcode.git.running import Git
+from betcode.git.command import Git
 from betcode.git.snapshots import PrivateObjects
 
 BOUND_S = 120.0  # without a further piece

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.git.plain import PlainRepository
-from betcode.git.running import Git
+from betcode.git.command import Git
+from betcode.git.private_objects import PlainRepository
 from betcode.git.tree import LONG_S, Tree
 
 _SUFFIXES = (".pack", ".rev", ".idx")  # the last one tells git that it is there

@@ -9,8 +9,8 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
 from betcode.domain.text import is_valid, valid
+from betcode.git.command import Answer, Git, failure
 from betcode.git.links import linked_git_directory
-from betcode.git.running import Answer, Git, failure
 
 _ENOUGH = "--path-format=absolute"
 _LOOKS_AGAIN = 10

@@ -19,10 +19,10 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.wording import named
+from betcode.git.command import Answer, Git, failure
 from betcode.git.environment import settings_of_a_call
-from betcode.git.private import make_git_directory, write_head
+from betcode.git.private_repository import make_git_directory, write_head
 from betcode.git.repository import git_directory
-from betcode.git.running import Answer, Git, failure
 from betcode.git.tree import Tree
 
 BOUND_S = 120.0  # for a whole snapshot

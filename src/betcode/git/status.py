@@ -5,8 +5,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.git.command import Git
 from betcode.git.records import records
-from betcode.git.running import Git
 from betcode.git.tree import LONG_S, Tree
 
 _ABSENT = "000000"

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.git.command import Git
 from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import git_directory
-from betcode.git.running import Git
 
 LONG_S = 1800.0  # for what reads or writes every file
 

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from betcode.holder.ending import stop_and_kill
 from betcode.holder.platform import (
     HOLDER_MARKER,
     RUN_MARKER,
@@ -28,6 +27,7 @@ from betcode.holder.platform import (
     process,
     send_signal,
 )
+from betcode.holder.terminate import stop_and_kill
 from betcode.util.state_files import UnusableEntry, names_in, open_file, read_file
 
 __all__ = [

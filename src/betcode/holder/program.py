@@ -19,7 +19,7 @@ import time
 
 from betcode.holder.agent import Agent
 from betcode.holder.clients import listen
-from betcode.holder.holding import Holder
+from betcode.holder.event_loop import Holder
 from betcode.holder.journal import Journal
 from betcode.holder.platform import become_subreaper, start_time
 from betcode.util.state_files import open_file

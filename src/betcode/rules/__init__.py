@@ -6,10 +6,10 @@ remembering their answers and watching files belong to `sessions` and `storage`.
 lead, through `Place.resolve`.
 """
 
+from betcode.rules.evaluate import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
 from betcode.rules.layers import FileProblem, Lists, SettingsText, beside_permissions, read_layers
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.offers import Offer, exact_rule, granting, offers
-from betcode.rules.place import Place
 from betcode.rules.removals import READ_BY_AGENT, removal, removals
 from betcode.rules.rule import (
     FROM_THE_PROJECT,
@@ -22,7 +22,7 @@ from betcode.rules.rule import (
     parse_rule,
     removes_tool,
 )
-from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
+from betcode.rules.session_paths import Place
 
 __all__ = [
     "FOR_PEOPLE",

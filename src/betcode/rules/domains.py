@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from betcode.rules.rule import Rule
-from betcode.rules.stars import starred
+from betcode.rules.wildcards import starred
 
 # What every reader of addresses agrees on. Others are stripped, decoded or taken for a slash by some of them, and then
 # the host that is asked is not the host that was screened.

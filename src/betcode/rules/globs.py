@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from betcode.rules.place import Place, spellings
 from betcode.rules.rule import Action, Rule
-from betcode.rules.stars import starred
+from betcode.rules.session_paths import Place, spellings
+from betcode.rules.wildcards import starred
 
 _WILD = re.compile(r"[*?\[\\]")
 _CLASS = re.compile(r"([!^]?)(\]?[^\]/]*)\]")

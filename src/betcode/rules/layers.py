@@ -7,10 +7,10 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from betcode.domain.jsonc import Located, NotJson, parse
 from betcode.rules.lists import Rules
-from betcode.rules.place import Place
 from betcode.rules.rule import FROM_THE_PROJECT, Action, Layer, Rule, RuleProblem, Source, parse_rule
+from betcode.rules.session_paths import Place
+from betcode.util.jsonc import Located, NotJson, parse
 
 FILE_CHARACTERS = 4 * 1024 * 1024
 _LISTS = (Action.DENY, Action.ASK, Action.ALLOW)

@@ -8,9 +8,9 @@ from functools import cached_property
 from betcode.rules.domains import HostIndex
 from betcode.rules.globs import PathIndex, path_pattern
 from betcode.rules.patterns import CommandIndex
-from betcode.rules.place import Place
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, PATH_TOOLS, Action, Rule, parameter, understood
-from betcode.rules.stars import wildcard
+from betcode.rules.session_paths import Place
+from betcode.rules.wildcards import wildcard
 
 READING = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead"})
 EDITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})

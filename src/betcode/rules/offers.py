@@ -8,10 +8,10 @@ from typing import Final
 
 from betcode.rules.commands import Kind, Script, names
 from betcode.rules.domains import host_of
+from betcode.rules.evaluate import FOR_PEOPLE, Coverage, ToolUse
 from betcode.rules.lists import EDITING, READING, RuleList, canonical
-from betcode.rules.place import Place
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
-from betcode.rules.screening import FOR_PEOPLE, Coverage, ToolUse
+from betcode.rules.session_paths import Place
 
 _SESSION: Final = Source(Layer.SESSION)
 _MOST: Final = 8

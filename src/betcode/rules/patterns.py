@@ -8,8 +8,8 @@ from betcode.rules.commands import Command, Kind, Part, Script
 from betcode.rules.git import git_globals
 from betcode.rules.options import risky_words
 from betcode.rules.rule import Rule
-from betcode.rules.stars import starred
 from betcode.rules.variables import is_safe_for_a_program
+from betcode.rules.wildcards import starred
 from betcode.rules.wrappers import runs_nothing
 
 _STAR = re.compile(r"(?<!\\)\*")

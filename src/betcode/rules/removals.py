@@ -5,7 +5,7 @@ from typing import Final
 
 from betcode.rules.lists import canonical
 from betcode.rules.rule import FROM_THE_PROJECT, Action, Layer, Rule, removes_tool
-from betcode.rules.stars import wildcard
+from betcode.rules.wildcards import wildcard
 
 READ_BY_AGENT: Final = FROM_THE_PROJECT | {Layer.AGENT, Layer.MANAGED}
 

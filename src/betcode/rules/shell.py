@@ -14,7 +14,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from betcode.rules.commands import Assignment, Command, Part, Script, Unclear, Word, literal, names
-from betcode.rules.gaps import BLANK, BLANK_LINES, confirm_comment, confirm_gaps
+from betcode.rules.grammar_gaps import BLANK, BLANK_LINES, confirm_comment, confirm_gaps
 from betcode.rules.heredocs import expands
 from betcode.rules.variables import is_own_variable
 from betcode.rules.words import WORDS, NotUnderstood, hidden_character, in_heredoc, substitutions, text_of, word

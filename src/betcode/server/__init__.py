@@ -6,7 +6,7 @@ errors travel, and how a stream begins and ends.
 
 from betcode.server.health import About
 from betcode.server.release import Release
-from betcode.server.serving import Door, ObeyDoor, serve
+from betcode.server.server import Door, ObeyDoor, serve
 from betcode.server.socket_file import SocketTaken, make_private_directory
 from betcode.server.tcp import TcpDoors, prepare
 

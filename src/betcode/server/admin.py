@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from betcode.domain.errors import InvalidRequest
 from betcode.engine import AgentsAtStop, Parting
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.v1 import admin_pb2 as v1
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
 from betcode.server.rate_limits import RateLimits
-from betcode.server.rim import Caller, Context, greet, warnings_in
+from betcode.server.rpc import Caller, Context, greet, warnings_in
 from betcode.v1 import agent_pb2 as v1
 
 SUBMIT = "betcode.v1.AgentService.Submit"  # what a conversation asks for is judged as this call would be

@@ -8,7 +8,7 @@ from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
 from betcode.engine import Supervisor
-from betcode.server.rim import Caller, Context
+from betcode.server.rpc import Caller, Context
 from betcode.v1 import audit_pb2 as v1
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import anyio
 
-from betcode.config.changing import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
-from betcode.config.keeping import Keeper
-from betcode.config.loading import Loaded, WrongSetting, combined, from_environment, from_flags, project_files
+from betcode.config.file_edit import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
+from betcode.config.file_reader import WrongFile, read_file, read_text
+from betcode.config.load import Loaded, WrongSetting, combined, from_environment, from_flags, project_files
 from betcode.config.origins import OF_PROJECTS, Layer
-from betcode.config.places import Places
-from betcode.config.reading import WrongFile, read_file, read_text
+from betcode.config.paths import Places
+from betcode.config.reload import Keeper
 from betcode.config.schema import SETTINGS
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import Conflict, InvalidRequest
-from betcode.domain.looks import NoAnswer
 from betcode.engine import Lookouts, Supervisor
 from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, Rim
 from betcode.v1 import config_pb2 as v1
 
 logger = logging.getLogger(__name__)

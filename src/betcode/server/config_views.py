@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
-from betcode.config.loading import Loaded
+from betcode.config.load import Loaded
 from betcode.config.origins import Layer
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import Settings
 from betcode.config.tcp_address import parse_address

@@ -19,8 +19,8 @@ from betcode.server import views
 from betcode.server.agent import SUBMIT, AgentCalls
 from betcode.server.errors import InternalFault, error_event
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Context, decode, greet, warnings_in
-from betcode.server.scrutiny import Scrutiny, Uses
+from betcode.server.request_checks import Scrutiny, Uses
+from betcode.server.rpc import Caller, Context, decode, greet, warnings_in
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)

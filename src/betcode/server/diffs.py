@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 
 from betcode.engine import Supervisor
-from betcode.server.rim import Caller, Context, Handler, Rim
+from betcode.server.rpc import Caller, Context, Handler, Rim
 from betcode.v1 import agent_pb2, worktree_pb2
 from betcode.worktrees import Diff, Worktrees
 

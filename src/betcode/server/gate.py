@@ -26,7 +26,7 @@ from betcode.holder.lineage import lineage
 from betcode.holder.platform import peer_of, process, start_time
 from betcode.holder.process_tree import Judgement, Membership
 from betcode.server.access import Access, access_of
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.server.socket_file import SocketFile
 from betcode.server.socket_peers import connected_peers, has_ended, is_connected
 from betcode.server.tcp_peer import TcpPeer, candidates_behind

@@ -15,11 +15,11 @@ from betcode.domain.health import DATABASE_LIMIT, Outcome, memory_states
 from betcode.domain.unusable_run import UnusableRun
 from betcode.engine import EngineFacts
 from betcode.holder.platform import resident_bytes
-from betcode.server.health_board import NOT_SERVING, SERVING, HealthBoard
+from betcode.server.grpc_health import NOT_SERVING, SERVING, HealthBoard
 from betcode.server.health_checks import AGAIN_S, CHECK_BOUND_S, LOCAL_SERVER, Component, Facts, look_at
 from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.util import wall_clock
 from betcode.util.background_loops import keep_running
 from betcode.v1 import health_pb2 as v1

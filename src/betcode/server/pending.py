@@ -9,7 +9,7 @@ from betcode.domain.rows import PromptRow, PromptState, SessionRow
 from betcode.engine import Supervisor
 from betcode.engine.follow.pending_watch import Resolved
 from betcode.server import views
-from betcode.server.rim import Caller, Context, greet
+from betcode.server.rpc import Caller, Context, greet
 from betcode.v1 import agent_pb2 as v1
 
 _RESOLUTIONS: Mapping[PromptState, str] = {

@@ -9,7 +9,7 @@ from betcode.engine.permissions.policy_dry_run import ChangedUse, Tried
 from betcode.engine.permissions.project_guard import shown_items
 from betcode.rules import Outcome, Rule
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Context
+from betcode.server.rpc import Caller, Context
 from betcode.v1 import policy_pb2 as v1
 
 _OUTCOMES = {

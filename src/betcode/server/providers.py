@@ -10,7 +10,7 @@ from betcode.domain.compatibility import AGENTS
 from betcode.domain.provider_about import Login, Standing
 from betcode.engine import Supervisor
 from betcode.server.requests import DefaultProvider, checked_environment
-from betcode.server.rim import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, Rim
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 

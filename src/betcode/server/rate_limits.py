@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from betcode.config.settings import ListenSettings
 from betcode.domain.errors import RateLimited
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 
 _MINUTE_S = 60.0
 _HOUR_S = 3600.0

@@ -21,16 +21,16 @@ from grpc import aio
 
 from betcode.config import token_file
 from betcode.config.certificate import read_pair, valid_until
-from betcode.config.loading import WrongSetting
+from betcode.config.load import WrongSetting
 from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.domain.errors import Unauthenticated
 from betcode.server.errors import status_of
-from betcode.server.health_board import OPEN_METHODS, HealthBoard
+from betcode.server.grpc_health import OPEN_METHODS, HealthBoard
 from betcode.server.health_checks import Listener
 from betcode.server.http2_sample import FRAME_OPTIONS
 from betcode.server.reset_floods import ResetFloods
-from betcode.server.rim import Context, Handler
+from betcode.server.rpc import Context, Handler
 from betcode.server.socket_file import SocketTaken
 from betcode.server.tcp_admission import Admission, Standing
 

@@ -21,7 +21,7 @@ import anyio.to_thread
 import grpc
 
 from betcode.server.own_sockets import own_sockets
-from betcode.server.rim import Context, Handler
+from betcode.server.rpc import Context, Handler
 from betcode.server.tcp_peer import TcpPeer, tcp_peer
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from betcode.domain.deprecations import warning
 from betcode.domain.features import flag_message
 from betcode.engine import Reported
 from betcode.server.release import Release
-from betcode.server.rim import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, Rim
 from betcode.v1 import version_pb2 as v1
 
 _AGENT = "claude"

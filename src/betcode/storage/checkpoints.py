@@ -10,7 +10,7 @@ import apsw
 
 from betcode.domain.errors import BetcodeError, DatabaseUnusable, StorageDegraded
 from betcode.storage.database import told
-from betcode.telemetry import work
+from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Checkpoints:
         self._thread.join()
 
     def _run(self) -> None:
-        work.begin("checkpoint")
+        log_context.begin("checkpoint")
         try:
             while True:
                 woken = self._wake.wait(_LOOK_EVERY_S)

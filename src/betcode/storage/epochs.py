@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from betcode.storage.database import Durability, hold_durability
-from betcode.storage.placing import put_in_place
+from betcode.storage.install_file import put_in_place
 from betcode.util.state_files import open_file, read_file
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

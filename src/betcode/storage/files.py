@@ -22,8 +22,8 @@ from betcode.storage.database import (
     opening_trouble,
     unusable,
 )
-from betcode.storage.deleting import marked_sessions
 from betcode.storage.migrations import Migration, migrate
+from betcode.storage.session_deletion import marked_sessions
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import apsw
 
 from betcode.domain.errors import StorageDegraded
 from betcode.storage.search_index import SearchIndex, discard, search_file
-from betcode.telemetry import work
+from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Indexer:
         self._thread.join()
 
     def _run(self) -> None:
-        work.begin("index")
+        log_context.begin("index")
         index: SearchIndex | None = None
         trouble = ""
         while not self._ending.is_set():

@@ -11,7 +11,6 @@ import anyio.to_thread
 import apsw
 
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
-from betcode.domain.bonds import Bond, Bound, Unfinished
 from betcode.domain.changes import AppendEvents, Change, SavePrompt
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
@@ -31,26 +30,27 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.session_binding import Bond, Bound, Unfinished
 from betcode.domain.session_deletion import DeletedSession
 from betcode.storage import (
-    auditing,
-    bonds,
+    audit_log,
+    binding_queries,
     connections,
-    deleting,
     epochs,
-    forking,
-    ledger,
-    reading,
-    searching,
+    fork_copy,
+    prompt_queries,
+    read_queries,
+    search_queries,
     usage,
-    writing,
+    write_queries,
 )
+from betcode.storage import session_deletion as deleting
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import told
 from betcode.storage.indexer import Indexer
-from betcode.storage.lane import Lane
-from betcode.storage.prompt_bell import PromptBell
+from betcode.storage.prompt_signal import PromptBell
 from betcode.storage.report_rows import SqliteReports
+from betcode.storage.worker_thread import Lane
 from betcode.storage.worktree_rows import SqliteWorktrees
 from betcode.storage.writer import AGAIN, Again, Writer
 
@@ -105,12 +105,12 @@ class SqliteStore:
     async def create_session(
         self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
     ) -> SessionKey:
-        session = await self._writer.write(lambda db: writing.create_session(db, new, state, events, bond))
+        session = await self._writer.write(lambda db: write_queries.create_session(db, new, state, events, bond))
         self._indexer.note((session,))
         return session
 
     async def create_run(self, new: NewRun) -> RunRow:
-        return await self._writer.write(lambda db: writing.create_run(db, new))
+        return await self._writer.write(lambda db: write_queries.create_run(db, new))
 
     async def commit(self, changes: Sequence[Change]) -> None:
         """All of it, on disk, or an error and none of it; a caller that is cancelled meanwhile learns it all the same.
@@ -120,7 +120,7 @@ class SqliteStore:
             StorageFailed: this very commit is refused and always will be.
         """
         try:
-            await self._writer.write(lambda db: writing.apply(db, changes))
+            await self._writer.write(lambda db: write_queries.apply(db, changes))
         finally:
             written = [change.row.request_id for change in changes if isinstance(change, SavePrompt)]
             if written:
@@ -133,43 +133,43 @@ class SqliteStore:
         Raises:
             StorageDegraded: nothing can.
         """
-        await self._writer.write(writing.probe)
+        await self._writer.write(write_queries.probe)
 
     async def find_session(self, session: SessionId) -> SessionRow | None:
-        return await self._read(lambda db: reading.find_session(db, session))
+        return await self._read(lambda db: read_queries.find_session(db, session))
 
     async def list_sessions(self, which: SessionFilter) -> tuple[Sequence[SessionRow], int]:
         """One page, the session with the newest change first, and the number of all matches."""
-        return await self._read(lambda db: reading.list_sessions(db, which))
+        return await self._read(lambda db: read_queries.list_sessions(db, which))
 
     async def read_events(self, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
         """What comes after `after`, at most `limit_bytes` but at least one event; None if there is nothing."""
-        return await self._read(lambda db: reading.read_events(db, session, after, limit_bytes))
+        return await self._read(lambda db: read_queries.read_events(db, session, after, limit_bytes))
 
     async def read_before(
         self, session: SessionKey, before: Seq, not_before: Seq, limit_bytes: int, limit_events: int
     ) -> Page:
         """What comes just before `before`, not further back than `not_before`; at least one event, if any."""
         return await self._read(
-            lambda db: reading.read_before(db, session, before, not_before, limit_bytes, limit_events)
+            lambda db: read_queries.read_before(db, session, before, not_before, limit_bytes, limit_events)
         )
 
     async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]:
-        return await self._read(reading.live_runs)
+        return await self._read(read_queries.live_runs)
 
     async def sessions_of_runs(self, runs: Sequence[str]) -> Mapping[str, SessionId]:
         """The sessions of those runs that are known, by run."""
-        return await self._read(lambda db: reading.sessions_of_runs(db, runs))
+        return await self._read(lambda db: read_queries.sessions_of_runs(db, runs))
 
     async def newest_run(self, session: SessionKey) -> RunRow | None:
-        return await self._read(lambda db: reading.newest_run(db, session))
+        return await self._read(lambda db: read_queries.newest_run(db, session))
 
     async def open_inputs(self, session: SessionKey) -> Sequence[InputRow]:
         """Inputs that are accepted or delivered but neither consumed nor given up, in order."""
-        return await self._read(lambda db: reading.open_inputs(db, session))
+        return await self._read(lambda db: read_queries.open_inputs(db, session))
 
     async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None:
-        return await self._read(lambda db: reading.find_input(db, session, input_id))
+        return await self._read(lambda db: read_queries.find_input(db, session, input_id))
 
     @property
     def prompts_version(self) -> int:
@@ -185,68 +185,68 @@ class SqliteStore:
         await self._prompt_bell.changed(since)
 
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]:
-        return await self._read(lambda db: ledger.open_prompts(db, session))
+        return await self._read(lambda db: prompt_queries.open_prompts(db, session))
 
     async def kept_prompts(self, session: SessionKey) -> Sequence[PromptRow]:
         """Those that a lost agent left to a turn that goes on, beside the open ones."""
-        return await self._read(lambda db: ledger.kept_prompts(db, session))
+        return await self._read(lambda db: prompt_queries.kept_prompts(db, session))
 
     async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
         """Those that one run asked after that event, and that were answered."""
-        return await self._read(lambda db: ledger.answered_prompts(db, session, run, after))
+        return await self._read(lambda db: prompt_queries.answered_prompts(db, session, run, after))
 
     async def asked_uses(self, session: SessionKey, since_ns: int) -> Sequence[AskedUse]:
-        return await self._read(lambda db: ledger.asked_uses(db, session, since_ns))
+        return await self._read(lambda db: prompt_queries.asked_uses(db, session, since_ns))
 
     async def events_of_kind(self, session: SessionKey, kind: int, after: Seq, until: Seq) -> Sequence[bytes]:
-        return await self._read(lambda db: reading.events_of_kind(db, session, kind, after, until))
+        return await self._read(lambda db: read_queries.events_of_kind(db, session, kind, after, until))
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
-        return await self._read(lambda db: ledger.find_prompt(db, request_id))
+        return await self._read(lambda db: prompt_queries.find_prompt(db, request_id))
 
     async def prompts_beginning(self, text: str) -> Sequence[tuple[SessionId, PromptRow]]:
-        return await self._read(lambda db: ledger.prompts_beginning(db, text))
+        return await self._read(lambda db: prompt_queries.prompts_beginning(db, text))
 
     async def answered_with(self, idempotency_key: str) -> str | None:
-        return await self._read(lambda db: ledger.answered_with(db, idempotency_key))
+        return await self._read(lambda db: prompt_queries.answered_with(db, idempotency_key))
 
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]:
-        return await self._read(lambda db: ledger.grants(db, session))
+        return await self._read(lambda db: prompt_queries.grants(db, session))
 
     async def peer_of_answer(self, session_id: SessionId, request_id: str) -> str:
         """The process that a person's answer to this prompt came from, as the audit has it; empty: not known."""
-        return await self._read(lambda db: auditing.peer_of_answer(db, session_id, request_id))
+        return await self._read(lambda db: audit_log.peer_of_answer(db, session_id, request_id))
 
     async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:
         """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
-        return await self._read(lambda db: auditing.page(db, which, after, limit))
+        return await self._read(lambda db: audit_log.page(db, which, after, limit))
 
     async def check_audit(self, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
         """Compare up to `limit` more rows of the audit with their hashes."""
-        return await self._read(lambda db: auditing.check(db, so_far, limit, noted))
+        return await self._read(lambda db: audit_log.check(db, so_far, limit, noted))
 
     async def blob_size(self, session: SessionKey, sha256: str) -> int | None:
-        return await self._read(lambda db: reading.blob_size(db, session, sha256))
+        return await self._read(lambda db: read_queries.blob_size(db, session, sha256))
 
     async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset`; empty at the end, and where there is no such blob."""
-        return await self._read(lambda db: reading.read_blob(db, session, sha256, offset, limit))
+        return await self._read(lambda db: read_queries.read_blob(db, session, sha256, offset, limit))
 
     async def newest_of_kind(self, session: SessionKey, kind: int, until: Seq) -> bytes | None:
         """The last event of that kind at `until` or before."""
-        return await self._read(lambda db: reading.newest_of_kind(db, session, kind, until))
+        return await self._read(lambda db: read_queries.newest_of_kind(db, session, kind, until))
 
     async def first_of_kind(self, session: SessionKey, kind: int, after: Seq) -> bytes | None:
-        return await self._read(lambda db: reading.first_of_kind(db, session, kind, after))
+        return await self._read(lambda db: read_queries.first_of_kind(db, session, kind, after))
 
     async def fork_session(self, source: SessionKey, new: NewSession, state: SessionState, fork: ForkedPart) -> bool:
         """The whole of it or nothing, in slices between other commits; False where the source was deleted meanwhile."""
         until = new.forked_at
-        key = await self._writer.write(lambda db: forking.begin(db, new, state))
+        key = await self._writer.write(lambda db: fork_copy.begin(db, new, state))
         made = False
         try:
-            await self._writer.write(lambda db: AGAIN if forking.copy_slice(db, source, key, until) else None)
-            made = await self._writer.write(lambda db: forking.reveal(db, source, key, until, fork))
+            await self._writer.write(lambda db: AGAIN if fork_copy.copy_slice(db, source, key, until) else None)
+            made = await self._writer.write(lambda db: fork_copy.reveal(db, source, key, until, fork))
         finally:
             if not made:
                 self._writer.write_later(_slices_of(key, with_mark=True))
@@ -281,17 +281,17 @@ class SqliteStore:
 
     async def closed_before(self, before_ns: int, limit: int) -> Sequence[SessionId]:
         """Closed sessions without any change since that moment, the oldest first."""
-        return await self._read(lambda db: reading.closed_before(db, before_ns, limit))
+        return await self._read(lambda db: read_queries.closed_before(db, before_ns, limit))
 
     async def bound(self, session: SessionKey) -> Bound:
-        return await self._read(lambda db: bonds.bound(db, session))
+        return await self._read(lambda db: binding_queries.bound(db, session))
 
     async def all_bound(self) -> Mapping[SessionKey, Bound]:
-        return await self._read(bonds.all_bound)
+        return await self._read(binding_queries.all_bound)
 
     async def unfinished(self) -> Sequence[Unfinished]:
         """The open sessions that have a timeout, or that are being stopped."""
-        return await self._read(bonds.unfinished)
+        return await self._read(binding_queries.unfinished)
 
     async def used_bytes(self) -> int:
         """How much of the database file holds something."""
@@ -305,7 +305,7 @@ class SqliteStore:
         """One page of what was said with these words; what was committed before is found, if the index kept up."""
         complete = await self._indexer.up_to_date(_SEARCH_WAITS_S)
         try:
-            page = await self._searcher.call(lambda path: searching.find(path, question))
+            page = await self._searcher.call(lambda path: search_queries.find(path, question))
         except (apsw.CorruptError, apsw.NotADBError):
             logger.warning("the search index is damaged, and is made again")
             self._indexer.begin_again()

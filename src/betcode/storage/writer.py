@@ -12,8 +12,8 @@ import apsw
 
 from betcode.domain.errors import BetcodeError, StorageFailed, WorktreeExists
 from betcode.storage.database import degraded, opening_trouble, passing_trouble, told
-from betcode.storage.lane import Asked, GiveWay, outcome
-from betcode.telemetry import work
+from betcode.storage.worker_thread import Asked, GiveWay, outcome
+from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Writer:
         self._way.handed_over()
 
     def _run(self) -> None:
-        work.begin("append")
+        log_context.begin("append")
         try:
             while (job := self._queue.get()) is not None and self._serve(job):
                 pass

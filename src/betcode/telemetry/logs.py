@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Protocol
 
 from betcode.domain.secrets import redacted, redacted_json
+from betcode.telemetry.log_context import current
 from betcode.telemetry.log_thread import LogThread, ThreadedHandler
-from betcode.telemetry.work import current
 from betcode.util.state_files import UnusableEntry, open_file
 
 TRACE = 5  # raw lines of agents

@@ -22,9 +22,9 @@ from betcode.client import Client, ClientError
 from betcode.tui import keys
 from betcode.tui.attention import Attention, attend
 from betcode.tui.input_sequencer import SequencedApp
-from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.project_trust import ProjectTrust
+from betcode.tui.screen_cache import KeptScreens
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.directory import Directory
 from betcode.tui.tasks import TaskFailed, begin
@@ -276,7 +276,7 @@ class BetcodeApp(SequencedApp[int]):
         self.push_screen(session_menu(one, shown.can), chosen)
 
     def _do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
-        from betcode.tui.sessions.deeds import Deeds
+        from betcode.tui.sessions.session_actions import Deeds
 
         def opened(session_id: str) -> None:
             begin(self, self.open_session, session_id)

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from textual.app import App
 
-from betcode.tui.cards.words import named
+from betcode.tui.cards.texts import named
 from betcode.tui.pending_board import Changed, Closed, News, Opened, PendingBoard
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.lock_words import called
+from betcode.wording.input_lock import called
 from betcode.wording.terminal_text import one_line
 
 _NAME = 60

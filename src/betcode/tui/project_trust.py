@@ -9,7 +9,7 @@ import anyio
 from betcode.client import ClientError
 from betcode.tui.tasks import begin
 from betcode.v1 import policy_pb2 as v1
-from betcode.wording.project_words import declined_words, item_lines, needs_question, question_words
+from betcode.wording.project_trust import declined_words, item_lines, needs_question, question_words
 
 if TYPE_CHECKING:
     from betcode.tui.app import BetcodeApp

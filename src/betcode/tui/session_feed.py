@@ -10,7 +10,7 @@ from betcode.client import ClientError, ClientIdentity, Link, LinkState
 from betcode.client.connection import OnLink
 from betcode.domain.error_codes import ErrorCode
 from betcode.tui.model.conversation import Conversation
-from betcode.tui.model.standing import Standing
+from betcode.tui.model.session_status import Standing
 from betcode.v1 import agent_pb2 as v1
 
 _AT_ONCE = 100  # events between two looks at the keyboard

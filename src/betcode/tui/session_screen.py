@@ -17,9 +17,9 @@ from betcode.client import Client, ClientError, Link, LinkState
 from betcode.tui import keys
 from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
-from betcode.tui.composer.desk import WritingDesk
+from betcode.tui.composer.pane import WritingDesk
 from betcode.tui.head_line import HeadLine
-from betcode.tui.lock_dealings import LockDealings
+from betcode.tui.lock_actions import LockDealings
 from betcode.tui.locks import LockCard, LockView, lock_view, told
 from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.pending_board import PendingBoard
@@ -31,7 +31,7 @@ from betcode.tui.tasks import begin
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.tui.welcome import Welcome
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.lock_words import holder_in, is_locked
+from betcode.wording.input_lock import holder_in, is_locked
 from betcode.wording.terminal_text import clean, one_line
 from betcode.wording.times import when_again
 
@@ -171,7 +171,7 @@ class SessionScreen(Screen[None]):
 
     async def _look_at_branch(self) -> None:
         """Another one may be checked out at any time, by the agent too."""
-        from betcode.git.on_disk import branch_at
+        from betcode.git.worktree_files import branch_at
 
         look = partial(branch_at, self._summary.working_directory, or_commit=True)
         self._feed.standing.branch = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)

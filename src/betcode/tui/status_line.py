@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from betcode.client import Link, LinkState
 from betcode.tui.locks import LockView
-from betcode.tui.model.standing import Standing
+from betcode.tui.model.session_status import Standing
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars
 from betcode.wording.silence import NO_ANSWER, SILENT_AFTER_S

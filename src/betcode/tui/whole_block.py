@@ -4,10 +4,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from betcode.client import Client, ClientError
-from betcode.tui.asking import TextView
+from betcode.tui.dialogs import TextView
 from betcode.tui.line_view import Line
 from betcode.tui.model.blocks import Block, Cut, Said, Thoughts, ToolUse, Words
-from betcode.tui.view.drawing import text_of_block
+from betcode.tui.view.block_lines import text_of_block
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import clean, one_line

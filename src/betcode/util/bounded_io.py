@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import anyio
 
-from betcode.domain.looks import NoAnswer
+from betcode.domain.bounded_io import NoAnswer
 
 ANSWERS_WITHIN_S = 2.0
 _MOST_THREADS = 64

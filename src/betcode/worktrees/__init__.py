@@ -1,18 +1,18 @@
 """Worktrees of git repositories: found, made, switched to, removed and restored. Sessions run in them."""
 
-from betcode.worktrees.branches import SeenBranch
-from betcode.worktrees.choosing import Wanted
-from betcode.worktrees.contents import Contents
-from betcode.worktrees.desk import Worktrees, open_worktrees
-from betcode.worktrees.diffs import Diff
-from betcode.worktrees.output import Output, Progress, Step
-from betcode.worktrees.registry import SeenWorktree
-from betcode.worktrees.reporting import BranchState, Report
-from betcode.worktrees.snapshots import Snapshots, open_snapshots
-from betcode.worktrees.switching import Switched
-from betcode.worktrees.trash import Removed
-from betcode.worktrees.troubles import trouble_of
-from betcode.worktrees.work import Work
+from betcode.worktrees.background_work import Work
+from betcode.worktrees.catalog.branches import SeenBranch
+from betcode.worktrees.catalog.problems import trouble_of
+from betcode.worktrees.catalog.registry import SeenWorktree
+from betcode.worktrees.catalog.switch import Switched
+from betcode.worktrees.create.plan import Wanted
+from betcode.worktrees.create.setup_output import Output, Progress, Step
+from betcode.worktrees.inspect.contents import Contents
+from betcode.worktrees.inspect.report import BranchState, Report
+from betcode.worktrees.remove.trash import Removed
+from betcode.worktrees.service import Worktrees, open_worktrees
+from betcode.worktrees.turns.diffs import Diff
+from betcode.worktrees.turns.snapshots import Snapshots, open_snapshots
 
 __all__ = [
     "BranchState",

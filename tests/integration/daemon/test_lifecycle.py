@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import Holder, hold_lock, is_held, read_holder
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
@@ -151,7 +151,7 @@ async def test_sessions_are_restored_before_anyone_can_ask(tmp_path: Path) -> No
         await daemon.restart()
         targets = [json.loads(line)["target"] for line in daemon.log.splitlines()]
         last_start = targets[len(targets) - targets[::-1].index("betcode.engine.maintenance.adoption") - 1 :]
-        assert last_start.index("betcode.engine.maintenance.adoption") < last_start.index("betcode.server.serving")
+        assert last_start.index("betcode.engine.maintenance.adoption") < last_start.index("betcode.server.server")
         async with daemon.agent_service() as agent:
             (summary,) = (await agent.ListSessions(v1.ListSessionsRequest())).sessions
             assert (summary.status, summary.run_state) == ("active", "running")

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from grpc import aio
 
-from betcode.server.serving import STREAMS_LIMIT
+from betcode.server.server import STREAMS_LIMIT
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import obedient_daemon

@@ -133,6 +133,6 @@ async def test_nobody_is_let_in_before_it_is_done(tmp_path: Path) -> None:
         await daemon.start()
         targets = [json.loads(line)["target"] for line in daemon.log.splitlines()]
         last = len(targets) - 1 - targets[::-1].index("betcode.engine.maintenance.adoption")
-        assert "betcode.server.serving" in targets[last:]
-        assert "betcode.server.serving" not in targets[last - 1 : last]
+        assert "betcode.server.server" in targets[last:]
+        assert "betcode.server.server" not in targets[last - 1 : last]
         assert is_held(daemon.places.lock)

@@ -29,7 +29,7 @@ async def renewed(daemon: Daemon, settings: dict[str, object] | str) -> list[dic
     def said() -> list[dict[str, str]]:
         whole = daemon.log[before:].rpartition("\n")[0].splitlines()
         lines = [json.loads(line) for line in whole]
-        return [line for line in lines if line["target"] == "betcode.config.keeping"]
+        return [line for line in lines if line["target"] == "betcode.config.reload"]
 
     await becomes_true(lambda: bool(said()))
     return said()

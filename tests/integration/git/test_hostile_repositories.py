@@ -10,10 +10,10 @@ from subprocess import CalledProcessError
 import pytest
 
 from betcode.domain.errors import GitFailed
+from betcode.git.command import Git
 from betcode.git.diffs import between
 from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import listed_worktrees, place_of
-from betcode.git.running import Git
 from betcode.git.snapshots import PrivateObjects, ground_of, take
 from support import repositories
 from support.hostile_repository import Hostile, make_hostile_repository

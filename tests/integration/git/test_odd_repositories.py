@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
+from betcode.git.command import Git
 from betcode.git.repository import Place, git_directory, listed_worktrees, nearest_top, place_of
-from betcode.git.running import Git
 from support.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import GitFailed
+from betcode.git.command import Git
 from betcode.git.environment import MAY_FETCH
-from betcode.git.running import Git
 from support.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio

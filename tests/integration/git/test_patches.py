@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from betcode.git.command import Git
 from betcode.git.diffs import between
-from betcode.git.running import Git
 from betcode.git.snapshots import PrivateObjects, Snapshot, ground_of, take
 from support.repositories import make_repository
 from support.trees import files_in, files_of

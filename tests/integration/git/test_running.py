@@ -11,9 +11,9 @@ import anyio.lowlevel
 import pytest
 
 from betcode.domain.errors import GitFailed, StorageDegraded
-from betcode.git import running
+from betcode.git import command as running
+from betcode.git.command import Git
 from betcode.git.environment import environment_of
-from betcode.git.running import Git
 from support.patience import PATIENCE_S
 from support.repositories import define_filter, make_repository
 

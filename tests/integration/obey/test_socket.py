@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from betcode.client import open_client
 from betcode.client.address import grpc_target
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from obey.local.v1 import local_pb2 as pb
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 from support.daemon import Daemon, running_daemon

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import RequestError
 
-from betcode.agents.openai.asking import AskingFailed, Model
+from betcode.agents.openai.model_call import AskingFailed, Model
 from betcode.agents.openai.options import Options
 from betcode.agents.openai.wires import Finished, Question
 from betcode.wire.acp import extensions

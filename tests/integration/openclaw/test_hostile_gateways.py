@@ -10,8 +10,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from betcode.agents.openclaw.frames import Event
-from betcode.agents.openclaw.keeping import Keeper
 from betcode.agents.openclaw.link import FRAME_LIMIT_BYTES, Address, Link, Lost, Patience, Unreachable, reached
+from betcode.agents.openclaw.reconnect import Keeper
 
 pytestmark = pytest.mark.anyio
 Handler = Callable[[ServerConnection], Awaitable[None]]

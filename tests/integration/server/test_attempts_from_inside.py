@@ -13,7 +13,7 @@ import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.server.access import TABLE, Access, access_of
-from betcode.server.serving import contract_services
+from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from support import inside_attempts
 from support.audit_rows import audit_rows

@@ -17,7 +17,7 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
 from betcode.domain.audit import AuditFilter
 from betcode.domain.identifiers import new_session_id
-from betcode.domain.jsonc_edit import comments
+from betcode.util.jsonc_edit import comments
 from betcode.v1 import agent_pb2
 from betcode.v1 import config_pb2 as v1
 from betcode.v1.config_pb2_grpc import ConfigServiceStub

@@ -17,9 +17,9 @@ from grpc import aio
 
 from betcode.client.address import grpc_target
 from betcode.client.ticket import fetch_ticket
-from betcode.server.rim import TICKET
-from betcode.server.serving import contract_services
-from betcode.server.unbuilt import feature_of
+from betcode.server.rpc import TICKET
+from betcode.server.server import contract_services
+from betcode.server.unimplemented import feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import audit_pb2 as audit
 from betcode.v1 import policy_pb2 as policy

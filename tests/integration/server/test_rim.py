@@ -21,9 +21,9 @@ from grpc_reflection.v1alpha import reflection_pb2
 from betcode._version import __version__
 from betcode.domain import features as flags
 from betcode.holder.platform import resident_bytes
-from betcode.server.rim import Caller, Context, Rim
-from betcode.server.serving import contract_services
-from betcode.server.unbuilt import FEATURES, feature_of
+from betcode.server.rpc import Caller, Context, Rim
+from betcode.server.server import contract_services
+from betcode.server.unimplemented import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Agent, Daemon, obedient_daemon

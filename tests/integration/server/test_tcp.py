@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2
 
 from betcode.client import Client, ClientError, ClientIdentity, NewConversation, open_client
 from betcode.domain.audit import AuditFilter
-from betcode.server.serving import contract_services
+from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Daemon, obedient_daemon
@@ -240,7 +240,7 @@ import sys
 import anyio
 from pathlib import Path
 from betcode.client import ClientIdentity, open_client
-from betcode.config.places import Places, Remote
+from betcode.config.paths import Places, Remote
 from betcode.config.tcp_address import parse_address
 
 address, token, session = sys.argv[1:]

@@ -6,12 +6,12 @@ import anyio
 import pytest
 from grpc import aio
 
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from betcode.domain.identifiers import Seq, new_session_id
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.engine.core.counters import KIND_OF
 from betcode.server import Release
-from betcode.server.scrutiny import unknown_fields
+from betcode.server.request_checks import unknown_fields
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import obedient_daemon

@@ -10,7 +10,7 @@ from betcode.domain.changes import AddBlob, AddInput, AppendEvents
 from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import Blob, ForkedPart, InputKind, InputRow, InputState, NewSession, SessionState, StoredEvent
-from betcode.storage import SqliteStore, forking
+from betcode.storage import SqliteStore, fork_copy
 from support.stored import all_events, ask, events, making, store_at, until
 
 pytestmark = pytest.mark.anyio
@@ -74,10 +74,10 @@ async def test_a_fork_that_was_broken_off_is_taken_away(tmp_path: Path, slices: 
     before = rows(path)
     db = apsw.Connection(str(path))
     with db:
-        fork = forking.begin(db, fork_of(source), SessionState())
+        fork = fork_copy.begin(db, fork_of(source), SessionState())
     for _ in range(slices):
         with db:
-            assert forking.copy_slice(db, session, fork, Seq(8_999))
+            assert fork_copy.copy_slice(db, session, fork, Seq(8_999))
     db.close()
     assert rows(path) != before
     async with store_at(path) as store:

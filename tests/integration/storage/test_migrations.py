@@ -47,7 +47,7 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
         (2, "m002_turns_under_control"),
         (3, "m003_permissions"),
         (4, "m004_worktrees"),
-        (5, "m005_bonds"),
+        (5, "m005_session_bindings"),
         (6, "m006_abandoned_turns"),
         (7, "m007_prompts_in_seconds"),
         (NEXT, f"m{NEXT:03}_for_the_test"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.worktrees import WorktreeRow
 from betcode.engine import Supervisor, open_supervisor
@@ -15,7 +15,7 @@ from betcode.providers.demo import DemoProvider
 from betcode.server import make_private_directory
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
-from betcode.worktrees.room import Faults
+from betcode.worktrees.context import Faults
 from support.repositories import git, make_repository
 from support.stored import store_at
 from support.worktree_room import worktrees_of

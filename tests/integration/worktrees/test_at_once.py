@@ -12,9 +12,9 @@ import pytest
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, SetupFailed, WorktreeHasChanges, WorktreeUnusable
 from betcode.domain.worktrees import WorktreeState
-from betcode.worktrees.choosing import Wanted
-from betcode.worktrees.expiring import expire
-from betcode.worktrees.removal_steps import Removal, Step
+from betcode.worktrees.create.plan import Wanted
+from betcode.worktrees.remove.expiry import expire
+from betcode.worktrees.remove.removal_steps import Removal, Step
 from integration.worktrees.conftest import Bench, row_of
 from support.disk import small_disk
 from support.patience import PATIENCE_S

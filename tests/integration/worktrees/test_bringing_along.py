@@ -11,7 +11,8 @@ import pytest
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import SetupFailed
 from betcode.domain.worktrees import SetupState
-from betcode.worktrees import SeenWorktree, Wanted, bringing
+from betcode.worktrees import SeenWorktree, Wanted
+from betcode.worktrees.create import copy_untracked
 from integration.worktrees.conftest import Bench
 from support.disk import small_disk
 from support.patience import PATIENCE_S
@@ -100,8 +101,8 @@ async def test_nothing_is_written_through_a_link_of_the_new_worktree_or_over_its
 async def test_what_is_too_much_is_left_out_and_counted(
     bench: Bench, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bringing, "_MOST_FILES", 10)
-    monkeypatch.setattr(bringing, "_MOST_BYTES", 4096)
+    monkeypatch.setattr(copy_untracked, "_MOST_FILES", 10)
+    monkeypatch.setattr(copy_untracked, "_MOST_BYTES", 4096)
     for number in range(20):
         (repository / f"f{number:02}").write_text("x" * (5000 if number == 3 else 10))
     seen = await made(bench, repository, "f*")

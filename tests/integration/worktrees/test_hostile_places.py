@@ -7,10 +7,10 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed
-from betcode.git.running import Git
+from betcode.git.command import Git
 from betcode.git.snapshots import ground_of
 from betcode.worktrees import Wanted
-from betcode.worktrees.bringing import bring_along
+from betcode.worktrees.create.copy_untracked import bring_along
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
 

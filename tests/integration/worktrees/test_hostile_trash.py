@@ -11,7 +11,7 @@ from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, InvalidRequest
 from betcode.domain.worktrees import WorktreeState
 from betcode.worktrees import Wanted
-from betcode.worktrees.expiring import expire
+from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
 

@@ -10,7 +10,7 @@ from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnus
 from betcode.domain.identifiers import Seq, SessionId, new_session_id
 from betcode.domain.ports import SessionFilter
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
-from betcode.git.running import Git
+from betcode.git.command import Git
 from integration.worktrees.conftest import Bench
 from support.engine import Engine
 from support.hung_disk import hung_disk

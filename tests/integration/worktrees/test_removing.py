@@ -16,8 +16,8 @@ from betcode.domain.session import SessionStatus
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.engine import ClientName
 from betcode.worktrees import Contents
-from betcode.worktrees.deleting import delete
-from betcode.worktrees.removal_steps import Removal, Step
+from betcode.worktrees.remove.delete_directory import delete
+from betcode.worktrees.remove.removal_steps import Removal, Step
 from integration.worktrees.conftest import Bench, row_of
 from support.patience import PATIENCE_S
 from support.repositories import commit, git, make_repository

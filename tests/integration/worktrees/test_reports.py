@@ -10,8 +10,8 @@ import pytest
 from betcode.domain.identifiers import new_session_id
 from betcode.domain.rows import NewSession
 from betcode.worktrees import BranchState, Report
-from betcode.worktrees.expiring import expire
-from betcode.worktrees.sizes import size_of
+from betcode.worktrees.inspect.disk_usage import size_of
+from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench, row_of
 from support.repositories import commit, git, make_repository
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from betcode.domain.bounded_io import Looks
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
 from betcode.domain.identifiers import SessionId
-from betcode.domain.looks import Looks
 from betcode.domain.rows import NewSession
 from betcode.engine import Supervisor
 from betcode.worktrees import SeenWorktree, Switched

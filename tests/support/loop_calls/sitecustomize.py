@@ -106,7 +106,7 @@ def _wrap(module: Any, name: str, note: Callable[[str, object], None]) -> None:
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:
-    """The innermost frames, innermost first: `sessions/run.py:212 _read_on`."""
+    """The innermost frames, innermost first: `engine/shell/run.py:212 _read_on`."""
     found: list[str] = []
     while frame is not None and len(found) < _FRAMES:
         code = frame.f_code

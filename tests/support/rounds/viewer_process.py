@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from betcode.client import open_client
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 
 
 async def main(state_dir: str, socket: str, session_id: str, after: str, file: str) -> None:

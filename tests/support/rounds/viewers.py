@@ -18,7 +18,7 @@ from grpc import aio
 import support.rounds.viewer_process
 from betcode.client import ClientIdentity, open_client
 from betcode.client.errors import ClientError
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon
 from support.rounds.evidence import Numbered, View

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from betcode.cli.budget_options import add_budget_options
+from betcode.cli.session.budget_options import add_budget_options
 
 
 def chosen(*words: str) -> argparse.Namespace:

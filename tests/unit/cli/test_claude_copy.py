@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.claude_copy import look
+from betcode.cli.config.claude_import import look
 from betcode.config.first_run import claude_directory, has_importable_settings
-from betcode.config.loading import load_settings
+from betcode.config.load import load_settings
 
 pytestmark = pytest.mark.behaviour("config.first-run.what", "config.first-run.copies")
 

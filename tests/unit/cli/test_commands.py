@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from betcode.cli.arguments import commands_of
-from betcode.cli.dispatch import _command
-from betcode.cli.examples import EXAMPLES
-from betcode.cli.parser import build_parser
+from betcode.cli.core.arguments import commands_of
+from betcode.cli.core.dispatch import _command
+from betcode.cli.core.examples import EXAMPLES
+from betcode.cli.core.parser import build_parser
 
 # Commands that are verbs themselves: what they are about is the whole of betcode, or the conversation.
 VERBS = {"run", "attach", "search", "doctor", "version", "features", "providers", "completion"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from betcode.cli.daemon_control import plain
+from betcode.cli.daemon.control import plain
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.cli.dispatch import dispatch, guarded
-from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.dispatch import dispatch, guarded
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 
 
 def fails(error: BaseException) -> int:

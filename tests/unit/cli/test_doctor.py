@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli import doctor_places
-from betcode.cli.doctor_command import examined
-from betcode.cli.doctor_finding import Finding, Level, Situation
-from betcode.cli.options import options_from
-from betcode.cli.parser import build_parser
-from betcode.config.loading import load_settings
+from betcode.cli.core.options import options_from
+from betcode.cli.core.parser import build_parser
+from betcode.cli.doctor import files as doctor_places
+from betcode.cli.doctor.command import examined
+from betcode.cli.doctor.finding import Finding, Level, Situation
+from betcode.config.load import load_settings
 from betcode.config.lockfile import Holder, hold_lock
-from betcode.config.places import Places, choose_places
-from betcode.storage.glance import Glance, glance
+from betcode.config.paths import Places, choose_places
+from betcode.storage.probe import Glance, glance
 from support.disk import small_disk
 from support.patience import PATIENCE_S
 from support.tcp import certificate
@@ -199,7 +199,7 @@ def test_a_disk_that_is_nearly_full_is_found(patient: Patient, tmp_path: Path) -
 
 
 def test_too_few_open_files_are_found(patient: Patient) -> None:
-    script = "from betcode.cli.doctor_processes import open_files; print(next(open_files(None)).level)"
+    script = "from betcode.cli.doctor.processes import open_files; print(next(open_files(None)).level)"
     argv = ["prlimit", "--nofile=256:256", sys.executable, "-c", script]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.stdout.strip() == "trouble", done.stderr

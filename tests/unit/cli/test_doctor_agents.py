@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.doctor_agents import agent
-from betcode.cli.doctor_finding import Finding, Level, Situation
-from betcode.config.loading import load_settings
-from betcode.config.places import choose_places
+from betcode.cli.doctor.agents import agent
+from betcode.cli.doctor.finding import Finding, Level, Situation
+from betcode.config.load import load_settings
+from betcode.config.paths import choose_places
 
 
 @pytest.fixture(autouse=True)

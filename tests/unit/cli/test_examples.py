@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.examples import EXAMPLES
+from betcode.cli.core.examples import EXAMPLES
+from betcode.cli.core.parser import build_parser
 from betcode.cli.obey.examples import EXAMPLES as OBEY_EXAMPLES
 from betcode.cli.obey.parser import build_parser as obey_parser
-from betcode.cli.parser import build_parser
-from betcode.config.loading import load_settings
+from betcode.config.load import load_settings
 from betcode.config.schema import SETTINGS
 
 INNER = re.compile(r"\$\(([^()]*)\)")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.cli.exit_codes import EXIT_OF, ExitCode, exit_of
+from betcode.cli.core.exit_codes import EXIT_OF, ExitCode, exit_of
 from betcode.domain.error_codes import ErrorCode
 
 

@@ -1,6 +1,6 @@
 """What an answer says of what comes next."""
 
-from betcode.cli.going_on import going_on
+from betcode.cli.permission.answer_hint import going_on
 from betcode.v1 import agent_pb2 as v1
 
 WAITS = v1.PendingPrompt(

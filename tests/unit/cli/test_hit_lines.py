@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.cli.history_commands import hit_lines
+from betcode.cli.session.history_commands import hit_lines
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns
 

@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from betcode.cli.identity import own_identity, shown_client
-from betcode.cli.options import options_from
-from betcode.cli.parser import build_parser
+from betcode.cli.core.identity import own_identity, shown_client
+from betcode.cli.core.options import options_from
+from betcode.cli.core.parser import build_parser
 
 
 def test_an_id_says_whose_it_is_and_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:

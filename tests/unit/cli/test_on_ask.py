@@ -2,9 +2,9 @@ import argparse
 
 import pytest
 
-from betcode.cli.candidates import candidates
-from betcode.cli.on_ask import OnAsk, ask_policy
-from betcode.cli.parser import build_parser
+from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.core.parser import build_parser
+from betcode.cli.run.on_ask import OnAsk, ask_policy
 
 
 def test_the_three_policies_are_understood() -> None:

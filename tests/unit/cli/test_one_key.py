@@ -1,6 +1,6 @@
 import pytest
 
-from betcode.cli.one_key import Quit, Skip, Write, keys_line, understand_key
+from betcode.cli.permission.one_key import Quit, Skip, Write, keys_line, understand_key
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Allow, AllowSession, Deny, DenyAndStop, Permission, Question, Reply, ShowAll
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from betcode.cli.candidates import candidates
-from betcode.cli.options import options_from
-from betcode.cli.parser import build_parser
+from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.core.options import options_from
+from betcode.cli.core.parser import build_parser
 
 
 @pytest.mark.parametrize(

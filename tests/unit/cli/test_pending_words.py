@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from betcode.cli.pending_words import pending_json, short_request_ids
+from betcode.cli.permission.rendering import pending_json, short_request_ids
 from betcode.v1 import agent_pb2 as v1
 
 

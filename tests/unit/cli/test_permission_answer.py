@@ -2,11 +2,11 @@
 
 import pytest
 
-from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.options import Options, options_from
-from betcode.cli.parser import build_parser
-from betcode.cli.permission_answer import Answers, answer_from
-from betcode.cli.permission_commands import find_prompt
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options, options_from
+from betcode.cli.core.parser import build_parser
+from betcode.cli.permission.answer import Answers, answer_from
+from betcode.cli.permission.commands import find_prompt
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import chosen_options
 

@@ -6,8 +6,8 @@ import threading
 import anyio
 import pytest
 
-from betcode.cli.progress import told_during, told_while
-from betcode.cli.screen import Screen
+from betcode.cli.core.console import Screen
+from betcode.cli.core.progress import told_during, told_while
 
 
 class Tty(io.StringIO):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.prompt_sources import Silent, says_more
+from betcode.cli.run.prompt_sources import Silent, says_more
 
 
 def test_a_pipe_is_read_where_something_comes_or_it_ends() -> None:

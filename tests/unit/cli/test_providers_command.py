@@ -2,8 +2,8 @@
 
 import io
 
-from betcode.cli.providers_command import show
-from betcode.cli.screen import Screen
+from betcode.cli.core.console import Screen
+from betcode.cli.version.providers import show
 from betcode.v1 import agent_pb2 as v1
 
 

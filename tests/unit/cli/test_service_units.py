@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.service_units import Service, is_for, launchd_agent, systemd_unit
+from betcode.cli.daemon.service_units import Service, is_for, launchd_agent, systemd_unit
 
 SERVICE = Service(
     start=["/opt/my env/python", "-m", "betcode.daemon", "--state-dir", "/home/100%/$HOME"],

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from betcode.cli.exit_codes import CommandFailed
-from betcode.cli.tool_use import given_input, tool_use
+from betcode.cli.core.exit_codes import CommandFailed
+from betcode.cli.policy.tool_use import given_input, tool_use
 
 
 @pytest.mark.parametrize(

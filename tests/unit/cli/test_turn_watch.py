@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.cli.exit_codes import ExitCode
-from betcode.cli.turn_watch import TurnWatch
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.run.turn_watch import TurnWatch
 from betcode.v1 import agent_pb2 as v1
 
 OURS, OTHER = "ours", "other"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.candidates import candidates
-from betcode.cli.completion import complete
-from betcode.cli.parser import build_parser
+from betcode.cli.core.completion import complete
+from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.core.parser import build_parser
 from support.repositories import git, make_repository
 
 

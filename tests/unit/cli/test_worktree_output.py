@@ -5,9 +5,9 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.cli.screen import Screen
-from betcode.cli.worktree_output import OutputLines
-from betcode.cli.worktree_progress import ProgressLines
+from betcode.cli.core.console import Screen
+from betcode.cli.worktree.progress import ProgressLines
+from betcode.cli.worktree.setup_output import OutputLines
 from betcode.v1 import worktree_pb2 as v1
 
 WRITTEN = (

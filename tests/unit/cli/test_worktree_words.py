@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.parser import build_parser
-from betcode.cli.session_commands import session_lines
-from betcode.cli.worktree_place import may_lead_elsewhere
-from betcode.cli.worktree_prune import report_lines
-from betcode.cli.worktree_words import BRANCHES, SETUPS, STATES, contents_lines, state_words
+from betcode.cli.core.parser import build_parser
+from betcode.cli.session.commands import session_lines
+from betcode.cli.worktree.prune import report_lines
+from betcode.cli.worktree.rendering import BRANCHES, SETUPS, STATES, contents_lines, state_words
+from betcode.cli.worktree.start_directory import may_lead_elsewhere
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.agent_pb2 import SessionSummary
 from betcode.wording.terminal_text import columns

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.client.following import Position
+from betcode.client.follow import Position
 from betcode.v1.agent_pb2 import AgentEvent
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config import changing
-from betcode.config.changing import (
+from betcode.config import file_edit as changing
+from betcode.config.file_edit import (
     NO_FILE,
     ChangedMeanwhile,
     NotChanged,
@@ -17,9 +17,9 @@ from betcode.config.changing import (
     state_of,
     value_of,
 )
-from betcode.config.loading import WrongSetting, from_environment, load_settings
+from betcode.config.file_reader import FILE_BYTES
+from betcode.config.load import WrongSetting, from_environment, load_settings
 from betcode.config.origins import Layer
-from betcode.config.reading import FILE_BYTES
 
 TEXT = """\
 {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from betcode.config.flags import flags_of
-from betcode.config.loading import Loaded, WrongSetting, load_settings, resolve
+from betcode.config.load import Loaded, WrongSetting, load_settings, resolve
 from betcode.config.origins import Layer, Origin
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 from betcode.config.projects import in_project, worktrees_in_project
 from betcode.config.schema import SETTINGS, Setting
 from betcode.config.settings import EngineSettings, Settings, WorktreeSettings

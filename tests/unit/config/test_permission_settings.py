@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.loading import WrongSetting, load_settings
+from betcode.config.load import WrongSetting, load_settings
 
 
 def read(directory: Path, values: object) -> object:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.places import RUNTIME_DIRECTORIES, choose_places
+from betcode.config.paths import RUNTIME_DIRECTORIES, choose_places
 
 
 @pytest.mark.behaviour("transport.unix.socket")
@@ -20,7 +20,7 @@ def test_the_runtime_directory_is_the_users_own_where_nothing_names_it(
 ) -> None:
     of_user = tmp_path / str(os.getuid())
     of_user.mkdir()
-    monkeypatch.setattr("betcode.config.places.RUNTIME_DIRECTORIES", tmp_path)
+    monkeypatch.setattr("betcode.config.paths.RUNTIME_DIRECTORIES", tmp_path)
     places = choose_places({"HOME": "/h"})
     assert places.socket == of_user / "betcode" / "daemon.sock"
     assert places.obey_socket == of_user / "obey" / "daemon.sock"

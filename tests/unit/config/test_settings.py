@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.loading import WrongSetting, load_settings
+from betcode.config.load import WrongSetting, load_settings
 from betcode.config.schema import SETTINGS, Setting
 from betcode.config.settings import Settings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.loading import WrongSetting, load_settings
+from betcode.config.load import WrongSetting, load_settings
 from betcode.config.tcp_address import parse_address
 from betcode.config.token_file import WrongToken, make_token, read_token
 from betcode.config.units import NotUnderstood

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.jsonc import Located, NotJson, parse
+from betcode.util.jsonc import Located, NotJson, parse
 
 JSON = st.recursive(
     st.none()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.identifiers import RunKey, Seq, SessionKey
-from betcode.domain.lifetimes import MINUTE_NS, Lifetime, is_over
+from betcode.domain.prompt_lifetime import MINUTE_NS, Lifetime, is_over
 from betcode.domain.rows import PromptKind, PromptRow
 from betcode.domain.times import short_duration
 

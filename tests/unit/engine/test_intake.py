@@ -9,10 +9,10 @@ import anyio.lowlevel
 import pytest
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.changes import AddAudit, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.domain.looks import NoAnswer
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import InputKind, InputRow, Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
 from betcode.domain.run import CancelStep, RunState

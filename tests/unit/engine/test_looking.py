@@ -8,8 +8,8 @@ from threading import get_ident
 
 import pytest
 
-from betcode.config.places import Places
-from betcode.domain.looks import NoAnswer
+from betcode.config.paths import Places
+from betcode.domain.bounded_io import NoAnswer
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import Outcome, ToolUse, screen
 from betcode.util.bounded_io import Lookout, follow_links
@@ -24,7 +24,7 @@ SHORT_S = 0.05
 LEFT_HANGING = """
 import asyncio
 from threading import Event
-from betcode.domain.looks import NoAnswer
+from betcode.domain.bounded_io import NoAnswer
 from betcode.util.bounded_io import Lookout
 async def main():
     try:

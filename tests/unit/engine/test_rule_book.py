@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.places import Places
+from betcode.config.paths import Places
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import Layer, Outcome, ToolUse, screen
 from support.rule_files import write_rules

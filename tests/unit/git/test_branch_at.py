@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.git.on_disk import branch_at
+from betcode.git.worktree_files import branch_at
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.notifying import NotifySettings
+from betcode.config.notify_settings import NotifySettings
 from betcode.domain.notification import Notification, Occasion
 from betcode.domain.secrets import redacted
 from betcode.notify import desktop, open_notifying

@@ -11,7 +11,7 @@ from betcode.domain.bounds import bound
 from betcode.domain.records import Record, RecordKind
 from betcode.providers.claude import ClaudeDialogue, ClaudeProvider
 from betcode.providers.claude.dialogue import HANDLERS
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result

@@ -11,7 +11,7 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.outside_turns import LastRun, OutsideTurns
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import ClaudeProvider, transcript
-from betcode.providers.claude.outside import MOST_TURNS
+from betcode.providers.claude.outside_turns import MOST_TURNS
 from betcode.providers.claude.state import VERSION, State, carried_over, dump, load
 from betcode.providers.claude.transcript import Window, find_outside, find_transcript
 

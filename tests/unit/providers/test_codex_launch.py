@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from betcode.config.agents import CodexSettings
+from betcode.config.agent_settings import CodexSettings
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.identifiers import SessionId
 from betcode.domain.launch import LaunchContext

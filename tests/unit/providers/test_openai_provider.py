@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.agents import OpenAiSettings
+from betcode.config.agent_settings import OpenAiSettings
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.identifiers import SessionId
 from betcode.domain.launch import Forbidden, LaunchContext

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.agents import OpenClawSettings
+from betcode.config.agent_settings import OpenClawSettings
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.identifiers import SessionId
 from betcode.domain.launch import LaunchContext

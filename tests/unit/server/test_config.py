@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import pytest
 
-from betcode.config.changing import state_of
-from betcode.config.keeping import Keeper
-from betcode.config.loading import load_settings
-from betcode.config.places import choose_places
+from betcode.config.file_edit import state_of
+from betcode.config.load import load_settings
+from betcode.config.paths import choose_places
+from betcode.config.reload import Keeper
 from betcode.engine import ClientName
 from betcode.server.config import ConfigCalls
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.v1 import config_pb2 as v1
 
 BEFORE, AFTER = '{"agents": {"turn_limit": 3}}', '{"agents": {"turn_limit": 4}}'

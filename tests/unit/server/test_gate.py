@@ -16,7 +16,7 @@ from betcode.engine import AgentCall, AgentProcesses, ClientName
 from betcode.holder.platform import process, start_time
 from betcode.server import gate
 from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, serve_tickets
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.server.socket_file import own_socket_file
 from betcode.server.socket_peers import connected_peers, is_connected
 from betcode.server.tcp_peer import TcpPeer

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from betcode.engine import ClientName
-from betcode.server.rim import Caller, Context, greet
+from betcode.server.rpc import Caller, Context, greet
 from support.patience import PATIENCE_S
 
 

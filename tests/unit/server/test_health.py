@@ -16,7 +16,7 @@ from betcode.engine.maintenance.adoption import Found
 from betcode.holder.platform import resident_bytes
 from betcode.server.health import About, Health, metadata_of
 from betcode.server.health_checks import Component, Listener, components, look_at
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.v1 import health_pb2 as v1
 from support.served import demo_by_default
 

@@ -9,8 +9,8 @@ from betcode.domain.deprecations import Deprecation, Kind, months_later
 from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.features import Feature, FeatureFlags
 from betcode.domain.request_counts import RequestCounts
-from betcode.server.rim import decode
-from betcode.server.scrutiny import Scrutiny, Uses, parts_used, unknown_fields
+from betcode.server.request_checks import Scrutiny, Uses, parts_used, unknown_fields
+from betcode.server.rpc import decode
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 
@@ -39,7 +39,7 @@ def nested() -> bytes:
 @pytest.mark.behaviour("unknown-fields.daemon.logged", "unknown-fields.daemon.counted")
 def test_a_request_with_unknown_fields_is_counted_once_and_its_numbers_logged(caplog: pytest.LogCaptureFixture) -> None:
     looked, counts = scrutiny()
-    with caplog.at_level(logging.DEBUG, "betcode.server.scrutiny"):
+    with caplog.at_level(logging.DEBUG, "betcode.server.request_checks"):
         looked.look(decode(v1.AgentRequest, nested()), Uses())
     assert counts.unknown_fields_received == 1
     (entry,) = caplog.records
@@ -78,7 +78,7 @@ def test_what_is_read_and_written_again_has_them_still() -> None:
 def test_of_more_unknown_fields_than_anybody_reads_their_size_alone_is_told(caplog: pytest.LogCaptureFixture) -> None:
     looked, counts = scrutiny()
     data = LATER_NUMBER * 10_000
-    with caplog.at_level(logging.DEBUG, "betcode.server.scrutiny"):
+    with caplog.at_level(logging.DEBUG, "betcode.server.request_checks"):
         looked.look(decode(v1.AgentRequest, data), Uses())
     assert counts.unknown_fields_received == 1
     assert [entry.getMessage() for entry in caplog.records] == [f"AgentRequest has {len(data)} bytes of unknown fields"]
@@ -89,7 +89,7 @@ def test_a_large_request_with_one_unknown_field_is_counted_and_the_field_named(
 ) -> None:
     looked, counts = scrutiny()
     data = v1.AgentRequest(message=v1.UserMessage(content="x" * 100_000)).SerializeToString() + LATER_NUMBER
-    with caplog.at_level(logging.DEBUG, "betcode.server.scrutiny"):
+    with caplog.at_level(logging.DEBUG, "betcode.server.request_checks"):
         looked.look(decode(v1.AgentRequest, data), Uses())
     assert counts.unknown_fields_received == 1
     assert "AgentRequest 1023" in caplog.text

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from betcode.config.certificate import read_pair, valid_until
-from betcode.config.loading import WrongSetting
+from betcode.config.load import WrongSetting
 from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.config.token_file import WrongToken, make_token
@@ -20,10 +20,10 @@ from betcode.domain.request_counts import RequestCounts
 from betcode.engine import ClientName
 from betcode.holder.platform import processes
 from betcode.server import tcp_peer as tcp_peer_module
-from betcode.server.health_board import HealthBoard
+from betcode.server.grpc_health import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.reset_floods import ResetFloods
-from betcode.server.rim import Caller
+from betcode.server.rpc import Caller
 from betcode.server.tcp import TcpDoors, TokenCheck, serve_tcp
 from betcode.server.tcp_peer import TcpPeer, candidates_behind, tcp_peer
 from support.patience import PATIENCE_S

@@ -6,7 +6,7 @@ import threading
 import anyio
 import pytest
 
-from betcode.storage.lane import GiveWay, Lane, outcome
+from betcode.storage.worker_thread import GiveWay, Lane, outcome
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

@@ -3,9 +3,9 @@
 import logging
 from threading import Event
 
+from betcode.telemetry.log_context import Span
 from betcode.telemetry.log_thread import LogThread, ThreadedHandler
 from betcode.telemetry.logs import JsonLines
-from betcode.telemetry.work import Span
 from support.patience import PATIENCE_S
 
 

@@ -106,7 +106,7 @@ def test_nothing_of_the_exporters_is_imported_before_it_is_turned_on() -> None:
 import sys, threading, anyio
 import betcode.daemon.run
 from betcode.domain.counts import Counts
-from betcode.telemetry.exporting import open_telemetry
+from betcode.telemetry.export import open_telemetry
 
 async def main():
     async with open_telemetry(Counts(), "1") as telemetry:

@@ -7,8 +7,8 @@ import threading
 import anyio
 import pytest
 
+from betcode.telemetry.log_context import Span, begin, current
 from betcode.telemetry.logs import JsonLines
-from betcode.telemetry.work import Span, begin, current
 
 
 def line() -> dict[str, object]:

@@ -14,13 +14,13 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from betcode.domain.commands import AttachedFile
-from betcode.tui.asking import AskLine, Entry, KeyMenu
 from betcode.tui.cards.input_editor import InputEditor
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.completion import CommandWord
 from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.composer.composer import Composer
 from betcode.tui.composer.queue_bar import QueueBar
+from betcode.tui.dialogs import AskLine, Entry, KeyMenu
 from betcode.tui.input_sequencer import SequencedApp
 from support.patience import PATIENCE_S
 from support.typing_keys import as_bytes, parsed, type_burst

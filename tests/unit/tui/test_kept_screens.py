@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import cast
 
-from betcode.tui.kept_screens import KeptScreens
+from betcode.tui.screen_cache import KeptScreens
 from betcode.tui.session_screen import SessionScreen
 
 

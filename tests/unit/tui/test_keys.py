@@ -7,8 +7,8 @@ from betcode.tui.app import BetcodeApp
 from betcode.tui.composer.completion import OWN_COMMANDS
 from betcode.tui.help import help_lines
 from betcode.tui.session_screen import SessionScreen
-from betcode.tui.sessions.deeds import Deeds
 from betcode.tui.sessions.list import SessionList
+from betcode.tui.sessions.session_actions import Deeds
 from betcode.wording.terminal_text import columns
 
 

@@ -5,7 +5,7 @@ import pytest
 from betcode.client import Link, LinkState
 from betcode.tui.head_line import head_parts
 from betcode.tui.locks import LockView
-from betcode.tui.model.standing import Standing
+from betcode.tui.model.session_status import Standing
 from betcode.tui.status_line import Moment, Part, elapsed, fitting, parts_of, short_count
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns

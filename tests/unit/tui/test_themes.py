@@ -8,7 +8,7 @@ from textual.app import App
 from textual.color import Color
 
 from betcode.tui.themes import DARK, LIGHT, ThemeMemory, register_themes
-from betcode.tui.view import inks
+from betcode.tui.view import palette
 
 
 def _light(colour: Color) -> float:
@@ -22,7 +22,7 @@ def test_words_in_every_ink_can_be_read(name: str) -> None:
     app = App[None]()
     register_themes(app)
     colours = app.available_themes[name].to_color_system().generate()
-    used = {each for each in re.findall(r"[ {]color: \$([a-z-]+);", inks.CSS) if "auto" not in colours[each]}
+    used = {each for each in re.findall(r"[ {]color: \$([a-z-]+);", palette.CSS) if "auto" not in colours[each]}
     assert used
     for ink in used:
         for ground in ("background", "panel"):

@@ -12,7 +12,7 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import NewSession
 from betcode.providers.openai.provider import OpenAiProvider
 from betcode.providers.openclaw.provider import OpenClawProvider
-from betcode.telemetry.exporting import open_telemetry
+from betcode.telemetry.export import open_telemetry
 from betcode.util.extras import EXTRAS, Extra, install_command, missing_extra
 
 ROOT = Path(__file__).parents[3]

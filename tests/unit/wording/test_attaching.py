@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.wording.attaching import CannotAttach, read_files
+from betcode.wording.attachments import CannotAttach, read_files
 from support.files import JPEG
 
 

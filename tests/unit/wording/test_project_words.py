@@ -1,7 +1,7 @@
 """The question whether to trust a project, as text."""
 
 from betcode.v1 import policy_pb2 as v1
-from betcode.wording.project_words import item_lines
+from betcode.wording.project_trust import item_lines
 
 
 def item(path: str, lines: int, count: int = 0) -> v1.ProjectItem:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.waiting_words import standing, waiting_words
+from betcode.wording.pending import standing, waiting_words
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 

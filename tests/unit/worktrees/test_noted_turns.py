@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from betcode.domain.identifiers import SessionKey
 from betcode.domain.worktrees import TurnSnapshot
-from betcode.worktrees.noted_turns import Beginning, End, Look, rows_after
+from betcode.worktrees.turns.snapshot_rows import Beginning, End, Look, rows_after
 
 _KEY = SessionKey(7)
 _S = 1_000_000_000

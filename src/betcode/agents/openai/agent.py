@@ -31,12 +31,12 @@ from anyio.abc import TaskGroup
 
 from betcode._version import __version__
 from betcode.agents.openai import transcript
-from betcode.agents.openai.asking import Model
+from betcode.agents.openai.acp_updates import Voice
+from betcode.agents.openai.model_call import Model
 from betcode.agents.openai.options import Options
 from betcode.agents.openai.records import Message, Part
 from betcode.agents.openai.tools.plans import Workspace
 from betcode.agents.openai.turn import Conversation, TurnEnd
-from betcode.agents.openai.voice import Voice
 from betcode.wire.acp import extensions
 
 if TYPE_CHECKING:

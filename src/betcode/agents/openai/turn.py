@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from betcode.agents.openai.asking import AskingFailed, Model
+from betcode.agents.openai.acp_updates import Permission, Voice, Withdrawn
 from betcode.agents.openai.history import INTERRUPTED, History
+from betcode.agents.openai.model_call import AskingFailed, Model
 from betcode.agents.openai.options import Options
 from betcode.agents.openai.records import Answer, Begun, Call, Ended, Message, Output, Record, StopReason, Told
 from betcode.agents.openai.tools.plans import Plan, Result, Unfit, Workspace
 from betcode.agents.openai.tools.table import TOOLS, changed_plan, plan_of
 from betcode.agents.openai.transcript import Transcript
-from betcode.agents.openai.voice import Permission, Voice, Withdrawn
 from betcode.agents.openai.wires import Finished, Question, TextDelta, ThoughtDelta
 from betcode.wire.acp.extensions import Trouble
 

@@ -27,10 +27,10 @@ from acp.schema import (
 from betcode._version import __version__
 from betcode.agents.openclaw.conversation import Conversation, trouble_of
 from betcode.agents.openclaw.frames import NO_SUCH_SESSION, GatewayError
-from betcode.agents.openclaw.keeping import Keeper
 from betcode.agents.openclaw.link import Link, Lost, Patience, Refused, Unreachable
 from betcode.agents.openclaw.marks import Mark
 from betcode.agents.openclaw.options import Options
+from betcode.agents.openclaw.reconnect import Keeper
 from betcode.agents.openclaw.translation import Asked, Ended, Update
 from betcode.wire.acp.extensions import KEY, NOTICE, TURN, USAGE, AgentSays, Trouble, turn_ended, turn_started
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from betcode.agents.openclaw.history import LIMIT, History, read_history
-from betcode.agents.openclaw.keeping import Keeper
 from betcode.agents.openclaw.link import Link, Lost, Refused, Unreachable
 from betcode.agents.openclaw.marks import Mark
+from betcode.agents.openclaw.reconnect import Keeper
 from betcode.agents.openclaw.translation import (
     Asked,
     AskedNoMore,

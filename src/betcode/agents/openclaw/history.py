@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from betcode.agents.openclaw.fields import number
 from betcode.agents.openclaw.frames import Event
-from betcode.agents.openclaw.reading import number
 
 Json = dict[str, Any]
 LIMIT = 200  # messages, from the end

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.agents.openclaw.link import Address
-from betcode.agents.openclaw.places import TOKEN_VARIABLE, Places, find_token, make_token
+from betcode.agents.openclaw.paths import TOKEN_VARIABLE, Places, find_token, make_token
 
 WITHIN_S = 90.0  # a gateway that is being started takes some 20 s, on a busy machine a minute
 _MODES = ("read-only", "guarded", "workspace", "full")

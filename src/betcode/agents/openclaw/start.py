@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from betcode.agents.openclaw.places import Places, make_token, own_config, users_config, write_privately
+from betcode.agents.openclaw.paths import Places, make_token, own_config, users_config, write_privately
 from betcode.holder.platform import start_time
 
 NODE_NEEDED = (24, 16)

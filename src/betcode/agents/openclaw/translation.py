@@ -19,8 +19,8 @@ from acp.schema import (
 )
 
 from betcode.agents.openclaw import tools
+from betcode.agents.openclaw.fields import number, part, parts_of, text_of, word
 from betcode.agents.openclaw.frames import Event
-from betcode.agents.openclaw.reading import number, part, parts_of, text_of, word
 from betcode.wire.acp.extensions import Trouble, TroubleKind
 
 Json = dict[str, Any]

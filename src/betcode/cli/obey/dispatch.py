@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from betcode.cli.ending import give_up, single
-from betcode.cli.obey.failing import NO_DAEMON, Failed, ObeyExit, hint_for, wrong
+from betcode.cli.core.command_exit import give_up, single
+from betcode.cli.obey.failure import NO_DAEMON, Failed, ObeyExit, hint_for, wrong
 from betcode.cli.obey.parser import build_parser
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def say_failure(message: str, hint: str) -> None:
 def _failed(error: BaseException) -> Failed:
     if isinstance(error, Failed):
         return error
-    from betcode.cli.exit_codes import CommandFailed, ExitCode
+    from betcode.cli.core.exit_codes import CommandFailed, ExitCode
     from betcode.client.errors import ClientError, Unreachable
 
     if isinstance(error, Unreachable):

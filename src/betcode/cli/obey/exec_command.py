@@ -8,12 +8,12 @@ from typing import IO
 
 import anyio
 
-from betcode.cli.obey.campaign_here import campaign_of
-from betcode.cli.obey.connecting import connected
-from betcode.cli.obey.failing import Failed, ObeyExit, wrong
+from betcode.cli.core.console import standard_screen
+from betcode.cli.obey.campaign_lookup import campaign_of
+from betcode.cli.obey.connect import connected
+from betcode.cli.obey.failure import Failed, ObeyExit, wrong
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.records import versioned
-from betcode.cli.screen import standard_screen
 from betcode.wording.terminal_text import clean
 from obey.local.v1 import local_pb2 as v1
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from betcode.config.places import Places, choose_places
+from betcode.config.paths import Places, choose_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def choose_socket(flag: str, environ: Mapping[str, str], places: Places) -> Sock
 
 
 def _in_settings(places: Places, environ: Mapping[str, str]) -> Path | None:
-    from betcode.config.loading import WrongSetting, load_settings
+    from betcode.config.load import WrongSetting, load_settings
 
     try:
         named = load_settings(places.config_dir, environ).settings.obey.socket

@@ -5,9 +5,9 @@ import sys
 from typing import NoReturn
 
 from betcode._version import __version__
-from betcode.cli.arguments import Commands, Parser, commands_of
+from betcode.cli.core.arguments import Commands, Parser, commands_of
 from betcode.cli.obey.examples import EXAMPLES
-from betcode.cli.obey.failing import ObeyExit
+from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.session_options import add_session, seconds
 
 _EPILOG = """\
@@ -44,15 +44,17 @@ def build_parser() -> Parser:
     parser.add_argument("-V", "--version", action="version", version=f"obey {__version__}")
     _add_common(parser, top=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    serve = _command(commands, "serve", "start the daemon; one that serves already is left alone", "serving:serve")
+    serve = _command(
+        commands, "serve", "start the daemon; one that serves already is left alone", "daemon_commands:serve"
+    )
     serve.add_argument("--foreground", action="store_true", help="stay in front, until Ctrl-C")
     serve.add_argument(
         "--log-level",
         choices=["debug", "info", "warn", "error"],
         help="how much it writes to its log (as settings say)",
     )
-    _command(commands, "stop", "stop the daemon; agents at work go on", "serving:stop")
-    _command(commands, "ping", "say whether the daemon answers, and who it is", "serving:ping")
+    _command(commands, "stop", "stop the daemon; agents at work go on", "daemon_commands:stop")
+    _command(commands, "ping", "say whether the daemon answers, and who it is", "daemon_commands:ping")
     _command(commands, "status", "show the daemon, its campaigns and the sessions that live", "state_commands:status")
     _command(commands, "campaigns", "list the campaigns that are registered", "state_commands:campaigns")
     execute = _command(commands, "exec", "run a command in a campaign, as its rules allow", "exec_command:execute")

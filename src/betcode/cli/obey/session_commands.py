@@ -2,13 +2,13 @@
 
 import anyio
 
-from betcode.cli.obey.connecting import connected, find_session
-from betcode.cli.obey.failing import ObeyExit, wrong
-from betcode.cli.obey.given import pairs_of
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.obey.connect import connected, find_session
+from betcode.cli.obey.failure import ObeyExit, wrong
+from betcode.cli.obey.input_values import pairs_of
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.records import session_json, versioned
 from betcode.cli.obey.session_lines import info_lines
-from betcode.cli.screen import Screen, standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import anyio
 
-from betcode.cli.obey.connecting import connected
-from betcode.cli.obey.failing import ObeyExit
+from betcode.cli.core.console import standard_screen
+from betcode.cli.obey.connect import connected
+from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import PROVIDERS, STATUSES
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.records import session_json, versioned
 from betcode.cli.obey.session_lines import list_lines
-from betcode.cli.screen import standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 _OVER = frozenset({"stopped", "failed"})

@@ -4,12 +4,12 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Protocol
 
-from betcode.cli.obey.completing import CampaignWord, SessionWord
+from betcode.cli.obey.dynamic_completion import CampaignWord, SessionWord
 from betcode.cli.obey.names import ALSO, PROFILES, PROVIDERS, STATUSES
 from betcode.config.units import NotUnderstood, duration_s
 
 if TYPE_CHECKING:
-    from betcode.cli.arguments import Commands, Parser
+    from betcode.cli.core.arguments import Commands, Parser
 
 _ID = "id of a session, the beginning of one, or its name"
 _MOST_TOKENS = 2**63 - 1

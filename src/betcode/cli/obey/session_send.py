@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskStatus
 
-from betcode.cli.keyboard import can_ask
-from betcode.cli.obey.connecting import connected, find_session
-from betcode.cli.obey.failing import Failed, ObeyExit
-from betcode.cli.obey.given import message_of
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.progress import told_while
+from betcode.cli.obey.connect import connected, find_session
+from betcode.cli.obey.failure import Failed, ObeyExit
+from betcode.cli.obey.input_values import message_of
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.prompt_lines import asked_words, is_prompt, prompt_lines
 from betcode.cli.obey.records import versioned
 from betcode.cli.obey.session_lines import activity_lines
-from betcode.cli.progress import told_while
-from betcode.cli.screen import Screen, standard_screen
 from betcode.client import ClientError
 from betcode.client.obey import ObeyClient
 from betcode.domain.error_codes import ErrorCode

@@ -2,15 +2,15 @@
 
 import anyio
 
-from betcode.cli.obey.campaign_here import troubles_here
-from betcode.cli.obey.connecting import connected, opened
-from betcode.cli.obey.failing import ObeyExit
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.table import table
+from betcode.cli.obey.campaign_lookup import troubles_here
+from betcode.cli.obey.connect import connected, opened
+from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import PROVIDERS, STATUSES, name_of
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.records import campaign_json, festival_json, summary_json, versioned
 from betcode.cli.obey.session_lines import short_ids
-from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.table import table
 from obey.local.v1 import local_pb2 as v1
 
 

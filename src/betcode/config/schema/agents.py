@@ -1,8 +1,8 @@
 """The settings of kinds of agents. Providers are made once, so that they count for the next daemon."""
 
-from betcode.config import kinds
-from betcode.config.agents import api_address, commands, variable_name
-from betcode.config.notifying import place
+from betcode.config import value_types
+from betcode.config.agent_settings import api_address, commands, variable_name
+from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
 
 AGENTS: tuple[Setting, ...] = (
@@ -38,21 +38,21 @@ AGENTS: tuple[Setting, ...] = (
     Setting(
         "agents.openai.wire_api",
         "agents.openai.wire_api",
-        kinds.one_of("auto", "responses", "chat"),
+        value_types.one_of("auto", "responses", "chat"),
         "how that API is spoken to; `auto`: by Responses where `base_url` is empty, else by Chat Completions",
         at_once=False,
     ),
     Setting(
         "agents.openai.model",
         "agents.openai.model",
-        kinds.text(),
+        value_types.text(),
         "the model of `openai` sessions that name none, where `sessions.default_model` names none either",
         at_once=False,
     ),
     Setting(
         "agents.openai.context_tokens",
         "agents.openai.context_tokens",
-        kinds.whole(1024),
+        value_types.whole(1024),
         "how much that model takes in at once",
         at_once=False,
     ),
@@ -80,14 +80,14 @@ AGENTS: tuple[Setting, ...] = (
     Setting(
         "agents.openclaw.port",
         "agents.openclaw.port",
-        kinds.whole(1, 65535),
+        value_types.whole(1, 65535),
         "where the gateway on this machine listens",
         at_once=False,
     ),
     Setting(
         "agents.openclaw.start",
         "agents.openclaw.start",
-        kinds.yes_or_no(),
+        value_types.yes_or_no(),
         "whether a gateway is started where none answers; it serves all sessions",
         at_once=False,
     ),

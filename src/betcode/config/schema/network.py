@@ -1,13 +1,13 @@
 """The settings of whoever comes, or is told, over a network: TCP, its limits, telemetry."""
 
-from betcode.config import kinds
+from betcode.config import value_types
 from betcode.config.addresses import loopback
-from betcode.config.notifying import place, web_address
+from betcode.config.notify_settings import place, web_address
 from betcode.config.schema.setting import Setting
 from betcode.config.tcp_address import listen_address
 
 NETWORK: tuple[Setting, ...] = (
-    Setting("obey.enabled", "obey.enabled", kinds.yes_or_no(), "serve the obey API too", at_once=False),
+    Setting("obey.enabled", "obey.enabled", value_types.yes_or_no(), "serve the obey API too", at_once=False),
     Setting(
         "obey.socket",
         "obey.socket",
@@ -18,14 +18,14 @@ NETWORK: tuple[Setting, ...] = (
     Setting(
         "obey.start_timeout",
         "obey.start_timeout_s",
-        kinds.duration(1.0, 3600.0),
+        value_types.duration(1.0, 3600.0),
         "how long CreateSession waits for an agent to be ready",
         at_once=False,
     ),
     Setting(
         "obey.stop_timeout",
         "obey.stop_timeout_s",
-        kinds.duration(0.1, 86400.0),
+        value_types.duration(0.1, 86400.0),
         "how long a graceful StopSession waits for the turn to end; then the agent is killed",
         at_once=False,
     ),
@@ -62,34 +62,34 @@ NETWORK: tuple[Setting, ...] = (
     Setting(
         "daemon.connection_limit",
         "listen.connection_limit",
-        kinds.whole(1, 1000),
+        value_types.whole(1, 1000),
         "TCP connections at once",
         at_once=False,
     ),
     Setting(
         "daemon.keepalive",
         "listen.keepalive_s",
-        kinds.duration(1.0, 3600.0),
+        value_types.duration(1.0, 3600.0),
         "a silent TCP connection is asked whether it lives",
         at_once=False,
     ),
     Setting(
         "daemon.keepalive_timeout",
         "listen.keepalive_timeout_s",
-        kinds.duration(1.0, 600.0),
+        value_types.duration(1.0, 600.0),
         "and given up when it does not answer for so long",
         at_once=False,
     ),
     Setting(
         "rate_limit.messages_per_minute",
         "listen.messages_per_minute",
-        kinds.whole(0),
+        value_types.whole(0),
         "messages to one session by TCP clients; 0: no limit",
     ),
     Setting(
         "rate_limit.sessions_per_hour",
         "listen.sessions_per_hour",
-        kinds.whole(0),
+        value_types.whole(0),
         "new sessions from one TCP address; 0: no limit",
     ),
     Setting(
@@ -103,14 +103,14 @@ NETWORK: tuple[Setting, ...] = (
     Setting(
         "observability.export_interval",
         "observability.export_interval_s",
-        kinds.duration(0.1, 3600.0),
+        value_types.duration(0.1, 3600.0),
         "how often they are sent",
         at_once=False,
     ),
     Setting(
         "observability.metrics_enabled",
         "observability.metrics_enabled",
-        kinds.yes_or_no(),
+        value_types.yes_or_no(),
         "serve metrics for Prometheus",
         at_once=False,
     ),
@@ -124,7 +124,7 @@ NETWORK: tuple[Setting, ...] = (
     Setting(
         "observability.metrics_port",
         "observability.metrics_port",
-        kinds.whole(0, 65535),
+        value_types.whole(0, 65535),
         "and on which port; 0: any that is free",
         at_once=False,
     ),

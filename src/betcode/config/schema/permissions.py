@@ -1,7 +1,7 @@
 """The settings of prompts, and of who is told that one waits."""
 
-from betcode.config import kinds
-from betcode.config.notifying import command_line, occasions, place, web_address
+from betcode.config import value_types
+from betcode.config.notify_settings import command_line, occasions, place, web_address
 from betcode.config.schema.setting import Setting
 
 _SHORTEST_TTL_S = 3600.0
@@ -11,47 +11,49 @@ PERMISSIONS: tuple[Setting, ...] = (
     Setting(
         "permissions.screen_all",
         "engine.screen_all",
-        kinds.one_of("auto", "always", "never"),
+        value_types.one_of("auto", "always", "never"),
         "whether an agent shows every use of a tool before its own rules decide: `always`, `never`, or where any "
         "rule denies or asks ([rules.md](rules.md)); for agents started from then on",
     ),
     Setting(
         "permissions.default_ttl",
         "engine.permission_ttl_s",
-        kinds.duration(),
+        value_types.duration(),
         "how long a prompt waits without any activity; then it is denied softly. Between the next two",
     ),
     Setting(
         "permissions.min_ttl",
         "engine.permission_min_ttl_s",
-        kinds.duration(_SHORTEST_TTL_S, _LONGEST_TTL_S),
+        value_types.duration(_SHORTEST_TTL_S, _LONGEST_TTL_S),
         "the least that may be set",
     ),
     Setting(
         "permissions.max_ttl",
         "engine.permission_max_ttl_s",
-        kinds.duration(_SHORTEST_TTL_S, _LONGEST_TTL_S),
+        value_types.duration(_SHORTEST_TTL_S, _LONGEST_TTL_S),
         "the most that may be set",
     ),
     Setting(
         "permissions.extend_on_activity",
         "engine.extend_on_activity",
-        kinds.yes_or_no(),
+        value_types.yes_or_no(),
         "activity in a session gives its open prompts all their time again",
     ),
     Setting(
         "permissions.extend_on",
         "engine.extend_on",
-        kinds.one_of("activity", "human"),
+        value_types.one_of("activity", "human"),
         "`human`: only messages and answers count, not a client that attaches or stays attached",
     ),
     Setting(
         "permissions.reminder_intervals",
         "engine.reminder_intervals_s",
-        kinds.ascending_durations(),
+        value_types.ascending_durations(),
         "when to remind, counted from the question",
     ),
-    Setting("notify.desktop", "notify.desktop", kinds.yes_or_no(), "notify with `notify-send`, on macOS `osascript`"),
+    Setting(
+        "notify.desktop", "notify.desktop", value_types.yes_or_no(), "notify with `notify-send`, on macOS `osascript`"
+    ),
     Setting(
         "notify.command",
         "notify.command",

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from operator import attrgetter
 
-from betcode.config.kinds import Kind
 from betcode.config.settings import Settings
+from betcode.config.value_types import Kind
 
 
 @dataclass(frozen=True, slots=True)

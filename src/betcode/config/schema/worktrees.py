@@ -1,8 +1,8 @@
 """The settings of worktrees."""
 
-from betcode.config import kinds
+from betcode.config import value_types
 from betcode.config.schema.setting import Setting
-from betcode.config.setups import file_patterns, setup_commands, variable_names
+from betcode.config.setup_types import file_patterns, setup_commands, variable_names
 
 _MIB = 1024 * 1024
 
@@ -18,7 +18,7 @@ WORKTREES: tuple[Setting, ...] = (
     Setting(
         "worktree.setup_timeout",
         "worktree.setup_timeout_s",
-        kinds.duration(1.0, 86400.0),
+        value_types.duration(1.0, 86400.0),
         "how long the whole setup of a worktree may take; then it is ended with everything it started",
         of_project=True,
     ),
@@ -38,19 +38,19 @@ WORKTREES: tuple[Setting, ...] = (
     Setting(
         "worktree.trash_keep",
         "worktree.trash_keep_s",
-        kinds.duration(3600.0),
+        value_types.duration(3600.0),
         "how long a worktree that was removed by force can be restored",
     ),
     Setting(
         "worktree.snapshots",
         "worktree.snapshots",
-        kinds.yes_or_no(),
+        value_types.yes_or_no(),
         "whether the tree is noted at the beginning and the end of each turn, for `betcode session diff`",
     ),
     Setting(
         "worktree.snapshot_file_limit",
         "worktree.snapshot_file_limit_bytes",
-        kinds.size(),
+        value_types.size(),
         "an untracked file that is larger than this is left out of snapshots",
     ),
 )

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from functools import partial
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import new_session_id
-from betcode.domain.looks import NoAnswer
 from betcode.domain.models import KnowsModels
 from betcode.domain.ports import Provider
 from betcode.domain.provider_about import ProviderAbout, Standing

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
-from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import PromptKind, PromptRow
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import carried_answers, events

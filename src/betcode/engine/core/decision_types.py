@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
-from betcode.domain.decided_words import DECIDED
+from betcode.domain.decision_text import DECIDED
 from betcode.domain.edits import missing_field
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.rows import PromptKind, PromptRow, PromptState

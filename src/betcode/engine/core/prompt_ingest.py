@@ -7,11 +7,11 @@ from typing import assert_never
 import anyio.lowlevel
 
 from betcode.domain.audit import DecidedBy
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.bounds import bound
 from betcode.domain.changes import AddAudit, AddBlob, Change, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import Seq, SessionId, SessionKey
-from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import InputKind, InputRow, Kept, PromptKind, PromptRow, PromptState
 from betcode.engine.core import carried_answers, events, orphaned_prompts
 from betcode.engine.core.orphaned_prompts import audited

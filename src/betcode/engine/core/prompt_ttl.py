@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from betcode.config.settings import EngineSettings
 from betcode.domain.changes import Change, SavePrompt
 from betcode.domain.errors import BetcodeError
-from betcode.domain.lifetimes import ExtendOn, Lifetime
 from betcode.domain.notification import Occasion
+from betcode.domain.prompt_lifetime import ExtendOn, Lifetime
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.engine.core.orphaned_prompts import open_ones
 from betcode.engine.fault_points import FaultPoint

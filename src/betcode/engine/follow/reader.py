@@ -7,12 +7,12 @@ from functools import partial
 
 import anyio
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.capability_table import told
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.lifetimes import ExtendOn
-from betcode.domain.looks import NoAnswer
 from betcode.domain.ports import SessionFilter
+from betcode.domain.prompt_lifetime import ExtendOn
 from betcode.domain.rows import Batch, Page, SessionRow
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
@@ -22,7 +22,7 @@ from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.import_turns import import_outside_turns
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
-from betcode.git.on_disk import branch_at
+from betcode.git.worktree_files import branch_at
 from betcode.util.bounded_io import Lookouts
 from betcode.v1 import agent_pb2 as v1
 

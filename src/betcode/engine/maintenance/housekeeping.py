@@ -9,15 +9,15 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import SessionId
-from betcode.domain.looks import NoAnswer
 from betcode.engine.context import Room
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.journal_retention import Swept, is_full, sweep
 from betcode.engine.registry import Registry
 from betcode.engine.shell.compaction_triggers import MemoryPressure
-from betcode.telemetry.work import begin
+from betcode.telemetry.log_context import begin
 from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError
 from betcode.domain.identifiers import SessionId, time_ordered_uuid
-from betcode.domain.lifetimes import MINUTE_NS, ExtendOn, is_over
 from betcode.domain.notification import Notification, Occasion
+from betcode.domain.prompt_lifetime import MINUTE_NS, ExtendOn, is_over
 from betcode.domain.rows import Kept, PromptRow, PromptState
 from betcode.domain.secrets import redacted
 from betcode.domain.times import short_duration
@@ -22,7 +22,7 @@ from betcode.engine.core.prompt_ttl import lifetime_of, open_prompts, put, touch
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
-from betcode.telemetry.work import begin
+from betcode.telemetry.log_context import begin
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
 from betcode.domain.identifiers import SessionId
-from betcode.domain.lifetimes import ExtendOn
-from betcode.domain.looks import NoAnswer
+from betcode.domain.prompt_lifetime import ExtendOn
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.engine.client_name import ClientName
 from betcode.engine.core.answer import answer_prompt, answer_questions

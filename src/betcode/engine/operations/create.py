@@ -6,16 +6,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from betcode.config.loading import FILE_NAME, WrongSetting
+from betcode.config.load import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
-from betcode.domain.bonds import Bond
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.capability_table import told
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.looks import NoAnswer
 from betcode.domain.phase import Phase, Transition
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.session_binding import Bond
 from betcode.engine.agents.provider_status import refuse_unknown
 from betcode.engine.context import Room
 from betcode.engine.core import events

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.changes import SaveRun
 from betcode.domain.errors import SessionFailed, StorageDegraded, StorageFailed
-from betcode.domain.looks import NoAnswer
 from betcode.domain.outside_turns import OUTSIDE, FindsOutsideTurns, LastRun, OutsideTurn
 from betcode.domain.run import LIVE
 from betcode.engine.core import events

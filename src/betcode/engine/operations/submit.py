@@ -3,11 +3,11 @@
 import hashlib
 from functools import partial
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import AgentUnavailable, InvalidRequest, SessionNotReady
 from betcode.domain.identifiers import MessageId
-from betcode.domain.looks import NoAnswer
 from betcode.domain.phase import Phase
 from betcode.domain.provider_about import KnowsLogin
 from betcode.domain.rows import InputRow

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.denials import DISABLED
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq
-from betcode.domain.looks import NoAnswer
 from betcode.domain.text import shortened
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF

@@ -9,10 +9,10 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.changes import AddAudit
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
-from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import ProjectItem
 from betcode.engine.context import Room
 from betcode.engine.permissions import claude_trust

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
-from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import Program
 from betcode.engine.context import Room
 from betcode.engine.operations.grants import compiled

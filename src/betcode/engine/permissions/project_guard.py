@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from betcode.config.schema import SETTINGS
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import ALL_PROGRAMS, Program, ProjectFiles, ProjectItem, digest
 from betcode.domain.text import shortened
 from betcode.engine.core import events

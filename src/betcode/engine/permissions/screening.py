@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.agent_state import ToolCall
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.launch import Forbidden, OnlyRules
-from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import Program, ProjectFiles
 from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened

@@ -20,7 +20,7 @@ from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone, HolderRefused
 from betcode.holder.platform import start_time_now
-from betcode.holder.sweeping import end_orphans
+from betcode.holder.tool_leftovers import end_orphans
 
 if TYPE_CHECKING:
     from betcode.engine.shell.run import AgentRun

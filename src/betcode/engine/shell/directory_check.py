@@ -4,7 +4,7 @@ import stat
 from functools import partial
 from pathlib import Path
 
-from betcode.domain.looks import Looks, NoAnswer
+from betcode.domain.bounded_io import Looks, NoAnswer
 
 _ELSEWHERE = "or start a new session elsewhere"
 

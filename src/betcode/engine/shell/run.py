@@ -50,7 +50,7 @@ from betcode.engine.shell.record_logging import note_taken_in
 from betcode.engine.shell.spawn import start
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
-from betcode.telemetry.work import Span
+from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns as clock_ns
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from functools import partial
 
 import anyio
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
 from betcode.domain.errors import (
@@ -19,7 +20,6 @@ from betcode.domain.errors import (
     StorageFailed,
 )
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
-from betcode.domain.looks import NoAnswer
 from betcode.domain.phase import Phase
 from betcode.domain.ports import Provider
 from betcode.domain.rows import (

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.changes import SaveRun
 from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
 from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewRun, RunRow
 from betcode.domain.run import RunStimulus
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.working_directory import directory_now
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
-from betcode.telemetry.work import Span
+from betcode.telemetry.log_context import Span
 from betcode.util.state_files import open_file
 from betcode.util.wall_clock import now_ns
 

@@ -23,7 +23,7 @@ from betcode.engine.follow.growth import Grown, Growth
 from betcode.engine.follow.tail import Tail
 from betcode.engine.shell.turn_metrics import TurnTimes
 from betcode.engine.shell.turn_observer import TurnTelling
-from betcode.telemetry.work import Span
+from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent
 

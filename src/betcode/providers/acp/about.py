@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from betcode.domain.text import shortened, valid
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import Todo
-from betcode.providers.moment import uint64
+from betcode.providers.event_builder import uint64
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain
 from betcode.wire.acp.frames import AgentCommand, ConfigOption, Params, Update

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from betcode.domain.agent_state import Failure
 from betcode.domain.text import shortened, without_escapes
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import State
 from betcode.wire.acp.frames import AuthMethod, RpcError

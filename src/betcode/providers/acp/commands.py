@@ -23,7 +23,7 @@ from betcode.domain.commands import (
 )
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.text import valid
-from betcode.providers.acp.greeting import request
+from betcode.providers.acp.handshake import request
 from betcode.providers.acp.state import OpenRequest, State
 from betcode.wire.acp.extensions import KEY
 

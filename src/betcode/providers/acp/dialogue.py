@@ -10,10 +10,10 @@ from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCal
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
-from betcode.providers import unread
-from betcode.providers.acp import about, commands, greeting, pauses, prompts, text, tools, turns, usage
+from betcode.providers import malformed
+from betcode.providers.acp import about, api_pauses, commands, handshake, prompts, text, tools, turns, usage
 from betcode.providers.acp.advice import failure_of
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import VERSION, State, dump, load
 from betcode.providers.stored_state import keep
@@ -45,7 +45,7 @@ _NEWS: Mapping[str, Callable[[Params, Moment], None]] = MappingProxyType(
     {
         extensions.TURN: turns.on_own_turn,
         extensions.USAGE: usage.on_call,
-        extensions.PAUSE: pauses.on_pause,
+        extensions.PAUSE: api_pauses.on_pause,
         extensions.COMPACTION: about.on_compaction,
         extensions.NOTICE: about.on_notice,
     }
@@ -76,9 +76,9 @@ class AcpDialogue:
                 if isinstance(message, Message):
                     self._translate(self._on_input, message, record, now)
             case RecordKind.ERR:
-                unread.on_error_line(unread.error_text(record), now, tells=self._profile.tells_errors)
+                malformed.on_error_line(malformed.error_text(record), now, tells=self._profile.tells_errors)
             case RecordKind.DAMAGED:
-                unread.say_damaged(record, now)
+                malformed.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
@@ -109,7 +109,7 @@ class AcpDialogue:
 
     @property
     def is_ready(self) -> bool:
-        return greeting.is_ready(self._state)
+        return handshake.is_ready(self._state)
 
     @property
     def errands(self) -> tuple[Errand, ...]:
@@ -117,7 +117,7 @@ class AcpDialogue:
 
     def _errands(self) -> Iterator[Errand]:
         state = self._state
-        if (step := greeting.next_step(state, self._session)) is not None:
+        if (step := handshake.next_step(state, self._session)) is not None:
             yield step
         for errand_id, key in state.cancelling.items():
             yield Errand(errand_id, commands.cancelled_line(key))
@@ -183,7 +183,7 @@ class AcpDialogue:
 
     @property
     def api_pause(self) -> ApiPause | None:
-        return pauses.api_pause(self._state)
+        return api_pauses.api_pause(self._state)
 
     @property
     def failure(self) -> Failure | None:
@@ -208,10 +208,10 @@ class AcpDialogue:
             return
         if message.key:
             keep(state.asked, message.key, method)
-        if method == greeting.INITIALIZE:
-            greeting.on_greeted(message.params, now)
-        elif method in greeting.OPENING:
-            greeting.on_opening(method, now)
+        if method == handshake.INITIALIZE:
+            handshake.on_greeted(message.params, now)
+        elif method in handshake.OPENING:
+            handshake.on_opening(method, now)
         elif method == commands.PROMPT:
             turns.on_prompt(message.key, _as_text(message.key), now)
             self._tell_what_was_left_out(message.params, now)
@@ -233,10 +233,10 @@ class AcpDialogue:
             return
         message = decode(record.data)
         if isinstance(message, Malformed):
-            unread.on_malformed(message, now)
+            malformed.on_malformed(message, now)
             return
         if now.state.bad_lines:
-            unread.end_bad_lines(now)
+            malformed.end_bad_lines(now)
         update = message.params.update if message.params is not None else None
         if update is not None and message.method == "session/update":
             if self._is_of_another(message):
@@ -262,7 +262,7 @@ class AcpDialogue:
             return
         handler = _UPDATES.get(kind)
         if handler is None:
-            logger.debug("passed over an update of kind %r", kind[: unread.EXCERPT])
+            logger.debug("passed over an update of kind %r", kind[: malformed.EXCERPT])
             return
         handler(update, now)
         self._note_conversation(now)
@@ -275,19 +275,19 @@ class AcpDialogue:
             if handler is not None and message.params is not None and not now.state.loading:
                 handler(message.params, now)
             else:
-                logger.debug("passed over a notification %r", message.method[: unread.EXCERPT])
+                logger.debug("passed over a notification %r", message.method[: malformed.EXCERPT])
         elif message.key:
             self._on_reply(message, now)
         self._note_conversation(now)
 
     def _on_reply(self, message: Message, now: Moment) -> None:
         method = now.state.asked.pop(message.key, "")
-        if method == greeting.INITIALIZE:
-            greeting.on_initialized(message, now)
-        elif method in greeting.OPENING:
-            greeting.on_opened(message, method, now)
-        elif method in greeting.SETTING:
-            greeting.on_set(message, now)
+        if method == handshake.INITIALIZE:
+            handshake.on_initialized(message, now)
+        elif method in handshake.OPENING:
+            handshake.on_opened(message, method, now)
+        elif method in handshake.SETTING:
+            handshake.on_set(message, now)
         elif method == commands.PROMPT or now.state.lost:
             turns.on_prompted(message, now)
 
@@ -306,7 +306,7 @@ class AcpDialogue:
             logger.exception("a frame could not be translated", extra={"offset": record.offset})
             self._state = now.state = load(before, VERSION)
             now.events.clear()
-            unread.say_malformed(now, "something it said could not be translated", record.data)
+            malformed.say_malformed(now, "something it said could not be translated", record.data)
             if record.kind is RecordKind.OUT and message.key and message.method:
                 prompts.refuse(now, message.key, _UNTRANSLATED)
             elif message.key and message.key == now.state.turn_key and not message.method:
@@ -315,7 +315,7 @@ class AcpDialogue:
     # ------------------------------------------------------------ lines that cannot be read
 
     def _on_too_long(self, record: Record, now: Moment) -> None:
-        unread.say_too_long(record, now)
+        malformed.say_too_long(record, now)
         # What it was can be guessed from its beginning; the agent must not wait for ever, and a turn must end.
         if found := _REQUEST.match(record.data):
             prompts.refuse(now, found[1].decode(), _TOO_LONG)

@@ -10,7 +10,7 @@ from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewSession
-from betcode.providers.acp.greeting import opening
+from betcode.providers.acp.handshake import opening
 from betcode.providers.acp.profile import Profile
 
 _MOST_WORDS = 100

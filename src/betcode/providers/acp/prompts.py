@@ -4,8 +4,8 @@ import logging
 
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
-from betcode.providers.acp import pauses, text, tools
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp import api_pauses, text, tools
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain, read
@@ -55,7 +55,7 @@ def on_request(message: Message, now: Moment) -> None:
 
 def _ask(asked: OpenRequest, use: ToolUse, options: list[PermissionOption], now: Moment) -> None:
     state = now.state
-    pauses.resumed(now)
+    api_pauses.resumed(now)
     text.settle(now)
     asked.tool_id, what = tools.ask_about(use, now)
     tool = state.tools[asked.tool_id]

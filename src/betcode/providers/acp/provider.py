@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from betcode.config.agents import AcpSettings
+from betcode.config.agent_settings import AcpSettings
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import ProviderAbout, Standing

@@ -1,10 +1,10 @@
 """What the agent says and thinks: shown by deltas, and settled as a whole when something else follows."""
 
 from betcode.domain.text import valid
-from betcode.providers.acp import pauses
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp import api_pauses
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import Stream
-from betcode.providers.moment import uint32
+from betcode.providers.event_builder import uint32
 from betcode.wire.acp.frames import Content, Update
 
 _LONGEST_BLOCK = 32 * 1024  # characters; what is longer goes on in another block, since the state holds it
@@ -15,7 +15,7 @@ def on_chunk(update: Update, now: Moment, *, thinking: bool) -> None:
     if not text:
         return
     state = now.state
-    pauses.resumed(now)
+    api_pauses.resumed(now)
     own_id = update.message_id or ""
     stream = state.stream
     if stream is None or stream.thinking is not thinking or stream.own_id != own_id:

@@ -6,11 +6,11 @@ from msgspec import Raw
 
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened, valid
-from betcode.providers.acp import pauses, text
-from betcode.providers.acp.moment import Moment
-from betcode.providers.acp.naming import LONGEST_TITLE, Known, Named, contradicts, named, own_name
+from betcode.providers.acp import api_pauses, text
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import OpenTool, open_tool
-from betcode.providers.moment import uint32
+from betcode.providers.acp.tool_names import LONGEST_TITLE, Known, Named, contradicts, named, own_name
+from betcode.providers.event_builder import uint32
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain
@@ -31,7 +31,7 @@ def on_call(update: Update, now: Moment) -> None:
     state, tool_id = now.state, update.tool_call_id
     if not tool_id or tool_id in state.ended:
         return
-    pauses.resumed(now)
+    api_pauses.resumed(now)
     tool = state.tools.get(tool_id)
     is_new = tool is None
     if tool is None:

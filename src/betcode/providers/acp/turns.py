@@ -7,7 +7,7 @@ from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
 from betcode.providers.acp import text, tools, usage
 from betcode.providers.acp.advice import login_advice, needs_login
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import Tokens
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1

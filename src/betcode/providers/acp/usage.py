@@ -1,9 +1,9 @@
 """What a turn has used: as the answer to its prompt says, beside it, or call by call."""
 
 from betcode.providers.acp.about import tell
-from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import Tokens
-from betcode.providers.moment import dollars, uint32, uint64
+from betcode.providers.event_builder import dollars, uint32, uint64
 from betcode.wire.acp.frames import Params, Prompted, Update
 
 _DIGITS = 9  # of a dollar: differences of totals have more than were said

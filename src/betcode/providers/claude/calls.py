@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 
 from betcode.domain.agent_state import CallScreening, ToolCall
 from betcode.providers.claude import slash_commands, turns
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State, begin_withdrawing
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest, ControlResponse

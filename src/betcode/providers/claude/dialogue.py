@@ -10,14 +10,14 @@ from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCal
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
-from betcode.providers import unread
+from betcode.providers import malformed
 from betcode.providers.claude import (
+    api_pauses,
     calls,
     choices,
     commands,
     jobs,
-    overlong,
-    pauses,
+    oversized,
     prompts,
     system,
     text,
@@ -26,7 +26,7 @@ from betcode.providers.claude import (
 )
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.denials import is_about_trust
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import VERSION, State, dump, load
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, Unknown, decode, frames
@@ -59,7 +59,7 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
         if frame.is_api_error_message:
             turns.on_api_error(frame, "\n".join(block.text for block in blocks), now)
             return
-    pauses.resumed(now.state)
+    api_pauses.resumed(now.state)
     for block in blocks:
         index = text.block_of(now.state, message.id)
         if block.type in ("text", "thinking"):
@@ -74,7 +74,7 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
 
 def _on_retry(frame: ApiRetry, now: Moment) -> None:
     text.void(now)
-    pauses.on_retry(frame, now)
+    api_pauses.on_retry(frame, now)
 
 
 Handler = Callable[[Any, Moment], None]
@@ -90,7 +90,7 @@ HANDLERS: Mapping[type, Handler] = MappingProxyType(
         frames.ControlCancel: prompts.on_withdrawn,
         ControlResponse: calls.on_reply,
         frames.ConversationReset: system.on_reset,
-        frames.RateLimit: pauses.on_rate_limit,
+        frames.RateLimit: api_pauses.on_rate_limit,
         Init: system.on_init,
         frames.Status: system.on_status,
         frames.ApiRetry: _on_retry,
@@ -128,11 +128,11 @@ class ClaudeDialogue:
                 frame = decode(record.data)
                 self._translate(frame, _INPUT_HANDLERS.get(type(frame)), record, now)
             case RecordKind.ERR:
-                line = unread.error_text(record)
+                line = malformed.error_text(record)
                 if not is_about_trust(line):
-                    unread.on_error_line(line, now)
+                    malformed.on_error_line(line, now)
             case RecordKind.DAMAGED:
-                unread.say_damaged(record, now)
+                malformed.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
@@ -221,7 +221,7 @@ class ClaudeDialogue:
 
     @property
     def api_pause(self) -> ApiPause | None:
-        return pauses.api_pause(self._state)
+        return api_pauses.api_pause(self._state)
 
     @property
     def failure(self) -> Failure | None:
@@ -255,10 +255,10 @@ class ClaudeDialogue:
         frame = decode(record.data)
         self._state.has_spoken = self._state.has_spoken or type(frame) is not ControlResponse
         if type(frame) is Malformed:
-            unread.on_malformed(frame, now)
+            malformed.on_malformed(frame, now)
             return
         if self._state.bad_lines:
-            unread.end_bad_lines(now)
+            malformed.end_bad_lines(now)
         if type(frame) is Unknown:
             logger.debug("passed over a frame of kind %r", frame.kind)
             return
@@ -284,14 +284,14 @@ class ClaudeDialogue:
             if before:
                 self._state = now.state = load(before, VERSION)
             now.events.clear()
-            unread.say_malformed(now, "something it said could not be translated", record.data)
+            malformed.say_malformed(now, "something it said could not be translated", record.data)
             if type(frame) is Result:
                 turns.end_turn(now, "error")
 
     def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = unread.say_too_long(record, now)
+        size = malformed.say_too_long(record, now)
         # What it was can be guessed from its beginning; a tool and a turn must end all the same.
-        if overlong.answer_request(record.data, now.state):
+        if oversized.answer_request(record.data, now.state):
             return
         if b'"total_cost_usd"' in record.data:
             turns.end_turn(now, "error")

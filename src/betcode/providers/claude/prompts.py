@@ -6,7 +6,7 @@ from msgspec import Raw, Struct, field
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.claude import tools, turns
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlResponse

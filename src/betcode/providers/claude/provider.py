@@ -14,7 +14,8 @@ from betcode.domain.project_files import Program
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
-from betcode.providers.claude import launch, outside
+from betcode.providers.claude import launch
+from betcode.providers.claude import outside_turns as outside
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.models import model_refusal

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from betcode.domain.text import shortened, valid
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.v1 import agent_pb2 as v1
 
 _MOST = 500

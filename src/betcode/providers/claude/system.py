@@ -4,8 +4,8 @@ import hashlib
 
 from betcode.domain.text import shortened
 from betcode.providers.claude import jobs, slash_commands, turns
-from betcode.providers.claude.moment import Moment
-from betcode.providers.moment import uint64
+from betcode.providers.claude.event_builder import Moment
+from betcode.providers.event_builder import uint64
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
     CompactBoundary,

@@ -1,9 +1,9 @@
 """What the agent says and thinks: shown by deltas, settled by the whole block, void where its stream was cut off."""
 
-from betcode.providers.claude import pauses, turns
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude import api_pauses, turns
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State, Stream
-from betcode.providers.moment import uint32
+from betcode.providers.event_builder import uint32
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import ApiEvent, StreamEvent
 
@@ -22,7 +22,7 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
     match event.type:
         case "message_start":
             void(now)
-            pauses.resumed(state)
+            api_pauses.resumed(state)
             message = event.message
             state.stream = Stream(message.id if message else "")
             if message and message.usage:

@@ -7,9 +7,9 @@ from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.claude import jobs, todos, turns
 from betcode.providers.claude.denials import denied_by, is_disabled
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import OpenTool, open_tool
-from betcode.providers.moment import uint32
+from betcode.providers.event_builder import uint32
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Block, User

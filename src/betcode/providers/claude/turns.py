@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
-from betcode.providers.claude import pauses
+from betcode.providers.claude import api_pauses
 from betcode.providers.claude.advice import failure_in
-from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State, await_message
-from betcode.providers.moment import dollars, uint32, uint64
+from betcode.providers.event_builder import dollars, uint32, uint64
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
@@ -178,7 +178,7 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     state.turn = False
     state.compact_error = ""
     state.interrupted = False
-    pauses.turn_over(now)
+    api_pauses.turn_over(now)
     state.stream = None
     state.next_block.clear()
     # What the main thread left open will never end; a background agent's calls go on.

@@ -13,11 +13,11 @@ from betcode.domain.provider_config import provider_config
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened, without_escapes
-from betcode.providers import unread
-from betcode.providers.codex import commands, frames, greeting, items, overlong, prompts, turns
+from betcode.providers import malformed
+from betcode.providers.codex import commands, frames, handshake, items, oversized, prompts, turns
 from betcode.providers.codex.advice import failure_in
+from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.launch import INITIALIZE_ID, MODELS_ID
-from betcode.providers.codex.moment import Moment
 from betcode.providers.codex.state import VERSION, State, dump, load
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
@@ -44,7 +44,7 @@ def _on_rerouted(news: frames.Rerouted, now: Moment) -> None:
 
 def _on_mcp(news: frames.McpStatus, now: Moment) -> None:
     if news.name and now.state.mcp.get(news.name) != news.status and len(now.state.mcp) < _MCP_SERVERS:
-        now.state.mcp[shortened(news.name, unread.EXCERPT)] = shortened(news.status, unread.EXCERPT)
+        now.state.mcp[shortened(news.name, malformed.EXCERPT)] = shortened(news.status, malformed.EXCERPT)
         if news.status != "starting":
             turns.say_info(now)
 
@@ -94,13 +94,13 @@ class CodexDialogue:
             case RecordKind.ERR:
                 self._on_error_line(record, now)
             case RecordKind.DAMAGED:
-                unread.say_damaged(record, now)
+                malformed.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
 
     def may_ask(self, record: Record) -> bool:
-        return record.kind is RecordKind.OUT and b"requestApproval" in record.data[: unread.EXCERPT]
+        return record.kind is RecordKind.OUT and b"requestApproval" in record.data[: malformed.EXCERPT]
 
     def send(self, command: Command) -> bytes:
         """One line for Codex's stdin. Raises InvalidRequest where that cannot be."""
@@ -216,12 +216,12 @@ class CodexDialogue:
                 prompts.on_answer(frame, now)
             case commands.TURN:
                 turns.delivered(str(frame.id), now)
-                greeting.told_mode(frames.read(frame.params, frames.Said) or frames.Said(), now)
+                handshake.told_mode(frames.read(frame.params, frames.Said) or frames.Said(), now)
             case commands.COMPACTION:
                 state.compacting = True
                 turns.delivered(str(frame.id), now)
             case "thread/start" | "thread/resume" | "thread/fork":
-                greeting.asked(frame, line, now)
+                handshake.asked(frame, line, now)
             case commands.CLEANING:
                 state.errands.pop(str(frame.id), None)
                 state.background.clear()
@@ -231,10 +231,10 @@ class CodexDialogue:
     def _on_line(self, record: Record, now: Moment) -> None:
         frame = frames.decode(record.data)
         if isinstance(frame, Malformed):
-            unread.on_malformed(frame, now)
+            malformed.on_malformed(frame, now)
             return
         if self._state.bad_lines:
-            unread.end_bad_lines(now)
+            malformed.end_bad_lines(now)
         if frame.id is not None and frame.method:
             rpc_id = frame.id
             self._state.has_spoken = True
@@ -251,12 +251,12 @@ class CodexDialogue:
         if frame.id in state.pending:
             state.has_spoken = True
             turns.on_answered(str(frame.id), frame, now)
-        elif greeting.is_thread(frame.id):
-            greeting.on_thread(frame, now)
+        elif handshake.is_thread(frame.id):
+            handshake.on_thread(frame, now)
         elif frame.id == MODELS_ID:
-            greeting.on_models(frame, now)
+            handshake.on_models(frame, now)
         elif frame.id == INITIALIZE_ID and (refusal := frame.refusal) is not None:
-            state.refused_thread = shortened(f"initialize: {refusal.message}", unread.LONGEST_ERROR)
+            state.refused_thread = shortened(f"initialize: {refusal.message}", malformed.LONGEST_ERROR)
 
     def _on_news(self, frame: frames.Message, record: Record, now: Moment) -> None:
         kind, handler = NEWS.get(frame.method, (None, None))
@@ -276,7 +276,7 @@ class CodexDialogue:
             self._guarded(lambda: handler(news, now), record, now, ends=frame.method == "turn/completed")
 
     def _on_unread(self, frame: frames.Message, record: Record, now: Moment) -> None:
-        unread.say_malformed(now, f"{shortened(frame.method, unread.EXCERPT)} is not to be read", record.data)
+        malformed.say_malformed(now, f"{shortened(frame.method, malformed.EXCERPT)} is not to be read", record.data)
         if frame.method == "turn/completed" and now.state.turn:
             turns.end(now, "error", list(now.state.pending))
 
@@ -289,17 +289,17 @@ class CodexDialogue:
             logger.exception("a line could not be translated", extra={"offset": record.offset})
             self._state = now.state = load(before, VERSION)
             del now.events[said:]
-            unread.say_malformed(now, "something it said could not be translated", record.data)
+            malformed.say_malformed(now, "something it said could not be translated", record.data)
             if ends:
                 turns.end(now, "error", list(now.state.pending))
             return False
         return True
 
     def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = unread.say_too_long(record, now)
-        self._guarded(lambda: overlong.take(record.data, size, now), record, now)
+        size = malformed.say_too_long(record, now)
+        self._guarded(lambda: oversized.take(record.data, size, now), record, now)
 
     def _on_error_line(self, record: Record, now: Moment) -> None:
-        text = _STAMP.sub("", without_escapes(unread.error_text(record)).strip())
+        text = _STAMP.sub("", without_escapes(malformed.error_text(record)).strip())
         if not _NOISE.search(text) and text not in self._state.errors[-1:]:
-            unread.on_error_line(text, now)
+            malformed.on_error_line(text, now)

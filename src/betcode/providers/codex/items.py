@@ -8,9 +8,9 @@ from typing import Any
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.codex import frames, turns
-from betcode.providers.codex.moment import Moment
+from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.state import OpenTool, open_tool
-from betcode.providers.moment import uint32, uint64
+from betcode.providers.event_builder import uint32, uint64
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 

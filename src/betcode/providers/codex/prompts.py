@@ -8,7 +8,7 @@ from typing import Any
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.codex import commands, frames, items, turns
-from betcode.providers.codex.moment import Moment
+from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 

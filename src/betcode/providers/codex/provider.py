@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from betcode.config.agents import CodexSettings
+from betcode.config.agent_settings import CodexSettings
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.launch import Launch, LaunchContext
@@ -24,7 +24,7 @@ from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
 from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.environment import codex_home, key_of_provider, stores_login_in_keyring
-from betcode.providers.codex.finding import find_binary
+from betcode.providers.codex.executable import find_binary
 from betcode.providers.codex.launch import KEYS, SANDBOXES, launch
 from betcode.providers.codex.state import VERSION, State, carried_over, dump, load
 from betcode.providers.stored_state import UnreadableState

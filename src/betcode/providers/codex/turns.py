@@ -5,10 +5,10 @@ from betcode.domain.error_codes import ErrorCode
 from betcode.domain.text import shortened
 from betcode.providers.codex import advice, frames
 from betcode.providers.codex.commands import CLEANING
+from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.launch import POINT_SEPARATOR, request
-from betcode.providers.codex.moment import Moment
 from betcode.providers.codex.state import Counted, OpenTool, State, Todo
-from betcode.providers.moment import uint32, uint64
+from betcode.providers.event_builder import uint32, uint64
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 

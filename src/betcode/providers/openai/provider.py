@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.config.agents import OpenAiSettings, api_address, variable_name
-from betcode.config.kinds import Kind
+from betcode.config.agent_settings import OpenAiSettings, api_address, variable_name
 from betcode.config.units import NotUnderstood
+from betcode.config.value_types import Kind
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import Login, ProviderAbout, Standing

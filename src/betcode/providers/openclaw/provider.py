@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from betcode.config.agents import OpenClawSettings, api_address
+from betcode.config.agent_settings import OpenClawSettings, api_address
 from betcode.config.units import NotUnderstood
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.launch import Launch, LaunchContext
@@ -21,7 +21,7 @@ from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
 from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
-from betcode.providers.openclaw.starting import GatewayStarter
+from betcode.providers.openclaw.gateway_start import GatewayStarter
 from betcode.util.extras import OPENCLAW, missing_extra
 
 _TITLE = "OpenClaw"

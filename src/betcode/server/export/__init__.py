@@ -12,10 +12,10 @@ import anyio.to_thread
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.rows import Batch
-from betcode.server.export.hiding import without_secrets
 from betcode.server.export.html_page import HtmlPage
 from betcode.server.export.json_file import JsonFile
 from betcode.server.export.markdown import Markdown
+from betcode.server.export.redaction import without_secrets
 from betcode.v1 import agent_pb2 as v1
 
 __all__ = ["FORMATS", "Exporter", "exported", "exporter_for"]

@@ -2,8 +2,8 @@
 
 import html
 
+from betcode.server.export.control_characters import made_visible
 from betcode.server.export.entries import Entries, Entry, facts_of, title_of
-from betcode.server.export.invisible import made_visible
 from betcode.v1 import agent_pb2 as v1
 
 # A second lock behind the escaping: whatever slipped through could load and run nothing.

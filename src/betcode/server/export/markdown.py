@@ -5,8 +5,8 @@ It is data: it cannot load or run anything in a reader, and no escape sequence r
 
 import re
 
+from betcode.server.export.control_characters import made_visible
 from betcode.server.export.entries import Entries, Entry, Kind, facts_of, title_of
-from betcode.server.export.invisible import made_visible
 from betcode.server.export.prose import harmless
 from betcode.v1 import agent_pb2 as v1
 

@@ -2,13 +2,13 @@
 
 from betcode.campaigns import Campaigns, Executor
 from betcode.server.gate import Gate
-from betcode.server.obey.creating import CreatingCalls, Surroundings
+from betcode.server.obey.create_session import CreatingCalls, Surroundings
 from betcode.server.obey.daemon_calls import DaemonCalls
-from betcode.server.obey.reading import ReadingCalls
-from betcode.server.obey.serving import ObeyFace
-from betcode.server.obey.talking import TalkingCalls
-from betcode.server.obey.watching import WatchingCalls
-from betcode.server.rim import Handler, Rim
+from betcode.server.obey.messages import TalkingCalls
+from betcode.server.obey.server import ObeyFace
+from betcode.server.obey.session_queries import ReadingCalls
+from betcode.server.obey.watch import WatchingCalls
+from betcode.server.rpc import Handler, Rim
 from obey.local.v1 import local_pb2 as pb
 
 

@@ -14,11 +14,11 @@ from betcode.engine import AgentsAtStop, Supervisor
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
 from betcode.server.obey.bindings import Bindings
+from betcode.server.obey.external_activities import pushed
 from betcode.server.obey.festivals import festivals_of
-from betcode.server.obey.pushed import pushed
 from betcode.server.obey.times import moment_ns, span_ns
 from betcode.server.obey.views import session_summary
-from betcode.server.rim import Caller, Context, decode
+from betcode.server.rpc import Caller, Context, decode
 from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)

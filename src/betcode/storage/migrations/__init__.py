@@ -7,14 +7,14 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
+from betcode.storage.install_file import put_in_place
 from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 from betcode.storage.migrations.m003_permissions import m003_permissions
 from betcode.storage.migrations.m004_worktrees import m004_worktrees
-from betcode.storage.migrations.m005_bonds import m005_bonds
+from betcode.storage.migrations.m005_session_bindings import m005_session_bindings
 from betcode.storage.migrations.m006_abandoned_turns import m006_abandoned_turns
 from betcode.storage.migrations.m007_prompts_in_seconds import m007_prompts_in_seconds
-from betcode.storage.placing import put_in_place
 from betcode.util.wall_clock import now_ns
 
 Migration = Callable[[apsw.Connection], None]
@@ -24,7 +24,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m002_turns_under_control,
     m003_permissions,
     m004_worktrees,
-    m005_bonds,
+    m005_session_bindings,
     m006_abandoned_turns,
     m007_prompts_in_seconds,
 )

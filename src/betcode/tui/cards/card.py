@@ -30,7 +30,7 @@ from betcode.tui.cards.card_state import (
 )
 from betcode.tui.cards.changes import changed_path, read_local
 from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
-from betcode.tui.cards.words import waits
+from betcode.tui.cards.texts import waits
 from betcode.tui.line_view import Kind, Line, LineView
 from betcode.tui.pending_board import Delivery
 from betcode.tui.tasks import begin

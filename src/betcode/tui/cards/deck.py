@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from betcode.client import LinkState
 from betcode.tui.cards.card import Card, Standing
-from betcode.tui.cards.words import how_it_ended
+from betcode.tui.cards.texts import how_it_ended
 from betcode.tui.composer.composer import Composer
 from betcode.tui.pending_board import Changed, Closed, Delivery, News, Opened, PendingBoard
 from betcode.v1 import agent_pb2 as v1

@@ -13,15 +13,15 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from betcode.domain.commands import AttachedFile
-from betcode.tui.composer.attaching import Attaching
+from betcode.tui.composer.attachments import Attaching
 from betcode.tui.composer.chips import ChipBar
-from betcode.tui.composer.completing import Completing
 from betcode.tui.composer.completion import Candidate, Kind, Wanted, own_command, wanted_at
 from betcode.tui.composer.completion import Command as AgentCommand
 from betcode.tui.composer.completion_list import CompletionList
+from betcode.tui.composer.completion_updates import Completing
 from betcode.tui.composer.drafts import TEXT_LIMIT, Drafts
 from betcode.tui.composer.history import HistoryFile, Sent, Walk, in_order
-from betcode.tui.composer.pasting import writable
+from betcode.tui.composer.paste import writable
 from betcode.tui.composer.pieces import Draft, attachment_of
 from betcode.tui.composer.queue_bar import QueueBar
 from betcode.tui.composer.terminal_keys import NEW_LINE, learn_keys

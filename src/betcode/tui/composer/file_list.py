@@ -9,8 +9,8 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
+from betcode.git.command import Git
 from betcode.git.records import records
-from betcode.git.running import Git
 from betcode.tui.composer.completion import can_be_mentioned
 
 LIMIT = 50_000  # files

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from betcode.tui.model.blocks import Block, Said
-from betcode.tui.model.joining import put_before
-from betcode.tui.model.stretch import Stretch
+from betcode.tui.model.history_segment import Stretch
+from betcode.tui.model.merge import put_before
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.lock_words import called, person_of
+from betcode.wording.input_lock import called, person_of
 
 _OPENING_BLOCKS = 8  # at most, before the first message
 _OPENING_LETTERS = 200

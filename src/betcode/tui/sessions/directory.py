@@ -6,7 +6,7 @@ from typing import Protocol
 import anyio
 
 from betcode.client import ClientError
-from betcode.client.looking_up import Lists, summary_of
+from betcode.client.session_lookup import Lists, summary_of
 from betcode.v1 import agent_pb2 as v1
 
 _EVERY_S = 3.0

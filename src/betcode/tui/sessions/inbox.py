@@ -16,13 +16,13 @@ from textual.widgets.option_list import Option
 
 from betcode.client import LinkState
 from betcode.tui.cards.card import Card, Standing
-from betcode.tui.cards.words import how_it_ended
+from betcode.tui.cards.texts import how_it_ended
 from betcode.tui.pending_board import Changed, Closed, News, Opened, PendingBoard
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
+from betcode.wording.pending import tool_of, what_of
 from betcode.wording.terminal_text import columns, ending, one_line, padded
 from betcode.wording.times import nearly, span
-from betcode.wording.waiting_words import tool_of, what_of
 
 _HINTS = "Enter: go there · Tab: card · Esc: back"
 _OF_THE_LIST = frozenset({"up", "down", "home", "end", "pageup", "pagedown", "enter", "tab", "shift+tab", "escape"})

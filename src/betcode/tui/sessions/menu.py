@@ -1,6 +1,6 @@
 """What can be done with the session that is shown."""
 
-from betcode.tui.asking import Entry, KeyMenu
+from betcode.tui.dialogs import Entry, KeyMenu
 from betcode.tui.sessions.rows import called
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line

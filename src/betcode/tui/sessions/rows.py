@@ -6,9 +6,9 @@ from pathlib import PurePath
 from betcode.tui.sessions.directory import waits_for_person
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars
+from betcode.wording.pending import standing
 from betcode.wording.terminal_text import one_line, padded, without_marks
 from betcode.wording.times import age
-from betcode.wording.waiting_words import standing
 
 _NARROW = 60
 _WIDE = 90

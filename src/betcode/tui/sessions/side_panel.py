@@ -7,7 +7,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from betcode.tui.model.standing import Standing
+from betcode.tui.model.session_status import Standing
 from betcode.tui.panels import PlanPanel, TodoPanel
 from betcode.tui.sessions.directory import Directory, waits_for_person
 from betcode.tui.sessions.rows import row

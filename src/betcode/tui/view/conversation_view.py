@@ -18,11 +18,11 @@ from textual.widget import Widget
 from betcode.tui.model.blocks import Block
 from betcode.tui.model.conversation import Conversation
 from betcode.tui.tasks import begin
-from betcode.tui.view import inks, markdown_lines
+from betcode.tui.view import markdown_lines, palette
+from betcode.tui.view.block_lines import text_of_block
 from betcode.tui.view.cursor import Cursor
-from betcode.tui.view.drawing import text_of_block
-from betcode.tui.view.drawings import Drawings
 from betcode.tui.view.layout import Layout
+from betcode.tui.view.render_cache import Drawings
 from betcode.tui.view.spans import text_of
 from betcode.wording.terminal_text import clean
 
@@ -35,9 +35,9 @@ _OWN_LETTERS = frozenset({"o", "v", "y", "space", "question_mark"})
 class ConversationView(ScrollView, can_focus=True):
     """Shows the end of it while somebody reads there, and stays where it is when they have scrolled up."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = inks.NAMES
+    COMPONENT_CLASSES: ClassVar[set[str]] = palette.NAMES
     DEFAULT_CSS = (
-        "ConversationView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }\n" + inks.CSS
+        "ConversationView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }\n" + palette.CSS
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -65,7 +65,7 @@ class ConversationView(ScrollView, can_focus=True):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(id="conversation")
         self.draft: Widget | None = None  # where what is written here goes
-        self._inks = inks.Inks(self._style_of)
+        self._inks = palette.Inks(self._style_of)
         self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
         self._asked_at = -1  # where the loaded part began when older ones were asked for
         self._wanted = 0  # the number of an event to go to once it is loaded
@@ -189,7 +189,7 @@ class ConversationView(ScrollView, can_focus=True):
         return Strip.join(parts)
 
     def _style_of(self, name: str) -> Style:
-        return self.get_component_rich_style(inks.PREFIX + name, partial=True) if name else self.rich_style
+        return self.get_component_rich_style(palette.PREFIX + name, partial=True) if name else self.rich_style
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -1,8 +1,8 @@
 """The piece of a conversation that keys act on."""
 
-from betcode.tui.view.drawing import Drawing, Part
-from betcode.tui.view.drawings import Drawings
+from betcode.tui.view.block_lines import Drawing, Part
 from betcode.tui.view.layout import Layout
+from betcode.tui.view.render_cache import Drawings
 
 
 class Cursor:

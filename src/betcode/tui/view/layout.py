@@ -7,9 +7,9 @@ turns out wrong changes numbers and nothing that is seen.
 from collections.abc import Sequence
 
 from betcode.tui.model.blocks import Block
-from betcode.tui.view.drawing import Drawing, Part, estimated, gap_before
-from betcode.tui.view.drawings import Drawings
+from betcode.tui.view.block_lines import Drawing, Part, estimated, gap_before
 from betcode.tui.view.heights import Heights
+from betcode.tui.view.render_cache import Drawings
 from betcode.tui.view.spans import Line
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 
 from betcode.tui.model.blocks import Block, Thoughts, ToolState, ToolUse, Words
+from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, Part, kept_apart
 from betcode.tui.view.code import code_lines, language_of
 from betcode.tui.view.diff_lines import diff_lines, patch_lines
-from betcode.tui.view.drawing import GUTTER, NOTHING, Canvas, Drawing, Part, kept_apart
 from betcode.tui.view.spans import Line, Span, cut, cut_line, fold, indented, joined, shown, wrap
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import without_marks

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.agents.openclaw.json5 import read_json5
-from betcode.agents.openclaw.places import Places, find_token, make_token, own_config, users_config
+from betcode.agents.openclaw.paths import Places, find_token, make_token, own_config, users_config
 
 _JSON5 = """
 // a comment

@@ -6,9 +6,9 @@ import shlex
 
 import pytest
 
-from betcode.cli.arguments import commands_of
+from betcode.cli.core.arguments import commands_of
 from betcode.cli.obey.examples import EXAMPLES
-from betcode.cli.obey.failing import HINTS, hint_for
+from betcode.cli.obey.failure import HINTS, hint_for
 from betcode.cli.obey.names import ACTIVITIES, PROFILES, PROVIDERS, STATUSES
 from betcode.cli.obey.parser import build_parser
 from betcode.providers.acp.profiles import PROFILES as ACP_PROFILES

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.obey.failing import Failed, ObeyExit
-from betcode.cli.obey.given import pairs_of
+from betcode.cli.obey.failure import Failed, ObeyExit
+from betcode.cli.obey.input_values import pairs_of
 from betcode.cli.obey.options import choose_socket
-from betcode.config.places import choose_places
+from betcode.config.paths import choose_places
 
 
 def test_settings_of_a_provider_are_an_object_or_come_one_by_one() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from betcode.providers.acp.naming import LONGEST_TITLE, Known, contradicts, named
 from betcode.providers.acp.profiles import GENERIC, PROFILES
+from betcode.providers.acp.tool_names import LONGEST_TITLE, Known, contradicts, named
 from betcode.wire.acp.frames import ToolContent
 
 

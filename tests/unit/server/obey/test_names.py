@@ -8,7 +8,7 @@ from betcode.domain.campaign_events import CampaignEvent
 from betcode.domain.identifiers import new_session_id, ulid_spelling
 from betcode.domain.phase import Phase
 from betcode.providers.claude.models import model_refusal
-from betcode.providers.making import MAKERS
+from betcode.providers.registry import MAKERS
 from betcode.server.obey.festivals import festivals_of
 from betcode.server.obey.names import PROVIDER, STATUS, default_name, kind_of, provider_of, session_of
 from obey.local.v1 import local_pb2 as pb

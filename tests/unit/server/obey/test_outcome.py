@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.server.obey.errors import Obey, ObeyError
-from betcode.server.obey.outcome import Outcome
+from betcode.server.obey.message_outcome import Outcome
 from betcode.v1 import agent_pb2 as v1
 
 

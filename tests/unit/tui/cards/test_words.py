@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from betcode.tui.cards.words import how_it_ended, waits
+from betcode.tui.cards.texts import how_it_ended, waits
 from betcode.v1 import agent_pb2 as v1
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.tui.composer.attaching import read_dropped, read_named
-from betcode.tui.composer.pasting import (
+from betcode.tui.composer.attachments import read_dropped, read_named
+from betcode.tui.composer.paste import (
     LIMIT_BYTES,
     DroppedFiles,
     LongText,
@@ -19,7 +19,7 @@ from betcode.tui.composer.pasting import (
     judge,
     writable,
 )
-from betcode.wording.attaching import CannotAttach
+from betcode.wording.attachments import CannotAttach
 from support.files import JPEG
 
 names = st.text(

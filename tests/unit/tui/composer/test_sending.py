@@ -14,7 +14,7 @@ from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import MessageId
 from betcode.tui.composer.outbox import Outbox, Unsent
 from betcode.tui.composer.queue_bar import queue_lines
-from betcode.tui.composer.sending import Sender
+from betcode.tui.composer.sender import Sender
 from betcode.tui.model.queue import QueuedMessage
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from betcode.tui.model.queue import QueuedMessage
-from betcode.tui.model.standing import Standing
+from betcode.tui.model.session_status import Standing
 from betcode.v1 import agent_pb2 as v1
 from support.shown_blocks import numbered
 

@@ -7,9 +7,9 @@ from textual.app import App
 from textual.strip import Strip
 
 import betcode.tui
-from betcode.tui.asking import TextView
+from betcode.tui.dialogs import TextView
 from betcode.tui.line_view import Kind, LineView
-from betcode.tui.sessions.deeds import patch_lines
+from betcode.tui.sessions.session_actions import patch_lines
 
 
 class Reader(App[None]):

@@ -7,10 +7,10 @@ import pytest
 from rich.style import Style
 
 from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
-from betcode.tui.view.drawing import estimated, gap_before, text_of_block
-from betcode.tui.view.drawings import Drawings
-from betcode.tui.view.inks import Inks
+from betcode.tui.view.block_lines import estimated, gap_before, text_of_block
 from betcode.tui.view.markdown_lines import load
+from betcode.tui.view.palette import Inks
+from betcode.tui.view.render_cache import Drawings
 from betcode.tui.view.spans import text_of
 from betcode.v1 import agent_pb2 as v1
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from betcode.tui.model.blocks import Block, Said, Told, ToolState, ToolUse, Words
-from betcode.tui.view.drawings import Drawings
 from betcode.tui.view.layout import Layout
 from betcode.tui.view.markdown_lines import load
+from betcode.tui.view.render_cache import Drawings
 from betcode.tui.view.spans import text_of
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from betcode.tui.model.blocks import Asked, Block, Said, Thoughts, Told, Tone, ToolState, ToolUse, TurnEnd, Words
-from betcode.tui.view.drawings import Drawings
 from betcode.tui.view.markdown_lines import load
+from betcode.tui.view.render_cache import Drawings
 from betcode.tui.view.spans import cut, fold, shown, text_of, width_of, wrap
 
 _ACTS = re.compile(

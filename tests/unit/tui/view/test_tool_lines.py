@@ -6,8 +6,8 @@ import pytest
 
 from betcode.tui.model.blocks import Block, Cut, Told, ToolState, ToolUse, Words
 from betcode.tui.view.diff_lines import diff_lines
-from betcode.tui.view.drawings import Drawings
 from betcode.tui.view.markdown_lines import load
+from betcode.tui.view.render_cache import Drawings
 from betcode.tui.view.spans import text_of
 from betcode.tui.view.tool_lines import took
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from betcode.agents.openai.records import Call
 from betcode.agents.openai.tools.commands import plan_shell
-from betcode.agents.openai.tools.editing import plan_edit, plan_write
+from betcode.agents.openai.tools.edit import plan_edit, plan_write
 from betcode.agents.openai.tools.plans import Arguments, Plan, Unfit, Workspace
-from betcode.agents.openai.tools.reading import plan_read
-from betcode.agents.openai.tools.searching import plan_glob, plan_grep
+from betcode.agents.openai.tools.read import plan_read
+from betcode.agents.openai.tools.search import plan_glob, plan_grep
 from betcode.agents.openai.wires import Tool
 
 Planner = Callable[[Workspace, Arguments], Plan]

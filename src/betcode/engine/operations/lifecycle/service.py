@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from betcode.domain.bonds import NOT_BOUND, Bound
 from betcode.domain.errors import SessionNotFound
 from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.phase import Phase, PhaseFacts, phase_of
@@ -12,6 +11,7 @@ from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import Batch, SessionRow
 from betcode.domain.run import LIVE
 from betcode.domain.session import SessionStatus
+from betcode.domain.session_binding import NOT_BOUND, Bound
 from betcode.engine.follow.growth import GrowthWatch
 from betcode.engine.operations.lifecycle.phases import PhaseWatch
 from betcode.engine.operations.lifecycle.restart import reconfigured, restart

@@ -4,14 +4,14 @@ import logging
 
 from betcode.domain.errors import BetcodeError
 from betcode.domain.identifiers import SessionId
-from betcode.domain.lifetimes import MINUTE_NS
+from betcode.domain.prompt_lifetime import MINUTE_NS
 from betcode.domain.session import SessionStatus
 from betcode.engine.core import events
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.cancel import cancel_turn
 from betcode.engine.operations.lifecycle.stop import stop_on
 from betcode.engine.registry import Registry
-from betcode.telemetry.work import begin
+from betcode.telemetry.log_context import begin
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,146 @@
+"""The campaigns of this machine, asked for while other things go on: no disk that hangs holds anybody up."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from betcode.campaigns.paths import directory_inside
+from betcode.campaigns.registry import Entry, Registry, read_registry, registry_path
+from betcode.campaigns.roots import NotACampaign, root_above, root_here, seen_campaign
+from betcode.domain.bounded_io import Looks, NoAnswer
+from betcode.domain.campaign_errors import CampaignUnusable
+from betcode.domain.campaigns import Campaign
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What can be used, and a sentence for everything that cannot."""
+
+    campaigns: tuple[Campaign, ...]
+    troubles: tuple[str, ...] = ()
+
+
+class Campaigns:
+    """Read anew at every call, since camp writes the registry; texts that were understood are not parsed again."""
+
+    def __init__(self, environ: Mapping[str, str], looks: Looks) -> None:
+        self._path = registry_path(environ)
+        self._looks = looks
+
+    async def all(self) -> list[Campaign]:
+        """Those that can be used."""
+        return list((await self.survey()).campaigns)
+
+    async def survey(self) -> Survey:
+        registry = await self._registry()
+        if registry.trouble:
+            return Survey((), (registry.trouble,))
+        seen: dict[str, Campaign | str] = {}
+
+        async def look(entry: Entry) -> None:
+            try:
+                seen[entry.id] = await self._seen(entry)
+            except CampaignUnusable as trouble:
+                seen[entry.id] = trouble.message
+
+        async with anyio.create_task_group() as tasks:
+            for entry in registry.entries:
+                tasks.start_soon(look, entry)
+        return _surveyed(registry, seen)
+
+    async def find(self, text: str) -> Campaign:
+        """The one that is meant by an id, a unique beginning of one, or a name.
+
+        Raises:
+            CampaignNotFound, AmbiguousCampaign, CampaignUnusable
+        """
+        registry = await self._registry()
+        if registry.trouble:
+            raise CampaignUnusable(registry.trouble)
+        return await self._seen(registry.meant(text))
+
+    async def of_directory(self, directory: str | Path) -> Campaign | None:
+        """The registered campaign that a directory belongs to; None: none, or nothing says which."""
+        place = Path(directory)
+        if not place.is_absolute():
+            return None
+        try:
+            root = await self._looks.look(str(place), partial(root_above, place))
+        except NoAnswer:
+            return None
+        if root is None:
+            return None
+        registry = await self._registry()
+        # Most are registered by the path they have; those that are not cost a look at every one.
+        for entry in registry.entries:
+            if os.path.normpath(entry.path) == str(root) and not entry.trouble:
+                try:
+                    return await self._seen(entry)
+                except CampaignUnusable:
+                    break
+        return _at(root, await self.survey())
+
+    async def directory(self, campaign: Campaign, text: str) -> Path:
+        """A directory of the campaign, links followed: an absolute path, or one from the root; nothing means the root.
+
+        Raises:
+            InvalidRequest: it leaves the root, or is no directory.
+            CampaignUnusable
+        """
+        if not text:
+            return campaign.root
+        try:
+            return await self._looks.look(str(campaign.root), partial(directory_inside, campaign.root, text))
+        except NoAnswer:
+            raise CampaignUnusable(f"The campaign {campaign.id} cannot be used: its files give no answer") from None
+
+    async def _registry(self) -> Registry:
+        try:
+            return await self._looks.look(str(self._path.parent), partial(read_registry, self._path))
+        except NoAnswer:
+            return Registry(self._path, trouble=f"The registry of campaigns {self._path} gives no answer")
+
+    async def _seen(self, entry: Entry) -> Campaign:
+        try:
+            return await self._looks.look(entry.path, partial(seen_campaign, entry))
+        except NoAnswer:
+            raise CampaignUnusable(f"The campaign {entry.words} cannot be used: {entry.path} gives no answer") from None
+        except NotACampaign as trouble:
+            raise CampaignUnusable(str(trouble), campaign=entry.id) from None
+
+
+def survey(environ: Mapping[str, str]) -> Survey:
+    """The campaigns of this machine, for programs that do nothing else meanwhile."""
+    registry = read_registry(registry_path(environ))
+    if registry.trouble:
+        return Survey((), (registry.trouble,))
+    seen: dict[str, Campaign | str] = {}
+    for entry in registry.entries:
+        try:
+            seen[entry.id] = seen_campaign(entry)
+        except NotACampaign as trouble:
+            seen[entry.id] = str(trouble)
+    return _surveyed(registry, seen)
+
+
+def campaign_here(directory: Path, environ: Mapping[str, str]) -> Campaign | None:
+    """The registered campaign that somebody stands in, for programs that do nothing else meanwhile."""
+    root = root_here(directory, environ)
+    return _at(root, survey(environ)) if root is not None else None
+
+
+def _surveyed(registry: Registry, seen: Mapping[str, Campaign | str]) -> Survey:
+    ordered = [seen[entry.id] for entry in registry.entries]
+    return Survey(
+        tuple(one for one in ordered if isinstance(one, Campaign)),
+        tuple(one for one in ordered if isinstance(one, str)),
+    )
+
+
+def _at(root: Path, seen: Survey) -> Campaign | None:
+    found = [campaign for campaign in seen.campaigns if campaign.root == root]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,213 @@
+"""`betcode audit`: what was decided by whom, as a list or a file, and whether the rows are still what was written."""
+
+import csv
+import io
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC
+from pathlib import Path
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.identity import shown_client
+from betcode.cli.core.options import Options
+from betcode.cli.core.table import table
+from betcode.cli.core.timestamps import moment_ns
+from betcode.cli.daemon.control import serves
+from betcode.cli.session.commands import connected
+from betcode.cli.session.history_commands import write_file
+from betcode.cli.session.lookup import find_session
+from betcode.client import Client, ClientIdentity, open_client
+from betcode.domain.audit import AuditFilter, Checked, Noted
+from betcode.domain.decision_text import DECIDED
+from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.secrets import redacted
+from betcode.v1 import audit_pb2 as v1
+from betcode.wording.ids import short_id
+
+_HEADINGS = ("NUMBER", "TIME", "SESSION", "OUTCOME", "BY", "TOOL", "WHY")
+_SPARE = ("NUMBER", "SESSION", "TIME")
+_FIELDS = (
+    *("number", "time", "session_id", "request_id", "tool_name", "input_sha256", "what", "outcome", "decided_by"),
+    *("rule", "client", "peer", "note", "hash"),
+)
+_FREE = frozenset({"rule", "client", "peer", "note", "tool_name", "request_id"})  # written by agents and people
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_PROGRESS_S = 1.0
+
+
+def list_audit(options: Options) -> int:
+    return anyio.run(_list, options)
+
+
+async def _list(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen, doing="Reading the audit") as client:
+        which = await _wanted(client, options, options.number("limit"))
+        async with aclosing(client.audit.records(which)) as records:
+            found = [one async for one in records]
+    if options.as_json:
+        screen.json({"records": [record_json(one) for one in found]}, indent=2)
+        return ExitCode.OK
+    if not found:
+        screen.line("Nothing was decided there")
+        return ExitCode.OK
+    for line in table(_HEADINGS, [_row(one) for one in found], screen.width, spare=_SPARE):
+        screen.line(line)
+    if which.newest and len(found) == which.newest:
+        screen.note(f"Only the newest {which.newest} are shown: add --limit 0 for all")
+    return ExitCode.OK
+
+
+def export(options: Options) -> int:
+    return anyio.run(_export, options)
+
+
+async def _export(options: Options) -> int:
+    screen = standard_screen()
+    file = Path(options.text("output")) if options.text("output") else None
+    as_csv = (options.text("format") or ("csv" if file and file.suffix.lower() == ".csv" else "jsonl")) == "csv"
+    if options.as_json and file is None and as_csv:
+        raise CommandFailed("--json prints no csv: name a file with -o", ExitCode.INVALID_ARGUMENTS)
+    async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
+        records = client.audit.records(await _wanted(client, options, 0))
+        pieces = _csv(records) if as_csv else _json_lines(records)
+        if file is not None:
+            size = await write_file(pieces, file)
+            if options.as_json:
+                screen.json({"file": str(file), "format": "csv" if as_csv else "jsonl", "bytes": size})
+            else:
+                screen.note(f"Written to {file}")
+            return ExitCode.OK
+        async with aclosing(pieces):
+            async for piece in pieces:
+                screen.answer(piece.decode())
+    return ExitCode.OK
+
+
+def verify(options: Options) -> int:
+    return anyio.run(_verify, options)
+
+
+async def _verify(options: Options) -> int:
+    screen = standard_screen()
+    noted = _noted(options.text("head"))
+    said_at = time.monotonic()
+    result = Checked()
+    async with _steps(options, noted) as steps:
+        async for result in steps:
+            if time.monotonic() - said_at > _PROGRESS_S and not result.complete:
+                said_at = time.monotonic()
+                screen.note(f"{result.rows:,} of {result.total:,} rows checked")
+    if not result.complete:
+        raise CommandFailed("The daemon ended before all rows were checked: verify again", ExitCode.NO_CONNECTION)
+    head = f"{result.rows}:{result.head.hex()}"
+    if options.as_json:
+        broken = None if result.broken is None else {"number": result.broken, "reason": result.why}
+        screen.json({"whole": broken is None, "rows": result.rows, "head": head, "broken": broken}, indent=2)
+    elif result.broken is None:
+        screen.line(f"{result.rows:,} rows, each as it was written and behind the one before")
+        screen.line(f"Head: {head}")
+        if noted is None:
+            screen.note("Note the head elsewhere: `betcode audit verify --head` then shows whether the end was cut off")
+    else:
+        screen.line(f"Broken: {result.why}")
+        screen.line(f"Whole up to: {head}")
+    return ExitCode.OK if result.broken is None else ExitCode.AGENT_ERROR
+
+
+@asynccontextmanager
+async def _steps(options: Options, noted: Noted | None) -> AsyncIterator[AsyncGenerator[Checked, None]]:
+    """Through the daemon that runs, else from the file itself; none is started for this."""
+    if await serves(options.places):
+        async with (
+            open_client(options.places, ClientIdentity(client_type="cli")) as client,
+            aclosing(_from_daemon(client, noted)) as steps,
+        ):
+            yield steps
+    else:
+        async with aclosing(_from_file(options.places.database, noted)) as steps:
+            yield steps
+
+
+async def _from_daemon(client: Client, noted: Noted | None) -> AsyncGenerator[Checked, None]:
+    async with aclosing(client.audit.verify(noted)) as steps:
+        async for one in steps:
+            broken = one.broken_number if one.HasField("broken_number") else None
+            yield Checked(one.checked, one.total, one.head_hash, one.complete, broken, one.broken_reason)
+
+
+async def _from_file(database: Path, noted: Noted | None) -> AsyncGenerator[Checked, None]:
+    from betcode.storage import check_file  # only here does a command look into the database itself
+
+    try:
+        for checked in check_file(database, noted):
+            yield checked
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+
+
+async def _wanted(client: Client, options: Options, newest: int) -> AuditFilter:
+    session, now_ns, usual = options.text("session"), time.time_ns(), AuditFilter()
+    since, until = options.text("since"), options.text("until")
+    return AuditFilter(
+        session_id=await find_session(client, session) if session else "",
+        since_ns=moment_ns("--since", since, now_ns) if since else usual.since_ns,
+        until_ns=moment_ns("--until", until, now_ns) if until else usual.until_ns,
+        newest=newest,
+    )
+
+
+def _noted(text: str) -> Noted | None:
+    number, _, digest = text.partition(":")
+    return Noted(int(number), bytes.fromhex(digest)) if text else None
+
+
+def record_json(one: v1.AuditRecord) -> dict[str, object]:
+    """One row with every field, and without what looks like a secret."""
+    values: dict[str, object] = {name: getattr(one, name) for name in _FIELDS}
+    hidden = {name: redacted(getattr(one, name)) for name in _FREE}
+    return values | hidden | {"time": one.time.ToJsonString(), "hash": one.hash.hex()}
+
+
+async def _json_lines(records: AsyncGenerator[v1.AuditRecord, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(records):
+        async for one in records:
+            yield json.dumps(record_json(one), ensure_ascii=False).encode() + b"\n"
+
+
+async def _csv(records: AsyncGenerator[v1.AuditRecord, None]) -> AsyncGenerator[bytes, None]:
+    yield (",".join(_FIELDS) + "\r\n").encode()
+    async with aclosing(records):
+        async for one in records:
+            line = io.StringIO()
+            csv.writer(line).writerow([_cell(value) for value in record_json(one).values()])
+            yield line.getvalue().encode()
+
+
+def _cell(value: object) -> str:
+    """A text that no spreadsheet takes for a formula: agents and clients choose some of these words."""
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _said(note: str) -> str:
+    """A note whose first word may be a decision by its name in the API."""
+    name, comma, rest = note.partition(",")
+    return f"{DECIDED.get(name, name)}{comma}{rest}"
+
+
+def _row(one: v1.AuditRecord) -> list[str]:
+    at = one.time.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    by = shown_client(one.client) if one.decided_by == "person" and one.client else one.decided_by
+    if one.decided_by == "rule" and not one.rule:
+        by = "no rule"
+    tool = one.tool_name or one.what
+    why = " ".join(
+        filter(None, (redacted(one.rule or _said(one.note)), f"[{one.peer}]" if one.decided_by == "gate" else ""))
+    )
+    return [str(one.number), at, short_id(one.session_id), one.outcome, redacted(by), tool, why]

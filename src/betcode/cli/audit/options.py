@@ -1,0 +1,48 @@
+"""The options of `betcode audit`."""
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from betcode.cli.core.arguments import Commands, Parser
+
+_HEAD = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})")
+
+
+def add_audit(
+    commands: "Commands[Parser]",
+    noun: "Callable[[Commands[Parser], str, str], Commands[Parser]]",
+    command: "Callable[[Commands[Parser], str, str, str], Parser]",
+) -> None:
+    verbs = noun(commands, "audit", "list, export and verify what was decided, and by whom")
+    listing = command(verbs, "list", "list decisions, the newest last", "audit.commands:list_audit")
+    _which(listing)
+    listing.add_argument("--limit", type=_rows, default=50, metavar="N", help="the newest so many; 0: all (50)")
+    export = command(verbs, "export", "write decisions as a file, without secrets", "audit.commands:export")
+    _which(export)
+    export.add_argument("--format", choices=["jsonl", "csv"], help="JSON lines, unless FILE ends in .csv")
+    export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    verify = command(verbs, "verify", "check that no row was changed, removed or put in", "audit.commands:verify")
+    verify.add_argument(
+        "--head", type=_head, metavar="NUMBER:HASH", help="verify that this earlier audit head is still in the chain"
+    )
+
+
+def _which(parser: "Parser") -> None:
+    parser.add_argument("--since", metavar="WHEN", help='how long ago ("30d", "2h"), or a date or time')
+    parser.add_argument("--until", metavar="WHEN", help="before this moment")
+    parser.add_argument("-s", "--session", metavar="ID", help="only of this session")
+
+
+def _rows(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+    return int(text)
+
+
+def _head(text: str) -> str:
+    if not _HEAD.fullmatch(text):
+        raise argparse.ArgumentTypeError("a head is NUMBER:HASH, as betcode audit verify prints it")
+    return text

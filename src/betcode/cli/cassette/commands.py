@@ -1,0 +1,184 @@
+"""`betcode cassette save`: a session's journals as one recording, scrubbed and shown before it is written."""
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import Keyboard, can_ask
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.session.commands import connected
+from betcode.cli.session.history_commands import write_file
+from betcode.cli.session.lookup import find_session, find_summary
+from betcode.domain.cassettes import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
+from betcode.domain.errors import DatabaseUnusable
+from betcode.wording.ids import short_id
+from betcode.wording.sizes import readable
+from betcode.wording.terminal_text import in_a_line
+
+# The demo agent plays what these say; the others speak another wire.
+_PLAYABLE = ("claude", "demo")
+_DIRECTIONS = frozenset(("in", "out", "err", "exit"))
+_SLICE_BYTES = 4 * 1024 * 1024
+_LINE_BYTES = 64 * 1024 * 1024
+_SHOWN_LINES = 40
+_SHOWN_CHARACTERS = 1_000  # of each
+
+
+@dataclass(slots=True)
+class _Recording:
+    """The rows of all runs of a session, one after the other."""
+
+    rows: list[CassetteRow] = field(default_factory=list)
+    runs: int = 0
+    missing: int = 0  # runs whose journals are gone, in whole or in part
+
+
+def save(options: Options) -> int:
+    return anyio.run(_save, options)
+
+
+async def _save(options: Options) -> int:
+    refuse_remote(options.places)
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        summary = await find_summary(client, session_id)
+    if summary.provider not in _PLAYABLE:
+        raise CommandFailed(
+            f"The agent of this session is {in_a_line(summary.provider)}: only recordings of Claude Code can be played",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    file = Path(options.text("output") or f"{short_id(session_id)}.cassette.ndjson").expanduser()
+    if file.exists() and not options.flag("force"):
+        raise CommandFailed(f"{file} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
+    recording = await anyio.to_thread.run_sync(_recorded, options, session_id)
+    scrubbed = await anyio.to_thread.run_sync(_scrubbed, recording, summary.working_directory)
+    if not options.as_json:
+        _preview(screen, recording, scrubbed, whole=options.flag("all"))
+    is_wanted = options.flag("yes") or await _agreed(options, screen, file)
+    size = await write_file(_pieces(scrubbed), file) if is_wanted else 0
+    if options.as_json:
+        facts = {"session_id": session_id, "file": str(file), "rows": len(scrubbed.rows), "bytes": size}
+        replaced = {name: scrubbed.replaced[name] for name in (SECRETS, PATHS, ADDRESSES)}
+        screen.json({**facts, "runs": recording.runs, "missing_runs": recording.missing, "replaced": replaced})
+    elif is_wanted:
+        screen.line(str(file))
+        screen.note(
+            f"{readable(size)}. Play it: BETCODE_DEMO_CASSETTE={file.absolute()} betcode run --provider demo go"
+        )
+    else:
+        screen.line("Nothing was saved")
+    return ExitCode.OK
+
+
+def _recorded(options: Options, session_id: str) -> _Recording:
+    """Raises CommandFailed where nothing is left of its journals."""
+    from betcode.storage import runs_of_session  # only these commands look into the database themselves
+
+    try:
+        runs = runs_of_session(options.places.database, session_id)
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    if not runs:
+        raise CommandFailed(
+            "No agent has run in this session yet: there is nothing to save", ExitCode.INVALID_ARGUMENTS
+        )
+    recording = _Recording()
+    for run_id in runs:
+        _add_run(recording, options.places.runs / run_id)
+    if not recording.rows:
+        raise CommandFailed(
+            "The journals of this session are gone: journals.keep and journals.limit say how long they are kept",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    return recording
+
+
+def _add_run(recording: _Recording, directory: Path) -> None:
+    from betcode.holder.reader import JournalReader
+    from betcode.holder.segments import segment_starts
+
+    starts = segment_starts(directory) if directory.is_dir() else []
+    if not starts or starts[0] != 0:
+        recording.missing += 1
+        return
+    begun_at = recording.rows[-1].at_s if recording.rows else 0.0
+    began_ns: int | None = None
+    reader = JournalReader(directory, 0, line_limit_bytes=_LINE_BYTES)
+    has_open_turn = False
+    try:
+        while records := reader.read(_SLICE_BYTES):
+            for record in records:
+                began_ns = record.mono_ns if began_ns is None else began_ns
+                at_s = begun_at + max(0, record.mono_ns - began_ns) / 1e9
+                direction = record.kind.value
+                line = record.data.decode("utf-8", "replace").rstrip("\n")
+                has_open_turn = _is_turn_open(direction, line, before=has_open_turn)
+                # An agent that ended between turns, to be resumed later, is no part of the conversation.
+                if direction in _DIRECTIONS and (direction != "exit" or has_open_turn):
+                    recording.rows.append(CassetteRow(at_s, direction, line))
+    finally:
+        reader.close()
+    recording.runs += 1
+
+
+def _is_turn_open(direction: str, line: str, *, before: bool) -> bool:
+    if direction == "in" and '"user"' in line:
+        return before or _type_of(line) == "user"
+    if direction == "out" and before and '"result"' in line:
+        return _type_of(line) != "result"
+    return before
+
+
+def _type_of(line: str) -> str:
+    try:
+        frame = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    return str(frame.get("type", "")) if isinstance(frame, dict) else ""
+
+
+def _scrubbed(recording: _Recording, project: str) -> Scrubbed:
+    return scrub(recording.rows, home=str(Path.home()), project=project)
+
+
+def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole: bool) -> None:
+    """What is said in it; with `whole` the lines themselves."""
+    lines = [row.line for row in scrubbed.rows] if whole else list(filter(None, map(described, scrubbed.rows)))
+    shown = lines if whole else lines[:_SHOWN_LINES]
+    for line in shown:
+        screen.show(in_a_line(line if whole or len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}…"))
+    if not whole:
+        left = f"{len(lines) - len(shown)} more, and " if len(lines) > len(shown) else ""
+        screen.note(f"--all shows {left}every line as it is written")
+    counts = ", ".join(f"{scrubbed.replaced[name]} {name}" for name in (SECRETS, PATHS, ADDRESSES))
+    screen.note(f"{len(scrubbed.rows)} lines of {recording.runs} agent runs; replaced: {counts}")
+    if recording.missing:
+        screen.note(f"{recording.missing} runs are not in it: their journals are gone")
+    screen.note(
+        "What looks like a secret is taken out. Read the rest before you share it: it has the whole conversation"
+    )
+
+
+async def _agreed(options: Options, screen: Screen, file: Path) -> bool:
+    """Raises CommandFailed where nobody can be asked."""
+    if options.as_json or not can_ask():
+        raise CommandFailed("Nobody can be asked here: give --yes to save it", ExitCode.INVALID_ARGUMENTS)
+    keyboard = Keyboard()
+    keyboard.forget_what_was_typed()
+    screen.ask(f"Save it as {file}? [y/N] ")
+    answer = await keyboard.line()
+    screen.typed()
+    return (answer or "").strip().lower() in ("y", "yes")
+
+
+async def _pieces(scrubbed: Scrubbed) -> AsyncGenerator[bytes, None]:
+    for row in scrubbed.rows:
+        yield (row.as_json() + "\n").encode()

@@ -1,0 +1,252 @@
+"""`betcode config`: what the settings are, where they come from, and what is wrong with them."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from betcode.cli.config.files import chosen_file, daemon_runs, file_of, refuse_inside
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.table import uncut_table
+from betcode.config.file_edit import NotChanged, change, setting_of, value_of
+from betcode.config.file_reader import WrongFile, read_file, read_text
+from betcode.config.load import Loaded, WrongSetting, combined, resolve
+from betcode.config.origins import OF_PROJECTS, Layer
+from betcode.config.schema import SETTINGS, Setting
+
+_PRIVATE = "(private)"
+
+
+def show(options: Options) -> int:
+    """Exit code 5 where something is wrong, after all that is right."""
+    screen = standard_screen()
+    _say_whose(options, screen)
+    loaded = _loaded(options)
+    if options.as_json:
+        facts: dict[str, object] = {"settings": [_json(loaded, setting) for setting in SETTINGS.values()]}
+        facts |= {"warnings": _warnings(loaded), "faults": [fault.sentence for fault in loaded.faults]}
+        screen.json(facts, indent=2)
+        return _code(loaded)
+    with_origin = options.flag("origin")
+    headings = ("SETTING", "VALUE", "FROM") if with_origin else ("SETTING", "VALUE")
+    rows = [
+        (key, shown(loaded, setting), *((str(loaded.origin(key)),) if with_origin else ()))
+        for key, setting in SETTINGS.items()
+    ]
+    for line in uncut_table(headings, rows, screen.width if screen.is_terminal else None):
+        screen.line(line)
+    return _say_problems(screen, loaded)
+
+
+def get(options: Options) -> int:
+    screen = standard_screen()
+    key = options.text("key")
+    setting = _setting(key)
+    loaded = _loaded(options)
+    if any(fault.key == setting.key or not fault.key for fault in loaded.faults):
+        return _say_problems(screen, loaded)
+    if setting.is_private:
+        raise CommandFailed(f"{key} is private and not shown ({loaded.origin(key)})", ExitCode.INVALID_ARGUMENTS)
+    value = setting.kind.write(setting.value_in(loaded.settings))
+    if key != setting.key and isinstance(value, dict):
+        value = value.get(key.removeprefix(f"{setting.key}."))
+    if options.as_json:
+        screen.json({**_json(loaded, setting), "key": key, "value": value}, indent=2)
+    else:
+        screen.line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return ExitCode.OK
+
+
+def set_value(options: Options) -> int:
+    words = (options.text("key"), options.chosen.value, *options.texts("more"))
+    if len(words) % 2:
+        raise CommandFailed(f"{words[-1]} has no value: each KEY takes a VALUE", ExitCode.INVALID_ARGUMENTS)
+    try:
+        values = {key: value_of(key, text) for key, text in zip(words[::2], words[1::2], strict=True)}
+    except WrongSetting as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    return _change(options, values, ())
+
+
+def unset(options: Options) -> int:
+    key = options.text("key")
+    _setting(key)
+    return _change(options, {}, (key,))
+
+
+def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) -> int:
+    screen = standard_screen()
+    refuse_inside(options.places)
+    _say_whose(options, screen)
+    path, layer = chosen_file(options)
+    try:
+        changed = change(path, layer, values, gone)
+    except (WrongSetting, NotChanged) as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    keys = (*values, *gone)
+    if options.as_json:
+        screen.json({"key": keys[0], "keys": keys, "path": str(path), "changed": changed})
+    elif not changed:
+        screen.line(f"Nothing has changed: {path}")
+    else:
+        for key in gone:
+            screen.line(f"{key} is not set any more in {path}")
+        for key, value in values.items():
+            screen.line(f"{key} is {_taken(key, value)}in {path}")
+    if changed:
+        _say_what_holds(options, screen, keys, layer)
+    return ExitCode.OK
+
+
+def _say_whose(options: Options, screen: Screen) -> None:
+    if options.places.remote is not None:
+        screen.note(
+            f"These are the settings of this machine; the daemon at {options.places.remote.address} has its own"
+        )
+
+
+def _taken(key: str, value: object) -> str:
+    """`set to 10m `: a bare 600 is shown as what it was taken for."""
+    setting = setting_of(key)
+    if setting.is_private:
+        return "set "
+    meant = setting.kind.write(setting.kind.read(value)) if setting.key == key else value
+    return f"set to {meant if isinstance(meant, str) and meant else json.dumps(meant, ensure_ascii=False)} "
+
+
+def _say_what_holds(options: Options, screen: Screen, keys: Iterable[str], layer: Layer) -> None:
+    loaded = _loaded(options)
+    order = list(Layer)
+    waits = False
+    for key in keys:
+        setting = setting_of(key)
+        origin = loaded.origin(setting.key)
+        if order.index(origin.layer) < order.index(layer):
+            screen.note(f"{key} does not count here, since {origin} stands above it")
+        else:
+            waits = waits or not setting.at_once
+        for remark in _remarks(loaded) if setting.field == "feature_flags" else ():
+            screen.note(f"Warning: {remark}")
+    if waits and daemon_runs(options.places):
+        screen.note("The daemon takes it up when it is restarted: betcode daemon restart")
+
+
+def _warnings(loaded: Loaded) -> list[str]:
+    return [*loaded.warnings, *_remarks(loaded)]
+
+
+def _remarks(loaded: Loaded) -> Iterable[str]:
+    """What is odd about the choice of features."""
+    if not loaded.settings.feature_flags:
+        return ()
+    from betcode._version import __version__
+    from betcode.domain.features import FeatureFlags  # which most settings files do not need
+
+    return tuple(FeatureFlags(__version__, loaded.settings.feature_flags).remarks())
+
+
+def validate(options: Options) -> int:
+    """Everything that is wrong, not only the first; exit code 5 where there is anything."""
+    screen = standard_screen()
+    named = options.text("file")
+    files = [_named_file(named)] if named else _files_here(options)
+    loaded = combined(read_file(*file) for file in files) if named else _loaded(options)
+    faults = [fault.sentence for fault in loaded.faults]
+    if named and not os.path.lexists(files[0][0]):
+        faults.append(f"{files[0][0]} does not exist")
+    for path, layer in files:
+        faults += _rule_problems(path, layer)
+    if options.as_json:
+        screen.json({"faults": faults, "warnings": _warnings(loaded), "files": [str(file[0]) for file in files]})
+    else:
+        for fault in faults:
+            screen.line(fault)
+        for warning in _warnings(loaded):
+            screen.note(f"Warning: {warning}")
+        if not faults:
+            screen.line("Nothing is wrong with the settings")
+    return ExitCode.INVALID_ARGUMENTS if faults else ExitCode.OK
+
+
+def path(options: Options) -> int:
+    screen = standard_screen()
+    found, layer = chosen_file(options)
+    if options.as_json:
+        screen.json({"path": str(found), "exists": found.exists(), "layer": layer.value})
+    else:
+        screen.line(str(found))
+    return ExitCode.OK
+
+
+def shown(loaded: Loaded, setting: Setting) -> str:
+    """The value as people write it; a private one is not repeated."""
+    value = setting.kind.write(setting.value_in(loaded.settings))
+    if setting.is_private and value:
+        return _PRIVATE
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _json(loaded: Loaded, setting: Setting) -> dict[str, object]:
+    origin = loaded.origin(setting.key)
+    return {
+        "key": setting.key,
+        "value": None if setting.is_private else setting.kind.write(setting.value_in(loaded.settings)),
+        "layer": origin.layer.value,
+        "origin": str(origin),
+        "private": setting.is_private,
+        "variable": setting.environment_name,
+        "allowed": setting.kind.allowed,
+        "help": setting.help,
+    }
+
+
+def _loaded(options: Options) -> Loaded:
+    return resolve(options.places.config_dir, os.environ, None, Path(working_directory(options)))
+
+
+def _setting(key: str) -> Setting:
+    try:
+        return setting_of(key)
+    except WrongSetting as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+
+
+def _say_problems(screen: Screen, loaded: Loaded) -> int:
+    for warning in _warnings(loaded):
+        screen.note(f"Warning: {warning}")
+    for fault in loaded.faults:
+        screen.note(f"Wrong: {fault.sentence}")
+    return _code(loaded)
+
+
+def _code(loaded: Loaded) -> int:
+    return ExitCode.INVALID_ARGUMENTS if loaded.faults else ExitCode.OK
+
+
+def _files_here(options: Options) -> list[tuple[Path, Layer]]:
+    return [(file_of(options, layer), layer) for layer in (Layer.USER, Layer.PROJECT, Layer.LOCAL)]
+
+
+def _named_file(name: str) -> tuple[Path, Layer]:
+    """A project's own file is known by where it is."""
+    found = Path(name).absolute()
+    layer = next((layer for layer, tail in OF_PROJECTS.items() if str(found).endswith(f"/{tail}")), Layer.USER)
+    return found, layer
+
+
+def _rule_problems(path: Path, layer: Layer) -> Iterable[str]:
+    """What is wrong with the rules in a file; that it cannot be read at all was said before."""
+    try:
+        text = read_text(path)
+    except WrongFile:
+        return []
+    if not text or read_file(path, layer).faults:
+        return []
+    from betcode.rules import Layer as RuleLayer  # which only this command needs
+    from betcode.rules import SettingsText, read_layers
+
+    lists = read_layers([SettingsText(RuleLayer(layer.value), str(path), text)], trusted=True)
+    return [str(problem) for problem in lists.problems]

@@ -1,0 +1,86 @@
+"""`betcode config edit`: a copy is edited, and takes the file's place once it is right."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from betcode.cli.config.files import chosen_file, refuse_inside
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import can_ask, says_yes
+from betcode.cli.core.options import Options
+from betcode.config.file_edit import NotChanged, faults_in, rewrite, state_of
+from betcode.config.file_reader import WrongFile, read_text
+from betcode.config.load import WrongSetting
+from betcode.config.origins import Layer
+from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
+
+_NEW = "{\n  // every setting: betcode config show\n}\n"
+
+
+def edit(options: Options) -> int:
+    screen = standard_screen()
+    refuse_inside(options.places)
+    try:
+        argv = editor_argv()
+    except NoEditor:
+        raise CommandFailed("No editor is set: name one in EDITOR", ExitCode.INVALID_ARGUMENTS) from None
+    except EditorFailed as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from None
+    path, layer = chosen_file(options)
+    try:
+        before = read_text(path)
+    except WrongFile as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
+        copy = Path(directory) / path.name
+        copy.write_bytes((_NEW if before is None else before).encode())
+        text = _edited(argv, copy, path, layer, screen)
+        if text in (before, _NEW):
+            return _say(options, screen, path, changed=False)
+        try:
+            rewrite(path, layer, lambda _: text, if_unchanged=state_of(before))
+        except (NotChanged, WrongSetting) as trouble:
+            raise CommandFailed(f"{trouble}. Your text is in {_kept(text, path)}", ExitCode.INVALID_ARGUMENTS) from None
+    return _say(options, screen, path, changed=True)
+
+
+def _say(options: Options, screen: Screen, path: Path, *, changed: bool) -> int:
+    if options.as_json:
+        screen.json({"path": str(path), "changed": changed})
+    else:
+        screen.line(f"{path} is changed" if changed else "Nothing was changed")
+    return ExitCode.OK
+
+
+def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Screen) -> str:
+    """What the editor left, once nothing is wrong with it."""
+    while True:
+        try:
+            run_editor(argv, copy)
+        except EditorFailed as failed:
+            raise CommandFailed(f"{failed}; nothing is changed", ExitCode.INVALID_ARGUMENTS) from None
+        text, faults = _look(copy, path, layer)
+        if not faults:
+            return text
+        for fault in faults:
+            screen.note(f"Wrong: {fault}")
+        if not can_ask() or not says_yes(screen, "Edit it again? [Y/n] ", otherwise=True):
+            kept = f". Your text is in {_kept(text, path)}" if text else ""
+            raise CommandFailed(f"{path} stays as it was{kept}", ExitCode.INVALID_ARGUMENTS)
+
+
+def _look(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:
+    try:
+        text = read_text(copy) or ""
+    except WrongFile as wrong:
+        return "", [str(wrong)]
+    return text, [fault.sentence for fault in faults_in(text, path, layer)]
+
+
+def _kept(text: str, path: Path) -> str:
+    """Nobody's work is lost because a word in it is wrong, or somebody else was quicker."""
+    descriptor, name = tempfile.mkstemp(prefix="betcode-", suffix=f"-{path.name}")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return name

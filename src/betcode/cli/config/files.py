@@ -1,0 +1,41 @@
+"""Which settings file is meant, and who may change it."""
+
+from pathlib import Path
+
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.config.load import FILE_NAME
+from betcode.config.lockfile import is_held
+from betcode.config.origins import OF_PROJECTS, Layer
+from betcode.config.paths import Places
+from betcode.holder.launch import runs_inside
+
+
+def chosen_file(options: Options) -> tuple[Path, Layer]:
+    """The file that --user, --project or --local names."""
+    layer = next((each for each in OF_PROJECTS if options.flag(each.value)), Layer.USER)
+    return file_of(options, layer), layer
+
+
+def file_of(options: Options, layer: Layer) -> Path:
+    if layer in OF_PROJECTS:
+        return Path(working_directory(options)) / OF_PROJECTS[layer]
+    return options.places.config_dir / FILE_NAME
+
+
+def refuse_inside(places: Places, why: str = "agents do not change settings") -> None:
+    """For what is done without asking the daemon. This is a hurdle, not a wall: the daemon's own check is in its gate.
+
+    Raises:
+        CommandFailed: this process belongs to an agent.
+    """
+    if runs_inside(places.runs):
+        raise CommandFailed(
+            f"An agent of this daemon runs this command, and {why}: do it in a terminal of your own",
+            ExitCode.PERMISSION_DENIED,
+        )
+
+
+def daemon_runs(places: Places) -> bool:
+    return is_held(places.lock)

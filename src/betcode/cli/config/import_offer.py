@@ -1,0 +1,131 @@
+"""The settings of Claude Code as a beginning: offered once, when there are none of ours, and copied when asked for."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from betcode.cli.config.claude_import import Copied, look
+from betcode.cli.config.files import refuse_inside
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import can_ask, says_yes
+from betcode.cli.core.options import Options
+from betcode.config.first_run import RULES_DIRECTORY, claude_directory, has_importable_settings, importable_settings
+from betcode.config.load import FILE_NAME
+
+_BEFORE = ".before"
+
+
+def offer_import(options: Options, *, hint: bool = True) -> None:
+    """At the first run of all: ask a person, and tell a script how it can be done later."""
+    target = options.places.config_dir
+    source = importable_settings(os.environ, target)
+    if source is None:
+        return
+    screen = standard_screen()
+    if not can_ask():
+        if hint:
+            screen.note("Your settings of Claude Code can be copied with: betcode config import")
+        return
+    question = f"Copy your settings and rules from {source}? They stay as they are there. [Y/n] "
+    try:
+        if says_yes(screen, question, otherwise=True):
+            _say(screen, source, target, _copy(source, target, replace=False))
+        else:
+            target.mkdir(mode=0o700, parents=True)  # so that this is asked once
+    except OSError as trouble:
+        screen.note(f"{target} cannot be written: {trouble.strerror}")
+
+
+def import_settings(options: Options) -> int:
+    """Copy them now."""
+    screen = standard_screen()
+    refuse_inside(options.places)
+    source = Path(options.text("source")).expanduser() if options.text("source") else claude_directory(os.environ)
+    if not has_importable_settings(source):
+        raise CommandFailed(f"There are no settings in {source}", ExitCode.INVALID_ARGUMENTS)
+    target = options.places.config_dir
+    if source.absolute() == target:
+        raise CommandFailed(f"{source} is the config directory itself", ExitCode.INVALID_ARGUMENTS)
+    try:
+        found = _copy(source, target, replace=options.flag("replace"))
+    except OSError as trouble:
+        raise CommandFailed(f"{target} cannot be written: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
+    if options.as_json:
+        screen.json({"copied": _names(found), "left_out": found.left_out, "from": str(source), "to": str(target)})
+    else:
+        _say(screen, source, target, found)
+    return ExitCode.OK if _names(found) else ExitCode.INVALID_ARGUMENTS
+
+
+def _copy(source: Path, target: Path, *, replace: bool) -> Copied:
+    """What was copied. It is made beside the place where it belongs, so that nothing is ever there by halves."""
+    found = look(source)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".betcode-import-", dir=target.parent) as beside:  # private
+        made = Path(beside) / "made"
+        made.mkdir(mode=0o700)
+        _write(made, found)
+        if not os.path.lexists(target):
+            made.replace(target)
+        else:
+            _move_into(made, target, found, replace=replace)
+    return found
+
+
+def _write(made: Path, found: Copied) -> None:
+    files = {f"{RULES_DIRECTORY}/{name}": data for name, data in found.files.items()}
+    if found.settings is not None:
+        files[FILE_NAME] = found.settings.encode()
+    for name, data in files.items():
+        path = made / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _move_into(made: Path, target: Path, found: Copied, *, replace: bool) -> None:
+    for name in (FILE_NAME, RULES_DIRECTORY):
+        if not (made / name).exists():
+            continue
+        place = target / name
+        if os.path.lexists(place):
+            if not replace:
+                found.left_out.append(f"{place} is there already: --replace puts the copy in its place")
+                _forget(found, name)
+                continue
+            _set_aside(place)
+        (made / name).replace(place)
+
+
+def _set_aside(place: Path) -> None:
+    """Under a name that is free: what was kept by an import before may be the only copy of a person's own words."""
+    kept, number = place.with_name(place.name + _BEFORE), 1
+    while os.path.lexists(kept):
+        number += 1
+        kept = place.with_name(f"{place.name}{_BEFORE}-{number}")
+    place.replace(kept)
+
+
+def _forget(found: Copied, name: str) -> None:
+    if name == FILE_NAME:
+        found.settings = None
+    else:
+        found.files.clear()
+
+
+def _names(found: Copied) -> list[str]:
+    names = [] if found.settings is None else [FILE_NAME]
+    return names + [f"{RULES_DIRECTORY}/{name}" for name in found.files]
+
+
+def _say(screen: Screen, source: Path, target: Path, found: Copied) -> None:
+    count = len(found.files)
+    parts = [] if found.settings is None else [FILE_NAME]
+    if count:
+        parts.append(f"{RULES_DIRECTORY}/ ({count} file{'' if count == 1 else 's'})")
+    screen.note(f"Copied from {source} to {target}: {' and '.join(parts) or 'nothing'}")
+    for sentence in found.left_out:
+        screen.note(f"Not copied: {sentence}")

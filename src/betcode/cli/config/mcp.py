@@ -1,0 +1,44 @@
+"""`betcode config mcp`: the MCP servers that agents have."""
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.table import table
+from betcode.cli.session.commands import connected
+from betcode.cli.session.lookup import find_session
+from betcode.v1.config_pb2 import McpServerStatus
+
+
+def mcp(options: Options) -> int:
+    return anyio.run(_mcp, options)
+
+
+async def _mcp(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session = options.text("session")
+        servers = await client.config.mcp_servers(session_id=await find_session(client, session) if session else "")
+    rows = [
+        (
+            one.name,
+            one.error_message or McpServerStatus.Name(one.status).removeprefix("MCP_SERVER_STATUS_").lower(),
+            one.session_id,
+            ", ".join(one.tools),
+        )
+        for one in servers
+    ]
+    if options.as_json:
+        names = ("name", "status", "session_id")
+        facts = [
+            dict(zip(names, row, strict=False)) | {"tools": list(one.tools)}
+            for row, one in zip(rows, servers, strict=True)
+        ]
+        screen.json({"servers": facts}, indent=2)
+    elif not rows:
+        screen.line("No agent has reported any MCP server; each says so with its first turn")
+    else:
+        for line in table(("NAME", "STATUS", "SESSION", "TOOLS"), rows, screen.width):
+            screen.line(line)
+    return ExitCode.OK

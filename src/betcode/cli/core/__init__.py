@@ -1,0 +1,1 @@
+"""Shared machinery of the commands: parser, dispatch, console, tables, completion."""

@@ -1,0 +1,32 @@
+"""Whether a command that finds no daemon starts one: as daemon.autostart says."""
+
+import os
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import can_ask, says_yes
+from betcode.cli.core.options import Options
+from betcode.config.flags import flags_of
+from betcode.config.load import WrongSetting, load_settings
+
+
+def refuse_unwanted_start(options: Options, *, asked_for: bool) -> None:
+    """Raises CommandFailed where the settings are wrong, or they or a person who is asked do not want it."""
+    try:
+        flags = flags_of(options.texts("set"))
+        wanted = load_settings(options.places.config_dir, os.environ, flags).settings.autostart
+    except WrongSetting as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    if asked_for:
+        return
+    if wanted == "never":
+        reason = f"No daemon answers at {options.places.socket}, and daemon.autostart is never"
+    elif (
+        wanted == "ask"
+        and can_ask()
+        and not says_yes(standard_screen(), "No daemon is running. Start it? [Y/n] ", otherwise=True)
+    ):
+        reason = "No daemon is running"
+    else:
+        return
+    raise CommandFailed(f"{reason}. Start it with: betcode daemon start", ExitCode.NO_CONNECTION)

@@ -1,0 +1,111 @@
+"""What a word on the command line can become, read off the tree of commands and asked of what is there."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from betcode.cli.core.arguments import LiveWord
+from betcode.cli.session.new_session_options import PROVIDERS
+from betcode.cli.worktree.completion import BranchWord, WorktreeWord
+
+Candidate = tuple[str, str]  # a word, and what it is
+FILES: Candidate = (":files", "")  # the shell knows them best
+DIRECTORIES: Candidate = (":dirs", "")
+
+_PLACES = {"FILE": FILES, "PATH": FILES, "DIR": DIRECTORIES}
+
+
+def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Candidate]:
+    """What the last of `words` can become."""
+    typed = [word for at, word in enumerate(words) if word != "=" or at == 0]  # bash splits --output=json in three
+    beginning = "" if words and words[-1] == "=" else typed.pop() if typed else ""
+    if "--" in typed:
+        return [FILES]  # of a command that is not ours
+    current, option, given = _place(parser, typed)
+    if option is not None:
+        return _matching(_values(option, typed, beginning), beginning)
+    name, equals, value = beginning.partition("=")
+    if equals and (option := _option(current, name)) is not None:
+        found = _matching(_values(option, typed, value), value)
+        return found if found and found[0][0][0] == ":" else [(f"{name}={word}", says) for word, says in found]
+    if beginning.startswith("-"):
+        return _matching(_flags(current), beginning)
+    if below := _subcommands(current):
+        return _matching([(word, _first_line(each)) for word, each in below.items()], beginning)
+    positionals = [action for action in current._actions if not action.option_strings]
+    takes_many = bool(positionals) and positionals[-1].nargs in ("*", "+")
+    if given < len(positionals) or takes_many:
+        return _matching(_values(positionals[min(given, len(positionals) - 1)], typed, beginning), beginning)
+    return []
+
+
+def _place(
+    parser: argparse.ArgumentParser, typed: Sequence[str]
+) -> tuple[argparse.ArgumentParser, argparse.Action | None, int]:
+    """The command that the words lead to, the option whose value comes next, and how many arguments it has."""
+    current, given = parser, 0
+    option: argparse.Action | None = None
+    for word in typed:
+        if option is not None:
+            option = None
+        elif word.startswith("-") and word != "-":
+            option = None if "=" in word else _option(current, word)
+        elif word in (below := _subcommands(current)):
+            current, given = below[word], 0
+        else:
+            given += 1
+    return current, option, given
+
+
+def _matching(choices: Sequence[Candidate], beginning: str) -> list[Candidate]:
+    return [each for each in choices if each in (FILES, DIRECTORIES) or each[0].startswith(beginning)]
+
+
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _first_line(parser: argparse.ArgumentParser) -> str:
+    return (parser.description or "").partition("\n")[0]
+
+
+def _flags(parser: argparse.ArgumentParser) -> list[Candidate]:
+    found: Iterator[Candidate] = (
+        (flag, action.help or "") for action in parser._actions for flag in action.option_strings
+    )
+    return [(flag, says) for flag, says in found if flag.startswith("--")]
+
+
+def _option(parser: argparse.ArgumentParser, flag: str) -> argparse.Action | None:
+    """The option of that name, where a value must follow it."""
+    return next((each for each in parser._actions if flag in each.option_strings and each.nargs is None), None)
+
+
+def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> list[Candidate]:
+    if isinstance(action, WorktreeWord | BranchWord):
+        return [(word, "") for word in action.words()]
+    if isinstance(action, LiveWord):
+        return action.found(typed, beginning)
+    if action.choices:
+        return [(str(choice), "") for choice in action.choices]
+    if action.metavar in _PLACES:
+        return [_PLACES[str(action.metavar)]]
+    if isinstance(action.metavar, str) and "|" in action.metavar:
+        # The words of deny|wait=TIME, as far as they are to be typed.
+        return [(word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "") for word in action.metavar.split("|")]
+    match action.dest:
+        case "provider" | "open_provider":
+            return [(name, "") for name in PROVIDERS]
+        case "key":
+            from betcode.config.schema import SETTINGS
+
+            return [(key, setting.help) for key, setting in SETTINGS.items()]
+        case "session" | "id" | "model" | "config" | "open_config":
+            # Imported only now: few words need a daemon.
+            from betcode.cli.core.dynamic_completion import live_words
+
+            return live_words(action.dest.removeprefix("open_"), typed, beginning)
+        case _:
+            return []

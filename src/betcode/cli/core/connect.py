@@ -1,0 +1,39 @@
+"""A client for a command: it has met the daemon, and what that said has been shown."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from betcode.cli.core.console import Screen
+from betcode.client import LADDER_MS, Client, ClientIdentity, open_client
+from betcode.config.paths import Places
+from betcode.v1 import version_pb2 as v1
+
+
+@asynccontextmanager
+async def greeted_client(
+    places: Places,
+    identity: ClientIdentity,
+    screen: Screen,
+    *,
+    shows_agent: bool = True,
+    ladder_ms: Sequence[int] = LADDER_MS,
+) -> AsyncIterator[Client]:
+    """Warnings are shown once, on stderr; an agent that is too old is no obstacle for what needs none.
+
+    Where the agent is about to be used anyway its refusal tells the same, and need not be shown before.
+
+    Raises:
+        Outdated: the daemon does not take a client this old.
+    """
+
+    def tell(warning: v1.DeprecationWarning) -> None:
+        for line in screen.deprecations.lines(warning):
+            screen.show(line)
+
+    async with open_client(places, identity, ladder_ms=ladder_ms, on_deprecation=tell) as client:
+        handshake = await client.handshake()
+        for warning in handshake.warnings:
+            screen.note(warning)
+        if shows_agent and handshake.agent_refusal:
+            screen.note(handshake.agent_refusal)
+        yield client

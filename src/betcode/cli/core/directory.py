@@ -1,0 +1,24 @@
+"""The directory that a command is about."""
+
+from pathlib import Path
+
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+
+
+def working_directory(options: Options) -> str:
+    """The directory that was asked for, or the current one, as an absolute path without links.
+
+    Raises:
+        CommandFailed: the current directory is gone, or the path is not text.
+    """
+    if options.places.remote is not None and Path(options.text("cwd")).is_absolute():
+        return options.text("cwd")  # another machine's links are not known here
+    try:
+        path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
+        path.encode()
+    except FileNotFoundError as error:
+        raise CommandFailed("The current directory does not exist any more", ExitCode.INVALID_ARGUMENTS) from error
+    except UnicodeEncodeError as error:
+        raise CommandFailed("The working directory's name is not UTF-8", ExitCode.INVALID_ARGUMENTS) from error
+    return path

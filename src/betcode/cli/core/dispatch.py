@@ -1,0 +1,108 @@
+"""From arguments to a command, and from what went wrong to one sentence and an exit code."""
+
+import errno
+import gc
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from betcode.cli.core.command_exit import give_up, single
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
+from betcode.cli.core.parser import build_parser
+
+if TYPE_CHECKING:
+    from betcode.cli.core.options import Options  # after the parser has let us through
+
+# What somebody named wrongly, or may not use: no fault of ours.
+_OF_PATHS = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EROFS})
+_SHOWN_OF_A_PATH = 200
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments name; its exit code."""
+
+    def run() -> int:
+        chosen = build_parser().parse_args(arguments)
+        from betcode.cli.core.options import options_from
+
+        options = options_from(chosen, os.environ)
+        command = _command(options.handler)
+        gc.enable()
+        return command(options)
+
+    gc.disable()  # modules are no garbage, and looking through them takes a tenth of the time to load them
+    return guarded(run)
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """The exit code of `run`; whatever it raises becomes one sentence on stderr and the exit code of that."""
+    try:
+        code = _code_of(run)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, BaseExceptionGroup, Exception) as error:  # noqa: BLE001 - the top of the program
+        return _end_with(error)
+    return code
+
+
+def _code_of(run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except SystemExit as ended:  # of argparse, which has printed help or said what is wrong
+        return ended.code if isinstance(ended.code, int) else ExitCode.OK
+
+
+def _command(handler: str) -> "Callable[[Options], int]":
+    """The function behind `module:function`; imported only now, so that other commands do not pay for it."""
+    module, _, function = handler.partition(":")
+    return cast("Callable[[Options], int]", getattr(importlib.import_module(f"betcode.cli.{module}"), function))
+
+
+def _end_with(error: BaseException) -> int:
+    cause = single(error)
+    if isinstance(cause, BrokenPipeError):
+        give_up()  # nobody reads one of them any more
+        return ExitCode.BROKEN_PIPE
+    if isinstance(cause, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    message, code = _verdict(cause)
+    from betcode.wording.terminal_text import in_a_line
+
+    with suppress(OSError):  # where it goes there is no room either
+        print(f"betcode: {in_a_line(message)}", file=sys.stderr)
+        if os.environ.get("BETCODE_DEBUG"):
+            import traceback
+
+            traceback.print_exception(error)
+    give_up()
+    return code
+
+
+def _shown(path: object) -> str:
+    text = os.fsdecode(path) if isinstance(path, bytes) else str(path)
+    return text if len(text) <= _SHOWN_OF_A_PATH else text[:_SHOWN_OF_A_PATH] + "…"
+
+
+def _verdict(error: BaseException) -> tuple[str, ExitCode]:
+    if isinstance(error, CommandFailed):
+        return error.message, error.exit_code
+    from betcode.client.errors import ClientError, Outdated, Unreachable
+
+    if isinstance(error, Unreachable):
+        return f"{error.message}. Start it with: betcode daemon start", ExitCode.NO_CONNECTION
+    if isinstance(error, Outdated):
+        return error.message, ExitCode.NO_CONNECTION
+    if isinstance(error, ClientError) and error.is_unimplemented and "setting" in error.details:
+        return f"This feature requires configuration. {error.message}", exit_of(error.code)
+    if isinstance(error, ClientError):
+        from betcode.wording.times import when_again
+
+        return error.message + when_again(error.retry_after_s), exit_of(error.code)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"No space left on device ({error.filename or 'where the output goes'})", ExitCode.INTERNAL
+    if isinstance(error, OSError) and error.errno in _OF_PATHS and error.filename:
+        return f"{_shown(error.filename)} cannot be used: {error.strerror}", ExitCode.INVALID_ARGUMENTS
+    hint = "" if os.environ.get("BETCODE_DEBUG") else " (BETCODE_DEBUG=1 shows where)"
+    return f"internal error: {type(error).__name__}: {error}{hint}", ExitCode.INTERNAL

@@ -1,0 +1,113 @@
+"""Words that only a daemon knows: ids of sessions and prompts, and models. None is started, and none is waited for."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from betcode.config.paths import Places, choose_places
+
+if TYPE_CHECKING:
+    from betcode.cli.core.completion_candidates import Candidate
+    from betcode.client import Client
+
+_WITHIN_S = 1.0
+_MOST = 50
+_SAYS = 60  # columns of a description
+_MODELS = ("haiku", "opus", "sonnet")  # names that the claude program knows, whatever is behind them
+_TYPABLE = re.compile(r"[\w.@-]+")
+
+
+def live_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candidate]":
+    """Those of `kind`, newest first; nothing where no daemon answers at once."""
+    places = _places(typed)
+    fallback = [(name, "") for name in _MODELS] if kind == "model" else []
+    if not places.socket.exists():
+        return fallback
+    from functools import partial
+
+    import anyio
+
+    from betcode.client import ClientError
+
+    try:
+        return anyio.run(partial(_asked, kind, places, typed, beginning)) or fallback
+    except (ClientError, OSError):
+        return fallback
+
+
+def _places(typed: Sequence[str]) -> Places:
+    """Where the command that is being typed would look; a daemon on another machine is not asked for a key pressed."""
+
+    def named(flag: str) -> Path | None:
+        text = _value_of(flag, typed)
+        return Path(text) if text is not None else None
+
+    return choose_places(
+        os.environ, state_dir=named("--state-dir"), config_dir=named("--config-dir"), socket=named("--socket")
+    )
+
+
+def _value_of(flag: str, typed: Sequence[str]) -> str | None:
+    for at, word in enumerate(typed):
+        if word.startswith(f"{flag}="):
+            return word.partition("=")[2]
+        if word == flag and at + 1 < len(typed):
+            return typed[at + 1]
+    return None
+
+
+async def _asked(kind: str, places: Places, typed: Sequence[str], beginning: str) -> "list[Candidate]":
+    import anyio
+
+    from betcode.client import open_client
+
+    with anyio.move_on_after(_WITHIN_S):
+        async with open_client(places) as client:
+            match kind:
+                case "session":
+                    return await _sessions(client, beginning)
+                case "id":
+                    return await _prompts(client)
+                case "config":
+                    return await _keys(client, typed)
+                case _:
+                    page = await client.list_sessions(limit=_MOST)
+                    return [(name, "") for name in sorted({*_MODELS, *(one.model for one in page.sessions)} - {""})]
+    return []
+
+
+async def _sessions(client: "Client", beginning: str) -> "list[Candidate]":
+    from datetime import UTC, datetime
+
+    from betcode.wording.ids import short_id
+    from betcode.wording.pending import standing
+    from betcode.wording.terminal_text import one_line
+    from betcode.wording.times import age
+
+    page = (await client.list_sessions(limit=_MOST)).sessions
+    now = datetime.now(UTC)
+    shorts = [short_id(one.id) for one in page]
+    found: list[Candidate] = []
+    for one, short in zip(page, shorts, strict=True):
+        ago = age(now - one.updated_at.ToDatetime(UTC))
+        says = one_line(f"{standing(one, now)}, {ago}: {one.name or one.last_message_preview}", _SAYS)
+        is_enough = shorts.count(short) == 1 and len(beginning) <= len(short)
+        found.append((short if is_enough else one.id, says))
+        if beginning and _TYPABLE.fullmatch(one.name):
+            found.append((one.name, says))
+    return found
+
+
+async def _prompts(client: "Client") -> "list[Candidate]":
+    from betcode.wording.pending import tool_of, what_of
+    from betcode.wording.terminal_text import one_line
+
+    return [(one.request_id, one_line(f"{tool_of(one)} {what_of(one)}", _SAYS)) for one in await client.pending()]
+
+
+async def _keys(client: "Client", typed: Sequence[str]) -> "list[Candidate]":
+    """What the kind of agent that is named takes, else what any does."""
+    found = await client.providers(_value_of("--provider", typed) or "", {}, skip_versions=True)
+    return sorted({(f"{key}=", says) for one in found for key, says in one.config_keys.items()})

@@ -1,0 +1,45 @@
+"""How a command calls itself, so that people know which of their screens it is."""
+
+import getpass
+import os
+import re
+import secrets
+import socket
+
+from betcode.cli.core.options import Options
+from betcode.client import ClientIdentity
+
+_WHO = 64  # characters
+_COMMAND_ID = re.compile(r"^([A-Za-z0-9._-]+@[A-Za-z0-9._-]+)-[0-9a-f]{8}(?: \(pid \d+\))?$")
+
+
+def own_identity(options: Options, client_type: str = "cli") -> ClientIdentity:
+    """This command: whose it is, on which machine, what it does, and its terminal or else its process."""
+    verb = " ".join(filter(None, (options.text("command"), options.text("verb")))) or "betcode"
+    host = socket.gethostname().partition(".")[0]
+    who = f"{_user()}@{host}"
+    return ClientIdentity(_own_id(who), client_type, client_name=f"{who} {verb}, {_place()}")
+
+
+def _own_id(who: str) -> str:
+    """An id that nobody else has, and that says in the audit and wherever an answer is signed whose it was."""
+    return f"{re.sub(r'[^A-Za-z0-9._@-]', '_', who)[:_WHO]}-{secrets.token_hex(4)}"
+
+
+def shown_client(client_id: str) -> str:
+    """The id of a command for people: USER@HOST, without its random end and process. Other ids are unchanged."""
+    return _COMMAND_ID.sub(r"\1", client_id)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in many containers
+        return str(os.getuid())
+
+
+def _place() -> str:
+    try:
+        return os.ttyname(0).removeprefix("/dev/")
+    except OSError:
+        return f"pid {os.getpid()}"

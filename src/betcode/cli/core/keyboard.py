@@ -1,0 +1,61 @@
+"""Lines that a person types, without blocking anything else."""
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from betcode.cli.core.console import Screen
+
+
+class Keyboard:
+    """Reads whole lines from a descriptor; nothing is read while nobody asks."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._buffer = b""
+        self._ended = False
+
+    @property
+    def is_terminal(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    async def line(self) -> str | None:
+        """The next line without its end; None when there is none any more."""
+        while b"\n" not in self._buffer and not self._ended:
+            with suppress(PermissionError):  # a plain file cannot be waited for: it is always ready
+                await anyio.wait_readable(self._descriptor)
+            chunk = os.read(self._descriptor, 65536)
+            self._ended = not chunk
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        if self._ended and not line and not self._buffer:
+            return None
+        return line.decode(errors="replace").rstrip("\r")
+
+    def forget_what_was_typed(self) -> None:
+        """Before a question: what was typed without having seen it is no answer to it."""
+        self._buffer = b""
+        if self.is_terminal:
+            import termios
+
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+
+def can_ask() -> bool:
+    """Whether a person sits there who can see a question and type an answer."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def says_yes(screen: "Screen", question: str, *, otherwise: bool) -> bool:
+    """Ask a person who is there; an empty line is the usual answer, and the end of input is no."""
+    screen.ask(question)
+    typed = os.read(0, 65536).decode(errors="replace")
+    screen.typed()
+    word = typed.strip().lower()
+    if not word:
+        return otherwise and bool(typed)
+    return word in ("y", "yes")

@@ -1,0 +1,68 @@
+"""A question to a person who is there, answered with a line."""
+
+import signal
+
+import anyio
+
+from betcode.cli.core.console import Screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import Keyboard
+from betcode.cli.core.race import unless
+
+
+class QuestionInterrupted(CommandFailed):
+    """Ctrl-C at a question: no answer, neither yes nor no."""
+
+    def __init__(self) -> None:
+        super().__init__("Interrupted: no answer was recorded", ExitCode.INTERRUPTED)
+
+
+async def says_yes(screen: Screen, question: str) -> bool:
+    """Whether a person who is there wants it; what was typed before the question is no answer."""
+    return is_yes(await asked(screen, question))
+
+
+def is_yes(answer: str) -> bool:
+    return answer in ("y", "yes")
+
+
+async def asked(screen: Screen, question: str) -> str:
+    """What a person who is there types; `quit` at the end of input, and after Ctrl-C."""
+    try:
+        return await answer_of(screen, question)
+    except QuestionInterrupted:
+        return "quit"
+
+
+async def answer_of(screen: Screen, question: str) -> str:
+    """What a person who is there types; `quit` at the end of input.
+
+    Raises:
+        QuestionInterrupted: the person pressed Ctrl-C.
+    """
+    keyboard = Keyboard()
+    was_interrupted = False
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:  # before anybody can see the question
+
+        async def interrupt() -> None:
+            nonlocal was_interrupted
+            await signals.__anext__()
+            was_interrupted = True
+
+        keyboard.forget_what_was_typed()
+        screen.ask(question)
+        answer = await unless(interrupt, keyboard.line)
+    if was_interrupted:
+        screen.passed()
+        raise QuestionInterrupted
+    if answer is None:
+        return "quit"
+    screen.typed()
+    return answer.strip().lower()
+
+
+async def interrupted() -> None:
+    """Until somebody presses Ctrl-C, which then means nothing else."""
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        async for _ in signals:
+            return

@@ -1,0 +1,78 @@
+"""What was asked for on the command line, with the places and the environment already applied."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.remote_options import remote_of
+from betcode.config.paths import Places, choose_places
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of every command, and those of the one that was chosen."""
+
+    handler: str
+    places: Places
+    claude_bin: str
+    may_start: bool  # the daemon may be started when none runs
+    as_json: bool
+    chosen: argparse.Namespace
+
+    def text(self, name: str) -> str:
+        """An option that is a text; empty when it was not given."""
+        value = getattr(self.chosen, name, None)
+        return value if isinstance(value, str) else ""
+
+    def has(self, name: str) -> bool:
+        """Whether an option was given at all, be it empty."""
+        return getattr(self.chosen, name, None) is not None
+
+    def number(self, name: str) -> int:
+        value = getattr(self.chosen, name, None)
+        return value if isinstance(value, int) else 0
+
+    def flag(self, name: str) -> bool:
+        return getattr(self.chosen, name, False) is True
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = getattr(self.chosen, name, None)
+        return tuple(str(one) for one in value) if isinstance(value, list) else ()
+
+    def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
+        """An option of KEY=VALUE that may be repeated."""
+        value = getattr(self.chosen, name, None)
+        return tuple(value) if isinstance(value, list) else ()
+
+
+def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Options:
+    """The options with flags over variables over the platform's habit."""
+    places = choose_places(
+        environ,
+        state_dir=_path(chosen.state_dir),
+        config_dir=_path(chosen.config_dir),
+        socket=_path(chosen.socket),
+    )
+    for flag, name, given in (
+        ("--worktree", "worktree", chosen.open_in),
+        ("--provider", "provider", chosen.open_provider),
+        ("--config", "config", chosen.open_config),
+    ):
+        if chosen.command and given is not None:
+            raise CommandFailed(f"{flag} stands behind the command that takes it", ExitCode.INVALID_ARGUMENTS)
+        if given is not None:
+            setattr(chosen, name, given)
+    return Options(
+        handler=chosen.handler,
+        places=replace(places, remote=remote_of(chosen, environ, places)),
+        claude_bin=chosen.claude_bin or environ.get("BETCODE_CLAUDE_BIN", ""),
+        may_start=not chosen.no_start,
+        as_json=chosen.json,
+        chosen=chosen,
+    )
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None

@@ -1,0 +1,60 @@
+"""What takes longer than a second says so on a terminal, and how long it has taken."""
+
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+
+from betcode.cli.core.console import Screen
+
+_AFTER_S = 1.0
+
+
+@asynccontextmanager
+async def told_while(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> AsyncIterator[None]:
+    """A line that passes with the block: `Searching… 3 s`. What the block raises comes through as it is."""
+    trouble: Exception | None = None  # not in a group
+
+    async def tell() -> None:
+        began = anyio.current_time()
+        while True:
+            await anyio.sleep(after_s)
+            if screen.is_free:
+                screen.passing(_words(doing, anyio.current_time() - began))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tell)
+        try:
+            yield
+        except Exception as raised:  # noqa: BLE001 - it is raised again
+            trouble = raised
+        tasks.cancel_scope.cancel()
+    screen.passed()
+    if trouble is not None:
+        raise trouble
+
+
+@contextmanager
+def told_during(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> Iterator[None]:
+    """The same for work that blocks; nothing else may be written meanwhile."""
+    over = threading.Event()
+
+    def tell() -> None:
+        began = time.monotonic()
+        while not over.wait(after_s):
+            screen.passing(_words(doing, time.monotonic() - began))
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+        screen.passed()
+
+
+def _words(doing: str, took_s: float) -> str:
+    return f"{doing}… {took_s:.0f} s"

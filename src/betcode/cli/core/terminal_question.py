@@ -1,0 +1,84 @@
+"""Asks one question at a time on the terminal, and lets go of it when somebody else has answered."""
+
+from betcode.cli.core.console import Screen
+from betcode.cli.core.keyboard import Keyboard
+from betcode.cli.core.race import unless
+from betcode.cli.permission.input_editor import edited_in_editor
+from betcode.wording.edited_input import NotEdited, edited_in_line
+from betcode.wording.prompts import (
+    AllowEdited,
+    Deny,
+    Desk,
+    Edit,
+    Given,
+    Permission,
+    Prompt,
+    ShowAll,
+    ShowChoices,
+    understand,
+)
+
+
+class Asker:
+    """Shows a prompt and reads until a line answers it."""
+
+    def __init__(self, screen: Screen, desk: Desk) -> None:
+        self._screen = screen
+        self._desk = desk
+        self._keyboard = Keyboard()
+
+    async def ask(self, prompt: Prompt) -> Given | None:
+        """The answer; None where the prompt is no longer open."""
+        if not self._desk.has(prompt):
+            return None
+        self._show(prompt, whole=False)
+        while True:
+            self._screen.ask(prompt.question)
+            line = await self._line_while_open(prompt)
+            if line is not None:
+                self._screen.typed()
+            if not self._desk.has(prompt):
+                return None
+            if line is None:
+                return Deny("The person closed the terminal's input")
+            match understand(prompt, line):
+                case None:
+                    self._screen.note(prompt.again)
+                case ShowAll():
+                    self._show(prompt, whole=True)
+                case ShowChoices():
+                    self._show_choices(prompt)
+                case Edit(text):
+                    answer = await edited(prompt, text, self._screen)
+                    if answer is not None:
+                        return answer
+                case answer:
+                    return answer
+
+    def _show(self, prompt: Prompt, *, whole: bool) -> None:
+        lines = prompt.lines(whole=whole) if isinstance(prompt, Permission) else prompt.lines()
+        for line in lines:
+            self._screen.show(line)
+        self._show_choices(prompt)
+        # What was typed before the question could be read is no answer to it.
+        self._keyboard.forget_what_was_typed()
+
+    def _show_choices(self, prompt: Prompt) -> None:
+        if isinstance(prompt, Permission):
+            for line in prompt.choices():
+                self._screen.show(line)
+
+    async def _line_while_open(self, prompt: Prompt) -> str | None:
+        return await unless(lambda: self._desk.gone(prompt), self._keyboard.line)
+
+
+async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | None:
+    """The answer with another input; None where nothing came of it, and the person was told why."""
+    assert isinstance(prompt, Permission)
+    try:
+        if text:
+            return AllowEdited(edited_in_line(prompt.request, text))
+        return AllowEdited(await edited_in_editor(prompt.request, screen))
+    except NotEdited as trouble:
+        screen.note(str(trouble))
+        return None

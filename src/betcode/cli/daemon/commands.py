@@ -1,0 +1,45 @@
+"""`betcode daemon run` and `start`."""
+
+import os
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.daemon.control import daemon_argv, ensure_daemon, refuse_flags_of_services
+from betcode.config.lockfile import read_holder
+from betcode.util.start_signals import blocked_signals
+
+
+def run(options: Options) -> int:
+    """The daemon in the foreground, in this very process."""
+    refuse_remote(options.places)
+    from betcode.cli.config.import_offer import offer_import
+
+    offer_import(options, hint=False)
+    argv = daemon_argv(options)
+    with blocked_signals():  # the daemon unblocks them; the block is left only if it cannot be started
+        os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
+
+
+def start(options: Options) -> int:
+    """Returns when it serves; one that serves already is success too."""
+    refuse_remote(options.places)
+    refuse_flags_of_services(options)
+    return anyio.run(_start, options)
+
+
+async def _start(options: Options) -> int:
+    screen = standard_screen()
+    was_started = await ensure_daemon(options, screen.note, announce=True, asked_for=True)
+    holder = read_holder(options.places.lock)
+    pid = holder.pid if holder else 0
+    if options.as_json:
+        screen.json({"started": was_started, "pid": pid, "socket": str(options.places.socket)})
+    elif was_started:
+        screen.line(f"The daemon serves at {options.places.socket} (pid {pid})")
+    else:
+        screen.line(f"The daemon is running already at {options.places.socket} (pid {pid})")
+    return ExitCode.OK

@@ -1,0 +1,231 @@
+"""Finds the daemon, starts it when it is needed, and never takes a slow one for a dead one."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+
+import anyio
+
+from betcode._version import __version__
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import why_silent
+from betcode.cli.daemon.service_managers import start_by_service
+from betcode.client import ClientError, Unreachable, open_client
+from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.config.paths import Places, Remote
+from betcode.util.start_signals import blocked_signals
+from betcode.util.state_files import UnusableEntry, open_file
+
+Say = Callable[[str], None]
+
+_PROBE_S = 1.0  # one question whether it serves; who does not answer in time is asked again
+_REMOTE_PROBE_S = 10.0
+_PATIENCE_S = 120.0
+_FIRST_WORD_S = 1.0  # who waits longer is told why
+_FIRST_WORD_IN_SCRIPTS_S = 5.0
+_FURTHER_WORD_S = 10.0
+_PAUSE_S = 0.03
+_LOG_LINES = 12
+
+
+async def serves(places: Places) -> bool:
+    """Whether a daemon at the socket says that it serves."""
+    if places.remote is None and not places.socket.exists():
+        return False
+    async with open_client(places) as client:
+        try:
+            return await client.is_serving(timeout_s=_PROBE_S)
+        except ClientError:
+            return False
+
+
+async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for: bool = False) -> bool:
+    """Return when a daemon serves; whether it was started for that. Only a daemon that is not there is started.
+
+    With `announce` a start is mentioned; without, only a long wait is. One that a person has not `asked_for` is
+    started as daemon.autostart says.
+
+    Raises:
+        CommandFailed: there is none, and it cannot or must not be started.
+    """
+    if options.places.remote is not None:
+        await _refuse_silent(options.places, options.places.remote)
+        return False
+    if await serves(options.places):
+        if options.text("claude_bin"):
+            say("--claude-bin is for a daemon that is started; the one that runs keeps its own")
+        holder = read_holder(options.places.lock)
+        if announce and holder is not None and holder.version != __version__:
+            say(
+                f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To renew it: "
+                "betcode daemon stop (agents at work go on)"
+            )
+        if announce:  # a service may have started it, which asks nobody
+            _offer_import(options, hint=False)
+        return False
+    first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
+    if is_held(options.places.lock) and await _wait_until_serving(options.places, None, say, first_word_s):
+        return False  # otherwise it was one that stopped
+    if not options.may_start:
+        raise CommandFailed(
+            f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
+            ExitCode.NO_CONNECTION,
+        )
+    # Imported only now: most commands find a daemon.
+    from betcode.cli.core.autostart import refuse_unwanted_start
+
+    refuse_unwanted_start(options, asked_for=asked_for)
+    _offer_import(options, hint=True)
+    if announce:
+        say("Starting the daemon (stop it with: betcode daemon stop)")
+    await _wait_until_serving(options.places, launch(options), say, first_word_s)
+    return True
+
+
+def _offer_import(options: Options, *, hint: bool) -> None:
+    """Offer the settings of Claude Code at the first run of all; other runs load nothing for it."""
+    if not os.path.lexists(options.places.config_dir):
+        from betcode.cli.config.import_offer import offer_import
+
+        offer_import(options, hint=hint)
+
+
+async def _refuse_silent(places: Places, remote: Remote) -> None:
+    """A daemon elsewhere is there or not; it is not started from here."""
+    async with open_client(places) as client:
+        try:
+            is_serving = await client.is_serving(timeout_s=_REMOTE_PROBE_S)
+        except Unreachable as error:
+            why = why_silent(remote, error.details.get("reason", error.message))
+            raise CommandFailed(f"No daemon answers at {remote.address}: {why}", ExitCode.NO_CONNECTION) from None
+    if not is_serving:
+        raise CommandFailed(f"The daemon at {remote.address} says that it does not serve", ExitCode.NO_CONNECTION)
+
+
+def daemon_argv(options: Options) -> list[str]:
+    """The daemon as a process of its own. -P: the current directory must not provide the modules."""
+    places = options.places
+    argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
+    argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+    argv += [f"--set={each}" for each in options.texts("set")]
+    return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
+
+
+def refuse_flags_of_services(options: Options) -> None:
+    """Raises CommandFailed where values are given for one daemon, and a service would not hand them on to it."""
+    if options.texts("set") and start_by_service(options.places.state_dir):
+        raise CommandFailed(
+            "The daemon is a service, which is started without --set: use betcode config set",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A daemon process of ours, and where in the log its words begin."""
+
+    process: subprocess.Popen[bytes]
+    log_offset: int
+
+
+def launch(options: Options) -> Launched:
+    """Start the daemon detached from this terminal; it goes on when we and the terminal are gone.
+
+    Raises:
+        CommandFailed: there is no place for its state.
+    """
+    places = options.places
+    try:
+        places.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = _open_log(places)
+    except OSError as error:
+        raise CommandFailed(f"The daemon has no place for its state: {error}", ExitCode.NO_CONNECTION) from error
+    try:
+        service = start_by_service(places.state_dir)
+        with nullcontext() if service else blocked_signals():
+            process = subprocess.Popen(
+                service or daemon_argv(options),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+            )
+        return Launched(process, os.fstat(log).st_size)
+    finally:
+        os.close(log)
+
+
+def _open_log(places: Places) -> int:
+    """The log for appending; the daemon starts and reports it where that is no regular file."""
+    try:
+        return open_file(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except UnusableEntry:
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+
+
+async def _wait_until_serving(places: Places, launched: Launched | None, say: Say, first_word_s: float) -> bool:
+    """Whether it serves: one that is not ours may have been about to stop, and is gone then."""
+    begun = time.monotonic()
+    next_word_s = first_word_s
+    while not await serves(places):
+        holder = read_holder(places.lock)
+        _refuse_another_socket(places, holder)
+        if launched is not None and launched.process.poll() is not None and not is_held(places.lock):
+            # Checked in this order: another daemon that was quicker than ours holds the lock by now.
+            raise CommandFailed(_why_it_ended(places, launched), ExitCode.NO_CONNECTION)
+        if launched is None and not is_held(places.lock):
+            return False
+        waited_s = time.monotonic() - begun
+        if waited_s > _PATIENCE_S:
+            raise CommandFailed(
+                f"The daemon{_pid(holder)} is alive but has not answered for {waited_s:.0f} s; its log is "
+                f"{places.daemon_log}",
+                ExitCode.NO_CONNECTION,
+            )
+        if waited_s >= next_word_s:
+            say(f"Waiting for the daemon{_pid(holder)}, which is alive and does not answer yet")
+            next_word_s = waited_s + _FURTHER_WORD_S
+        await anyio.sleep(_PAUSE_S)
+    return True
+
+
+def _pid(holder: Holder | None) -> str:
+    return f" (pid {holder.pid})" if holder else ""
+
+
+def _refuse_another_socket(places: Places, holder: Holder | None) -> None:
+    if holder is not None and holder.socket and holder.socket != str(places.socket):
+        raise CommandFailed(
+            f"The daemon of {places.state_dir} (pid {holder.pid}) listens at another socket: "
+            f"use --socket {holder.socket}",
+            ExitCode.NO_CONNECTION,
+        )
+
+
+def _why_it_ended(places: Places, launched: Launched) -> str:
+    words: list[str] = []
+    with suppress(OSError), os.fdopen(open_file(places.daemon_log), "rb") as log:
+        log.seek(launched.log_offset)
+        words = [plain(line) for line in log.read().decode(errors="replace").splitlines()]
+    said = "; ".join(word for word in words[-_LOG_LINES:] if word)
+    return f"The daemon ended at once with code {launched.process.returncode}: {said or 'it said nothing'}"
+
+
+def plain(line: str) -> str:
+    """A line of the daemon's log without what only its developers need; empty where nothing is left."""
+    try:
+        entry = json.loads(line)
+        message, level, trace = str(entry["message"]), str(entry["level"]), str(entry.get("exception", ""))
+    except (ValueError, KeyError, TypeError):
+        return line.strip()
+    if level not in ("warn", "error", "critical"):
+        return ""
+    causes = [text for part in trace.splitlines() if (text := part.strip(" |+-"))]
+    return f"{message} ({causes[-1]})" if causes else message

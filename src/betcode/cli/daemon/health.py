@@ -1,0 +1,29 @@
+"""`betcode daemon health`: what probes of service managers and containers ask."""
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.core.options import Options
+from betcode.client import ClientError, open_client
+
+_WITHIN_S = 5.0
+
+
+def probe(options: Options) -> int:
+    """The overall status of the standard health service, as an exit code."""
+    is_well = anyio.run(_is_well, options)
+    screen = standard_screen()
+    if options.as_json:
+        screen.json({"serving": is_well})
+    else:
+        screen.line("SERVING" if is_well else "NOT_SERVING")
+    return ExitCode.OK if is_well else ExitCode.NO_CONNECTION
+
+
+async def _is_well(options: Options) -> bool:
+    try:
+        async with open_client(options.places) as client:
+            return await client.is_serving(timeout_s=_WITHIN_S)
+    except ClientError:
+        return False

@@ -1,0 +1,15 @@
+"""Where the daemon's log is."""
+
+import os
+from pathlib import Path
+
+from betcode.config.load import WrongSetting, load_settings
+from betcode.config.paths import Places
+
+
+def log_place(places: Places) -> Path:
+    """As the settings say; the usual place where they cannot be read."""
+    try:
+        return load_settings(places.config_dir, os.environ).settings.logs.path(places.daemon_log)
+    except WrongSetting:
+        return places.daemon_log

@@ -1,0 +1,83 @@
+"""`betcode daemon logs`: what the daemon has logged, whether it runs or not."""
+
+import json
+import select
+import sys
+import time
+from datetime import datetime
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.daemon.log_path import log_place
+from betcode.telemetry.log_files import Entry, LogFiles, Wanted
+from betcode.wording.terminal_text import clean
+
+_LOOK_EVERY_S = 0.2
+_ID_SHOWN = 8
+
+
+def logs(options: Options) -> int:
+    """The newest lines, then what is added where that is asked for."""
+    refuse_remote(options.places)
+    screen = standard_screen()
+    path = log_place(options.places)
+    wanted = Wanted(options.text("level") or "trace", options.text("session").lower())
+    files = LogFiles(path)
+    try:
+        if not path.exists():
+            screen.note(f"There is no log at {path} yet")
+        for entry in files.newest(options.number("lines"), wanted):
+            _show(screen, entry, as_json=options.as_json)
+        if options.flag("follow"):
+            _follow(files, wanted, screen, as_json=options.as_json)
+    except BrokenPipeError:
+        raise
+    except OSError as trouble:
+        raise CommandFailed(f"The log cannot be read: {trouble}", ExitCode.INTERNAL) from trouble
+    finally:
+        files.close()
+    return ExitCode.OK
+
+
+def _follow(files: LogFiles, wanted: Wanted, screen: Screen, *, as_json: bool) -> None:
+    """Until somebody ends it, or nobody reads any more."""
+    reader = select.poll()
+    reader.register(sys.stdout.fileno(), 0)  # tells only that the other end is gone
+    while not reader.poll(0):
+        for entry in files.added(wanted):
+            _show(screen, entry, as_json=as_json)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _show(screen: Screen, entry: Entry, *, as_json: bool) -> None:
+    if as_json:
+        screen.json(json.loads(entry.text) if entry.level else {"message": entry.message})
+        return
+    if not entry.level:
+        screen.line(entry.message)
+        return
+    session = f" {entry.session_id[:_ID_SHOWN]}" if entry.session_id else ""
+    facts = "".join(f" {name}={_value(value)}" for name, value in entry.facts.items())
+    screen.line(
+        _on_one_line(f"{_moment(entry.timestamp)} {entry.level.upper():5} {entry.span}{session} {entry.message}{facts}")
+    )
+    for line in entry.exception.splitlines():
+        screen.line(f"    {line}")
+
+
+def _moment(timestamp: str) -> str:
+    try:
+        return datetime.fromisoformat(timestamp).astimezone().isoformat(" ", "milliseconds")[:-6]
+    except ValueError:
+        return timestamp
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) and value.isprintable() and " " not in value else json.dumps(value)
+
+
+def _on_one_line(text: str) -> str:
+    """No message can pretend to be several entries."""
+    return clean(text).replace("\n", "␤")

@@ -1,0 +1,161 @@
+"""`betcode daemon install` and `uninstall`: the daemon as a service of the user's, by systemd or launchd."""
+
+import getpass
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import Keyboard, can_ask
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.daemon.control import daemon_argv
+from betcode.cli.daemon.service_managers import Launchd, Manager, Systemd, is_lingering, turn_on_lingering
+from betcode.cli.daemon.service_units import Service
+from betcode.cli.daemon.stop import leave_agents_and_stop
+
+_BEFORE = ".before"
+
+
+def install(options: Options) -> int:
+    """Write the unit, start the daemon under it, and say what ends agents at logout. A failure leaves no unit."""
+    refuse_remote(options.places)
+    screen = standard_screen()
+    manager = _manager(options)
+    text = manager.text(_service(options))
+    if options.flag("print"):
+        if options.as_json:
+            screen.json({"unit": str(manager.path), "text": text.decode()})
+            return ExitCode.OK
+        screen.answer(text.decode())
+        screen.end_answer()
+        return ExitCode.OK
+    _refuse_foreign(manager)
+    manager.refuse_where_it_is_not()
+    changed = _installed(manager, text, lambda: leave_agents_and_stop(options, screen))
+    if options.as_json:
+        facts: dict[str, object] = {"installed": True, "changed": changed, "unit": str(manager.path)}
+        if isinstance(manager, Systemd):
+            facts["linger"] = _offer_lingering(options, screen)
+        screen.json(facts)
+        return ExitCode.OK
+    screen.line(f"The daemon is a service now: {manager.path}")
+    if isinstance(manager, Systemd):
+        _offer_lingering(options, screen)
+    return ExitCode.OK
+
+
+def uninstall(options: Options) -> int:
+    """Stop the daemon of the service and remove the unit; agents at work go on until a daemon finds them."""
+    refuse_remote(options.places)
+    screen = standard_screen()
+    manager = _manager(options)
+    was_there = manager.path.exists()
+    _refuse_foreign(manager)
+    if was_there:
+        manager.refuse_where_it_is_not()
+        manager.stop()
+        manager.path.unlink()
+        manager.reload()
+    if options.as_json:
+        screen.json({"uninstalled": was_there, "unit": str(manager.path)})
+    elif was_there:
+        screen.line(f"The service is gone: {manager.path}. Agents at work go on, and the next daemon finds them")
+    else:
+        screen.line(f"There is no such service: {manager.path}")
+    return ExitCode.OK
+
+
+def _manager(options: Options) -> Manager:
+    name = options.text("name")
+    return Launchd(name) if sys.platform == "darwin" else Systemd(name)
+
+
+def _refuse_foreign(manager: Manager) -> None:
+    """Raises CommandFailed where the name is that of another program's service, which is neither replaced nor ended."""
+    try:
+        is_ours = b"betcode" in manager.path.read_bytes()
+    except FileNotFoundError:
+        return
+    if not is_ours:
+        raise CommandFailed(
+            f"{manager.path} is no service of betcode: choose another --name", ExitCode.INVALID_ARGUMENTS
+        )
+
+
+def _service(options: Options) -> Service:
+    places = options.places
+    probe = [sys.executable, "-P", "-m", "betcode", "daemon", "health", "--socket", str(places.socket)]
+    return Service(
+        start=daemon_argv(options),
+        probe=probe,
+        state_dir=places.state_dir,
+        path=os.environ.get("PATH", os.defpath),
+        log=places.daemon_log,
+    )
+
+
+def _installed(manager: Manager, text: bytes, make_way: Callable[[], None]) -> bool:
+    """Have the manager run it; whether anything was new."""
+    before = manager.path.read_bytes() if manager.path.exists() else None
+    try:
+        manager.path.parent.mkdir(parents=True, exist_ok=True)
+        if before is not None and before != text:
+            _write(manager.path.with_name(manager.path.name + _BEFORE), before)  # somebody may have edited it
+        _write(manager.path, text)
+        manager.reload()
+        if before != text or not manager.is_running():
+            make_way()
+            manager.start()
+    except (OSError, CommandFailed) as error:
+        _take_back(manager, before)
+        if isinstance(error, CommandFailed):
+            raise
+        raise CommandFailed(f"The service cannot be installed: {error}", ExitCode.INTERNAL) from error
+    return before != text
+
+
+def _take_back(manager: Manager, before: bytes | None) -> None:
+    with suppress(OSError, CommandFailed):
+        if before is None:
+            manager.stop()
+            manager.path.unlink(missing_ok=True)
+        else:
+            _write(manager.path, before)
+        manager.reload()
+
+
+def _write(path: Path, data: bytes) -> None:
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(data)
+    new.replace(path)
+
+
+def _offer_lingering(options: Options, screen: Screen) -> bool:
+    """Whether agents outlive the last logout."""
+    user = getpass.getuser()
+    if is_lingering(user):
+        return True
+    wanted = options.flag("linger") or (not options.as_json and can_ask() and anyio.run(_wants_lingering, screen))
+    if not wanted:
+        screen.note(
+            "At your last logout systemd ends the daemon and all agents, unless lingering is on: "
+            f"loginctl enable-linger {user}"
+        )
+        return False
+    turn_on_lingering(user)
+    screen.note("Lingering is on: the daemon and its agents live on when you log out")
+    return True
+
+
+async def _wants_lingering(screen: Screen) -> bool:
+    keyboard = Keyboard()
+    keyboard.forget_what_was_typed()
+    screen.ask("At your last logout systemd ends the daemon and all agents. Have them live on? [Y/n] ")
+    answer = await keyboard.line()
+    return answer is not None and answer.strip().lower() in ("", "y", "yes")

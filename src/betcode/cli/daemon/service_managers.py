@@ -1,0 +1,139 @@
+"""The programs that keep services: systemctl and launchctl, asked with argument lists."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.daemon.service_units import Service, is_for, launchd_agent, systemd_unit
+
+_WITHIN_S = 330.0  # a start may take as long as the unit allows
+_LINGER = Path("/var/lib/systemd/linger")
+
+
+class Manager(Protocol):
+    """Keeps one service, whose file is at `path`."""
+
+    path: Path
+
+    def text(self, service: Service) -> bytes: ...
+    def refuse_where_it_is_not(self) -> None:
+        """Raises CommandFailed where the manager does not run."""
+
+    def reload(self) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def is_running(self) -> bool: ...
+
+
+class Systemd:
+    """The user's own manager, `systemctl --user`."""
+
+    def __init__(self, name: str) -> None:
+        config = os.environ.get("XDG_CONFIG_HOME", "")
+        home = Path(config) if Path(config).is_absolute() else Path.home() / ".config"
+        self.unit = f"{name}.service"
+        self.path = home / "systemd" / "user" / self.unit
+
+    def text(self, service: Service) -> bytes:
+        return systemd_unit(service).encode()
+
+    def refuse_where_it_is_not(self) -> None:
+        if not shutil.which("systemctl"):
+            raise CommandFailed(
+                "There is no systemd on this machine; `betcode daemon start` starts a daemon without it",
+                ExitCode.INVALID_ARGUMENTS,
+            )
+        if _asked("systemctl", "--user", "show", "--property=Version").returncode:
+            raise CommandFailed(
+                "systemd's manager of your user does not run here (a login session starts it; "
+                "`betcode daemon install --print` prints the unit)",
+                ExitCode.INVALID_ARGUMENTS,
+            )
+
+    def reload(self) -> None:
+        _told("systemctl", "--user", "daemon-reload")
+
+    def start(self) -> None:
+        _told("systemctl", "--user", "reset-failed", self.unit, may_fail=True)
+        _told("systemctl", "--user", "enable", "--quiet", self.unit)
+        _told("systemctl", "--user", "restart", self.unit)
+
+    def stop(self) -> None:
+        _told("systemctl", "--user", "disable", "--quiet", "--now", self.unit)
+
+    def is_running(self) -> bool:
+        return _asked("systemctl", "--user", "is-active", "--quiet", self.unit).returncode == 0
+
+
+class Launchd:
+    """The user's own domain of launchd."""
+
+    def __init__(self, name: str) -> None:
+        self.label = f"dev.betcode.{name}"
+        self.path = Path.home() / "Library" / "LaunchAgents" / f"{self.label}.plist"
+        self._domain = f"gui/{os.getuid()}"
+
+    def text(self, service: Service) -> bytes:
+        return launchd_agent(service, self.label)
+
+    def refuse_where_it_is_not(self) -> None:
+        if not shutil.which("launchctl"):
+            raise CommandFailed("There is no launchd on this machine", ExitCode.INVALID_ARGUMENTS)
+
+    def reload(self) -> None:
+        """launchd reads a file when it is told to start it."""
+
+    def start(self) -> None:
+        _told("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
+        _told("launchctl", "bootstrap", self._domain, str(self.path))
+
+    def stop(self) -> None:
+        _told("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
+
+    def is_running(self) -> bool:
+        return _asked("launchctl", "print", f"{self._domain}/{self.label}").returncode == 0
+
+
+def start_by_service(state_dir: Path, name: str = "betcode") -> Sequence[str] | None:
+    """The command that starts the daemon of that state directory where it is a service of systemd's; None: it is none.
+
+    A daemon beside the service would keep the service from starting at the next login.
+    """
+    systemd = Systemd(name)
+    try:
+        is_ours = is_for(systemd.path.read_text(errors="replace"), state_dir)
+    except OSError:
+        return None
+    systemctl = shutil.which("systemctl")
+    if not is_ours or not systemctl or _asked(systemctl, "--user", "is-enabled", "--quiet", systemd.unit).returncode:
+        return None
+    return [systemctl, "--user", "start", systemd.unit]
+
+
+def is_lingering(user: str) -> bool:
+    return (_LINGER / user).exists()
+
+
+def turn_on_lingering(user: str) -> None:
+    """Raises CommandFailed where it is refused."""
+    _told("loginctl", "enable-linger", user)
+
+
+def _told(*argv: str, may_fail: bool = False) -> None:
+    done = _asked(*argv)
+    if done.returncode and not may_fail:
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise CommandFailed(f"`{' '.join(argv)}` failed: {said}", ExitCode.INTERNAL)
+
+
+def _asked(*argv: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_WITHIN_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CommandFailed(f"`{' '.join(argv)}` failed: {error}", ExitCode.INTERNAL) from error

@@ -1,0 +1,192 @@
+"""`betcode daemon status`: whether it runs, and how well each part of it is."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import why_silent
+from betcode.cli.daemon.log_path import log_place
+from betcode.cli.session.new_session import default_agent
+from betcode.client import ClientError, Unreachable, open_client
+from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.v1.health_pb2 import ComponentHealth, HealthDetailsResponse, ServingStatus
+
+# What a daemon found when it started, as it is shown; what there was none of is not.
+_FOUND = (
+    ("adopted", "adopted"),
+    ("ended", "ended meanwhile"),
+    ("orphans", "without a session and ended"),
+    ("waiting", "to be started for messages"),
+    ("idle", "missing, their sessions idle now"),
+    ("clients", "clients of the daemon before"),
+    ("locks", "input locks of theirs"),
+)
+_MB = 1024 * 1024  # as the setting of the limit counts: 512MiB is shown as 512
+_SETTINGS = (
+    ("settings_problem", "they stay as they were: "),
+    ("settings_need_restart", "to be taken up by a restart: "),
+    ("settings_to_import", "betcode config import copies those of Claude Code: "),
+)
+
+
+def status(options: Options) -> int:
+    """Whether it runs and how it is; exit code 2 where it does not."""
+    return anyio.run(_status, options)
+
+
+async def _status(options: Options) -> int:
+    screen = standard_screen()
+    is_here = options.places.remote is None
+    holder = read_holder(options.places.lock) if is_here else None
+    reason = ""
+    try:
+        async with open_client(options.places) as client:
+            details = await client.health()
+            with suppress(CommandFailed, ClientError):  # the daemon's own choice, for its own environment, is in there
+                details.metadata["default_provider"] = await default_agent(client, options)
+    except Unreachable as error:
+        details, reason = None, error.details.get("reason", error.message)
+    if options.as_json:
+        screen.json(_as_json(options, holder, details), indent=2)
+    else:
+        lines = _silent(options, holder, reason) if details is None else _as_lines(options, details)
+        for line in lines:
+            screen.line(line)
+    return ExitCode.OK if details is not None else ExitCode.NO_CONNECTION
+
+
+def _as_json(options: Options, holder: Holder | None, details: HealthDetailsResponse | None) -> dict[str, object]:
+    places = options.places
+    facts: dict[str, object] = {
+        "running": details is not None or (places.remote is None and is_held(places.lock)),
+        "serving": details is not None and details.overall_status == ServingStatus.SERVING,
+        "pid": holder.pid if holder else None,
+        "version": holder.version if holder else None,
+        "started": holder.started if holder else None,
+        "socket": holder.socket if holder else str(places.socket),
+        "state_dir": str(places.state_dir),
+        "log": str(log_place(places)),
+    }
+    if places.remote is not None:
+        facts |= {"address": str(places.remote.address), "socket": None, "state_dir": None, "log": None}
+    if details is not None:
+        metadata = details.metadata
+        if holder is None:
+            facts |= {"pid": _number(metadata, "pid"), "version": metadata.get("version")}
+            facts |= {"started": metadata.get("started_at")}
+        facts["status"] = ServingStatus.Name(details.overall_status)
+        facts["degraded"] = details.degraded_reason if details.degraded else None
+        facts["degraded_states"] = [name for name in metadata.get("degraded_states", "").split(",") if name]
+        facts["degraded_impact"] = metadata.get("degraded_impact") or None
+        facts["uptime_seconds"] = _number(metadata, "uptime_seconds")
+        facts["components"] = {one.name: _component_json(one) for one in details.components}
+        facts["unusable_runs"] = [
+            {"name": one.name, "session": one.session_id or None, "problem": one.problem, "remedy": one.remedy}
+            for one in details.unusable_runs
+        ]
+        facts["facts"] = dict(sorted(metadata.items()))
+    return facts
+
+
+def _component_json(one: ComponentHealth) -> dict[str, str]:
+    checked = one.last_check.ToDatetime(UTC).isoformat(timespec="milliseconds")
+    return {"status": ServingStatus.Name(one.status), "message": one.message, "last_check": checked}
+
+
+def _silent(options: Options, holder: Holder | None, reason: str) -> list[str]:
+    places = options.places
+    if places.remote is not None:
+        return [f"No daemon answers at {places.remote.address}: {why_silent(places.remote, reason)}"]
+    if is_held(places.lock):
+        who = f" (pid {holder.pid})" if holder else ""
+        return [f"The daemon{who} is alive but does not answer", f"  log        {log_place(places)}"]
+    return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {places.socket}"]
+
+
+def _as_lines(options: Options, details: HealthDetailsResponse) -> list[str]:
+    metadata = details.metadata
+    lines = [f"Daemon: {ServingStatus.Name(details.overall_status)}" + (" (degraded)" if details.degraded else "")]
+    lines += [
+        f"  {one.name}: {ServingStatus.Name(one.status)}" + (f" ({one.message})" if one.message else "")
+        for one in details.components
+    ]
+    lines.append("")
+    if details.degraded:
+        lines.append("Degraded: " + _sentences(details.degraded_reason, metadata.get("degraded_impact", "")))
+    lines += [
+        f"Uptime: {uptime(_number(metadata, 'uptime_seconds'))}",
+        f"Version: {metadata.get('version', '')}",
+        f"Started: {_started(metadata.get('started_at', ''))}, pid {metadata.get('pid', '')}",
+    ]
+    return [*lines, *_figures(metadata), *_unusable(details), *_where(options, metadata)]
+
+
+def _unusable(details: HealthDetailsResponse) -> list[str]:
+    """The runs that cannot be used, and what to do about each."""
+    lines = []
+    for one in details.unusable_runs:
+        session = f" (session {one.session_id})" if one.session_id else ""
+        lines += [f"Unusable run: {one.name}{session}: {one.problem}", f"  → {one.remedy}"]
+    return lines
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(f"{part.rstrip('.')}." for part in parts if part)
+
+
+def uptime(seconds: int) -> str:
+    """`2h 34m`: the two largest units, and seconds alone."""
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d {hours}h"
+    if hours:
+        return f"{hours}h {minutes}m"
+    return f"{minutes}m {seconds}s" if minutes else f"{seconds}s"
+
+
+def _started(moment: str) -> str:
+    try:
+        return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except ValueError:
+        return moment
+
+
+def _number(facts: Mapping[str, str], name: str) -> int:
+    text = facts.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _figures(facts: Mapping[str, str]) -> list[str]:
+    memory_mb = _number(facts, "agent_memory_bytes") // _MB
+    found = ", ".join(f"{count} {says}" for name, says in _FOUND if (count := _number(facts, "found_at_start_" + name)))
+    own_mb, limit_mb = (_number(facts, name) // _MB for name in ("memory_bytes", "memory_limit_bytes"))
+    agents = f"{_number(facts, 'live_agents')} alive ({memory_mb} MB)"
+    turns = f"{_number(facts, 'turns_at_work')} of {_number(facts, 'turn_limit')} turns at work"
+    waiting = f"{_number(facts, 'waiting_in_line')} waiting"
+    return [
+        f"Memory: {own_mb} of {limit_mb} MB",
+        f"Agents: {agents}, {turns}, {waiting}; default {facts.get('default_provider', '')}",
+        f"At start: {found or 'nothing was left of a daemon before'}",
+        *(f"Settings: {says}{facts[name]}" for name, says in _SETTINGS if name in facts),
+        *([f"Log: {problem}"] if (problem := facts.get("log_problem")) else []),
+        *([trouble] if (trouble := facts.get("telemetry")) else []),
+    ]
+
+
+def _where(options: Options, facts: Mapping[str, str]) -> list[str]:
+    places = options.places
+    tcp = facts.get("tcp_address", "")
+    if places.remote is not None:
+        return [f"Address: {places.remote.address}"]
+    return [
+        f"Socket: {places.socket}" + (f", and TCP {tcp}" if tcp else ""),
+        f"State: {places.state_dir}",
+        f"Log: {log_place(places)}",
+    ]

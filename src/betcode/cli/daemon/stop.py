@@ -1,0 +1,200 @@
+"""`betcode daemon stop` and `betcode daemon restart`: what becomes of agents is decided here, by a person."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+import anyio
+
+from betcode.cli.config.files import refuse_inside
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.progress import told_during
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.daemon.control import ensure_daemon, refuse_flags_of_services
+from betcode.client import ClientError, Refused, open_client
+from betcode.config.flags import flags_of
+from betcode.config.load import WrongSetting, load_settings
+from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.holder.launch import holder_pids
+from betcode.v1 import admin_pb2 as v1
+
+_STOP_BOUND_S = 30.0
+_PAUSE_S = 0.02
+_ANSWER_WITHIN_S = 5.0  # of a daemon that is asked; then it is told by a signal
+
+
+def stop(options: Options) -> int:
+    """Ask the daemon to stop, and return when its lock has fallen."""
+    refuse_remote(options.places)
+    screen = standard_screen()
+    if options.flag("agents"):
+        return _stop_with_agents(options, screen)
+    holder = _holder_soon(options)
+    left: int | None = None
+    if holder is not None:
+        left = anyio.run(_stop_idle, options, holder)
+        _wait_until_gone(options, holder, screen)
+    if options.as_json:
+        screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0})
+    elif holder is None:
+        screen.line("No daemon is running")
+    else:
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_at_work(options, left)}")
+    return ExitCode.OK
+
+
+async def _stop_idle(options: Options, holder: Holder) -> int | None:
+    """How many agents are at work and go on; None where the daemon did not answer, and got a signal.
+
+    Raises:
+        Refused: the daemon answered that this process may not stop it, and no signal is sent.
+    """
+    with anyio.move_on_after(_ANSWER_WITHIN_S):
+        async with open_client(options.places) as client:
+            try:
+                return (await client.stop_daemon(holder.pid, v1.AGENTS_AT_STOP_IDLE_END)).agents_left
+            except Refused as refused:
+                if not refused.is_unimplemented:
+                    raise
+            except ClientError:
+                pass  # it does not answer, or is about to end
+    refuse_inside(options.places, "agents do not stop the daemon")
+    _terminate(holder)
+    return None
+
+
+def _at_work(options: Options, left: int | None) -> str:
+    left = len(holder_pids(options.places.runs)) if left is None else left
+    if not left:
+        return "no agent was at work"
+    return (
+        "1 agent goes on, and the next daemon finds it"
+        if left == 1
+        else (f"{left} agents go on, and the next daemon finds them")
+    )
+
+
+def restart(options: Options) -> int:
+    """Stop the daemon and start another, under which agents go on; clients connect again by themselves."""
+    refuse_remote(options.places)
+    screen = standard_screen()
+    if not options.may_start:
+        raise CommandFailed("A restart is a start: leave --no-start away", ExitCode.INVALID_ARGUMENTS)
+    refuse_flags_of_services(options)
+    before = _holder_soon(options)
+    _check_settings(options)
+    parted = v1.StopDaemonResponse()
+    if before is not None:
+        agents = v1.AGENTS_AT_STOP_ALL_END if options.flag("agents") else v1.AGENTS_AT_STOP_ALL_STAY
+        with told_during(screen, "Stopping"):
+            parted = anyio.run(_ask_to_stop, options, before, agents)
+        _wait_until_gone(options, before, screen)
+    anyio.run(_start, options, screen)
+    holder = read_holder(options.places.lock)
+    pid, old = holder.pid if holder else 0, before.pid if before else 0
+    if options.as_json:
+        figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
+        screen.json({"restarted": before is not None, "pid": pid, "pid_before": old, **figures})
+    elif before is None:
+        screen.line(f"No daemon was running; one serves now at {options.places.socket} (pid {pid})")
+    else:
+        screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(parted)}")
+    return ExitCode.OK
+
+
+def leave_agents_and_stop(options: Options, screen: Screen) -> None:
+    """Make way for another daemon at once: agents go on, also idle ones."""
+    holder = _holder_soon(options)
+    if holder is not None:
+        with told_during(screen, "Stopping"):
+            anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_STAY)
+        _wait_until_gone(options, holder, screen)
+
+
+def _check_settings(options: Options) -> None:
+    """A daemon that could not start again is not stopped."""
+    try:
+        load_settings(options.places.config_dir, os.environ, flags_of(options.texts("set")))
+    except WrongSetting as wrong:
+        raise CommandFailed(f"{wrong}. Nothing was stopped", ExitCode.INVALID_ARGUMENTS) from None
+
+
+async def _start(options: Options, screen: Screen) -> None:
+    await ensure_daemon(options, screen.note, announce=False, asked_for=True)
+
+
+def _stop_with_agents(options: Options, screen: Screen) -> int:
+    holder = _holder_soon(options)
+    if holder is None and holder_pids(options.places.runs):
+        # Agents at work that a daemon left: only a daemon knows them all, and writes down how they ended.
+        anyio.run(_start, options, screen)
+        holder = _holder_soon(options)
+    parted = v1.StopDaemonResponse()
+    if holder is not None:
+        with told_during(screen, "Ending all agents"):
+            parted = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
+        _wait_until_gone(options, holder, screen)
+    if options.as_json:
+        figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
+        screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0, **figures})
+    elif holder is None:
+        screen.line("No daemon is running, and no agent")
+    else:
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_fate(parted)}")
+    return ExitCode.INTERNAL if parted.agents_left else ExitCode.OK
+
+
+async def _ask_to_stop(options: Options, holder: Holder, agents: v1.AgentsAtStop.ValueType) -> v1.StopDaemonResponse:
+    """What became of the agents. An older daemon, which knows no such call, can only be stopped without them."""
+    async with open_client(options.places) as client:
+        try:
+            return await client.stop_daemon(holder.pid, agents)
+        except Refused as refused:
+            if agents == v1.AGENTS_AT_STOP_ALL_END or not refused.is_unimplemented:
+                raise
+    refuse_inside(options.places, "agents do not stop the daemon")
+    _terminate(holder)
+    return v1.StopDaemonResponse()
+
+
+def _fate(parted: v1.StopDaemonResponse) -> str:
+    ended = f"{parted.agents_ended} agent{'' if parted.agents_ended == 1 else 's'} ended"
+    left = f"{parted.agents_left} go{'es' if parted.agents_left == 1 else ''} on"
+    return f"{ended}, {left}"
+
+
+def _terminate(holder: Holder) -> None:
+    with suppress(ProcessLookupError):  # it is gone already
+        os.kill(holder.pid, signal.SIGTERM)
+
+
+def _holder_soon(options: Options) -> Holder | None:
+    """Who holds the lock; one that has just taken it says so in a moment."""
+    for _ in range(50):
+        holder = read_holder(options.places.lock)
+        if holder is not None or not is_held(options.places.lock):
+            return holder
+        time.sleep(_PAUSE_S)
+    raise CommandFailed("The daemon does not say which process it is; try again", ExitCode.NO_CONNECTION)
+
+
+def _wait_until_gone(options: Options, holder: Holder, screen: Screen) -> None:
+    begun = time.monotonic()
+    told = False
+    while True:
+        now = read_holder(options.places.lock)
+        if not is_held(options.places.lock) or (now is not None and now.pid != holder.pid):
+            return
+        waited_s = time.monotonic() - begun
+        if waited_s > _STOP_BOUND_S:
+            raise CommandFailed(
+                f"The daemon (pid {holder.pid}) was told to stop and is still there after {waited_s:.0f} s",
+                ExitCode.INTERNAL,
+            )
+        if waited_s > 1 and not told:
+            screen.note(f"Waiting for the daemon (pid {holder.pid}) to stop")
+            told = True
+        time.sleep(_PAUSE_S)

@@ -1,0 +1,190 @@
+"""`betcode db`: what is done with the database file itself, while a daemon uses it or not."""
+
+import shutil
+import time
+from datetime import datetime
+from pathlib import Path
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.progress import told_during
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.core.table import table
+from betcode.config.paths import Places
+from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.times import rfc3339
+from betcode.wording.ids import short_id
+from betcode.wording.sizes import readable
+
+_PROGRESS_S = 1.0
+_PATTERN = "betcode-*.db"
+
+
+def backup(options: Options) -> int:
+    """Write a copy of this moment; the path is the result."""
+    from betcode.storage import copy_database  # only these commands look into the database themselves
+
+    refuse_remote(options.places)
+    screen = standard_screen()
+    asked = options.text("file")
+    target = Path(asked).expanduser().absolute() if asked else _next_copy(options.places)
+    if target.is_dir():
+        target = target / _name()
+    _refuse_harm(target, options.places.database)
+    if asked and not target.parent.is_dir():  # a disk that is not mounted would be filled elsewhere
+        raise CommandFailed(f"There is no directory {target.parent}", ExitCode.INVALID_ARGUMENTS)
+    if target.exists() and not options.flag("force"):
+        raise CommandFailed(f"{target} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
+    try:
+        size = copy_database(options.places.database, target, Progress(screen, "Copying"))
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    removed = [] if asked or not options.number("keep") else _thinned(options.places, options.number("keep"))
+    if options.as_json:
+        screen.json({"file": str(target), "bytes": size, "removed": [str(path) for path in removed]})
+    else:
+        screen.line(str(target))
+        screen.note(f"{readable(size)}, checked" + (f"; {len(removed)} older copies removed" if removed else ""))
+    return ExitCode.OK
+
+
+def _refuse_harm(target: Path, database: Path) -> None:
+    """Raises CommandFailed where a copy would take the place of what is in use, or of what is no file."""
+    is_its_own = target.name == database.name or target.name.startswith((f"{database.name}-", f"{database.name}."))
+    if is_its_own and target.parent.resolve() == database.parent.resolve():
+        raise CommandFailed(f"{target} belongs to the database itself: name another file", ExitCode.INVALID_ARGUMENTS)
+    if target.exists() and not target.is_file():
+        raise CommandFailed(f"{target} is no plain file: name another", ExitCode.INVALID_ARGUMENTS)
+
+
+def check(options: Options) -> int:
+    """Whether the database is whole; exit code 1 where it is not."""
+    from betcode.storage import problems
+
+    refuse_remote(options.places)
+    screen = standard_screen()
+    asked = options.text("file")
+    path = Path(asked).expanduser().absolute() if asked else options.places.database
+    refuse_missing(path)
+    try:
+        with told_during(screen, "Checking"):
+            found = list(problems(path, full=not options.flag("quick")))
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    if options.as_json:
+        screen.json({"file": str(path), "whole": not found, "problems": found}, indent=2)
+    elif not found:
+        screen.line(f"{path} is whole")
+    else:
+        for line in found:
+            screen.line(line)
+        screen.note(f"{path} is damaged: `betcode db repair` saves what can be read, with the daemon stopped")
+    return ExitCode.AGENT_ERROR if found else ExitCode.OK
+
+
+def refuse_missing(database: Path) -> None:
+    """Raises CommandFailed: a name that is mistyped is nothing that broke."""
+    if not database.exists():
+        raise CommandFailed(f"There is no database at {database}", ExitCode.INVALID_ARGUMENTS)
+
+
+def usage(options: Options) -> int:
+    """What takes how much room on the disk, and the largest sessions."""
+    from betcode.storage import database_use
+
+    refuse_remote(options.places)
+    screen = standard_screen()
+    places = options.places
+    try:
+        with told_during(screen, "Measuring"):
+            use = database_use(places.database, options.number("limit"))
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    parts = _parts(places)
+    disk = shutil.disk_usage(places.state_dir)
+    if options.as_json:
+        sessions = [
+            {"session_id": one.session_id, "name": one.name, "status": one.status, "bytes": one.size}
+            | {"events": one.events, "last_active": rfc3339(one.updated_ns)}
+            for one in use.sessions
+        ]
+        facts = {"parts": parts, "database_used": use.used, "database_free": use.free}
+        screen.json({**facts, "disk_free": disk.free, "sessions": sessions}, indent=2)
+        return ExitCode.OK
+    for name, size in parts.items():
+        screen.line(f"{name:<16} {readable(size):>10}")
+    if use.free:
+        screen.line(f"{'of that reusable':<16} {readable(use.free):>10}")
+    screen.line(f"{'free on the disk':<16} {readable(disk.free):>10}")
+    if use.sessions:
+        screen.line()
+        rows = [
+            (short_id(one.session_id), one.name, one.status, str(one.events), readable(one.size))
+            for one in use.sessions
+        ]
+        for line in table(("SESSION", "NAME", "STATUS", "EVENTS", "SIZE"), rows, screen.width, spare=("STATUS",)):
+            screen.line(line)
+    return ExitCode.OK
+
+
+class Progress:
+    """How far it is, once a second, for work that takes longer than that."""
+
+    def __init__(self, screen: Screen, doing: str) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._told = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._told >= _PROGRESS_S and total:
+            self._told = time.monotonic()
+            self._screen.note(f"{self._doing}: {100 * done // total} %")
+
+
+def _parts(places: Places) -> dict[str, int]:
+    """Everything in the state directory, by what it is."""
+    database = places.database
+    beside = {name: _size(database.with_name(database.name + name)) for name in ("", "-wal", "-shm")}
+    copies = [path for path in database.parent.glob(f"{database.name}.*") if not path.name.endswith(".incarnation")]
+    return {
+        "database": sum(beside.values()),
+        "search index": sum(_size(path) for path in places.state_dir.glob("search.db*")),
+        "journals": _below(places.runs),
+        "logs": sum(_size(path) for path in places.state_dir.glob("daemon.log*")),
+        "backups": _below(_copies(places)) + sum(_size(path) for path in copies),
+    }
+
+
+def _below(directory: Path) -> int:
+    return sum(_size(path) for path in directory.rglob("*"))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size if path.is_file() else 0
+    except OSError:
+        return 0  # gone meanwhile
+
+
+def _copies(places: Places) -> Path:
+    return places.state_dir / "backups"
+
+
+def _name() -> str:
+    return f"betcode-{datetime.now():%Y%m%d-%H%M%S}.db"  # noqa: DTZ005 - a name that its reader understands
+
+
+def _next_copy(places: Places) -> Path:
+    """A name that is free: two copies may be made in one second."""
+    first = _copies(places) / _name()
+    others = (first.with_stem(f"{first.stem}-{number}") for number in range(2, 1000))
+    return next((path for path in (first, *others) if not path.exists()), first)
+
+
+def _thinned(places: Places, keep: int) -> list[Path]:
+    """The copies that were removed; names sort by their time."""
+    old = sorted(_copies(places).glob(_PATTERN), key=lambda path: path.stem)[:-keep]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return old

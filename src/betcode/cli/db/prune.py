@@ -1,0 +1,75 @@
+"""`betcode db prune`: closed sessions that nobody has touched for long are deleted, after being shown."""
+
+import time
+
+import anyio
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import Keyboard, can_ask
+from betcode.cli.core.options import Options
+from betcode.cli.core.progress import told_while
+from betcode.cli.core.timestamps import moment_ns
+from betcode.cli.session.commands import connected
+from betcode.client import Client
+from betcode.domain.session import SessionStatus
+from betcode.domain.times import rfc3339
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+
+
+def prune(options: Options) -> int:
+    """Delete them; nothing is deleted that was not shown, or that came back to life meanwhile."""
+    return anyio.run(_prune, options)
+
+
+async def _prune(options: Options) -> int:
+    screen = standard_screen()
+    before_ns = moment_ns("--older-than", options.text("older_than"), time.time_ns())
+    async with connected(options, screen) as client:
+        old = await _closed_before(client, before_ns)
+        deleted = 0
+        if old and not options.flag("dry_run"):
+            await _ask(options, screen, old)
+            async with told_while(screen, f"Deleting {len(old)}"):
+                for session in old:
+                    deleted += await client.delete(session.id)
+        elif not options.as_json:
+            _show(screen, old)
+    if options.as_json:
+        found = [session.id for session in old]
+        screen.json({"found": found, "deleted": deleted, "dry_run": options.flag("dry_run")})
+    elif deleted:
+        screen.line(f"{deleted} session{'' if deleted == 1 else 's'} deleted")
+    return ExitCode.OK
+
+
+async def _closed_before(client: Client, before_ns: int) -> list[v1.SessionSummary]:
+    return [
+        session
+        async for session in client.all_sessions()
+        if session.status == SessionStatus.CLOSED and session.updated_at.ToNanoseconds() < before_ns
+    ]
+
+
+async def _ask(options: Options, screen: Screen, old: list[v1.SessionSummary]) -> None:
+    """Raises CommandFailed where nobody can be asked, or who was asked does not want it."""
+    if options.flag("yes"):
+        return
+    _show(screen, old)
+    if options.as_json or not can_ask():
+        raise CommandFailed("Add --yes to delete them, or --dry-run to see them", ExitCode.INVALID_ARGUMENTS)
+    keyboard = Keyboard()
+    keyboard.forget_what_was_typed()
+    screen.ask(f"Delete {'this session' if len(old) == 1 else f'these {len(old)} sessions'} for good? [y/N] ")
+    answer = await keyboard.line()
+    if answer is None or answer.strip().lower() not in ("y", "yes"):
+        raise CommandFailed("Nothing was deleted", ExitCode.OK)
+
+
+def _show(screen: Screen, old: list[v1.SessionSummary]) -> None:
+    if not old:
+        screen.line("No closed session is that old")
+    for session in old:
+        words = session.name or session.last_message_preview
+        screen.line(f"{short_id(session.id)}  {rfc3339(session.updated_at.ToNanoseconds())}  {words}")

@@ -1,0 +1,143 @@
+"""`betcode db repair` and `restore`: another file takes the database's place. No daemon runs, and the old one stays."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from betcode._version import __version__
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.progress import told_during
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.db.commands import Progress, refuse_missing
+from betcode.config.lockfile import Holder, LockHeld, hold_lock
+from betcode.config.paths import Places
+from betcode.domain.errors import DatabaseUnusable
+from betcode.wording.sizes import readable
+
+_BESIDE = ("-wal", "-shm")
+
+
+def repair(options: Options) -> int:
+    """Save what can be read into a new database; the damaged one is kept beside it."""
+    from betcode.storage import problems, salvage
+
+    screen = standard_screen()
+    database = options.places.database
+    with _alone(options.places), _told():
+        with told_during(screen, "Checking"):
+            found = list(problems(database, full=True))
+        if not found:
+            if options.as_json:
+                screen.json({"repaired": False, "whole": True})
+            else:
+                screen.line(f"{database} is whole; there is nothing to repair")
+            return ExitCode.OK
+        screen.note(f"Damaged: {found[0]}. Saving what can be read")
+        fresh = database.with_name(database.name + ".repaired")
+        _remove(fresh)
+        try:
+            with told_during(screen, "Saving"):
+                saved = salvage(database, fresh)
+                left = list(problems(fresh, full=True))
+            if left:
+                raise CommandFailed(
+                    f"What could be saved is damaged too ({left[0]}): restore a backup", ExitCode.INTERNAL
+                )
+            kept = _set_aside(database, "damaged")
+            fresh.replace(database)
+        finally:
+            _remove(fresh)
+    rows, torn = sum(saved.kept.values()), sum(saved.torn.values())
+    if options.as_json:
+        screen.json(
+            {"repaired": True, "whole": True, "kept": saved.kept, "torn": saved.torn, "orphans": saved.orphans}
+            | {"missing_events": saved.missing, "damaged_file": str(kept), "sessions": saved.kept.get("sessions", 0)},
+            indent=2,
+        )
+        return ExitCode.OK
+    screen.line(f"{rows} rows saved, of them {saved.kept.get('sessions', 0)} sessions; {torn} places could not be read")
+    if saved.orphans:
+        screen.line(f"{saved.orphans} rows belonged to sessions that could not be saved, and are left out")
+    if saved.missing:
+        screen.line(f"{saved.missing} events of the saved sessions are lost")
+    screen.line(f"The damaged database is kept: {kept}")
+    screen.note("Histories that lost something say so: each session begins a new epoch when the daemon opens it")
+    return ExitCode.OK
+
+
+def restore(options: Options) -> int:
+    """Put a copy in the database's place; the present one is kept beside it."""
+    from betcode.storage import copy_database, problems
+
+    screen = standard_screen()
+    source = Path(options.text("file")).expanduser().absolute()
+    database = options.places.database
+    refuse_missing(source)
+    if source.resolve() == database.resolve():
+        raise CommandFailed("That is the database itself: name a copy of it", ExitCode.INVALID_ARGUMENTS)
+    with _alone(options.places), _told():
+        with told_during(screen, "Checking"):
+            found = list(problems(source, full=True))
+        if found:
+            raise CommandFailed(f"{source} is damaged ({found[0]}): nothing was changed", ExitCode.INTERNAL)
+        fresh = database.with_name(database.name + ".restored")
+        size = copy_database(source, fresh, Progress(screen, "Copying"))
+        kept = _set_aside(database, "before-restore") if database.exists() else None
+        fresh.replace(database)
+    if options.as_json:
+        screen.json({"restored": str(source), "bytes": size, "before": str(kept) if kept else None})
+    else:
+        screen.line(f"{database} is {source} now ({readable(size)})")
+        if kept:
+            screen.line(f"What was there before is kept: {kept}")
+    return ExitCode.OK
+
+
+@contextmanager
+def _alone(places: Places) -> Iterator[None]:
+    """Nobody else uses the database; no daemon can start meanwhile."""
+    refuse_remote(places)
+    me = Holder(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
+    if not places.state_dir.is_dir():
+        raise CommandFailed(f"There is no state directory at {places.state_dir}", ExitCode.INVALID_ARGUMENTS)
+    try:
+        with hold_lock(places.lock, me):
+            yield
+    except LockHeld as held:
+        who = f" (pid {held.holder.pid})" if held.holder else ""
+        raise CommandFailed(
+            f"The daemon{who} uses the database. Stop it first: betcode daemon stop", ExitCode.INVALID_ARGUMENTS
+        ) from held
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    except OSError as trouble:
+        raise CommandFailed(f"The database cannot be replaced: {trouble}", ExitCode.INTERNAL) from trouble
+
+
+def _set_aside(database: Path, why: str) -> Path:
+    """Keep the database under another name too, and move away what belongs to it alone; its own name is never free.
+
+    A daemon that found none there would begin an empty one.
+    """
+    aside = database.with_name(f"{database.name}.{why}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    aside.hardlink_to(database)
+    for suffix in _BESIDE:
+        part = database.with_name(database.name + suffix)
+        if part.exists():
+            part.replace(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _remove(database: Path) -> None:
+    for suffix in ("", *_BESIDE):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)

@@ -1,0 +1,92 @@
+"""The doctor looks at agents: the default kind, and every other that the settings speak of. No model is asked."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from betcode.cli.doctor.finding import Finding, Situation, note, ok, trouble
+from betcode.config.agent_settings import AgentSettings
+from betcode.domain.compatibility import AGENTS
+from betcode.domain.errors import AgentUnavailable
+from betcode.domain.provider_about import Login, Standing
+from betcode.providers.claude.launch import find_binary
+from betcode.providers.claude.login import ADVICE as ADVICE_TO_LOG_IN
+from betcode.providers.claude.login import login
+from betcode.providers.registry import MAKERS, Providers
+from betcode.providers.versions import read_version
+
+VERSION_WITHIN_S = 5.0
+
+
+def agent(situation: Situation) -> Iterator[Finding]:
+    """Whether it is there, new enough and logged in."""
+    default = situation.settings.engine.default_provider
+    if default in ("", "claude", "demo"):
+        yield from _claude(situation)
+    kinds = Providers(MAKERS, situation.settings.agents)
+    for name in _spoken_of(situation.settings.agents, default):
+        about = kinds[name].about(situation.environ)
+        for profile, standing in (about.profiles or {"": about.standing}).items():
+            if not about.profiles or profile in situation.settings.agents.acp.commands:
+                yield _standing(profile or name, standing, situation.environ)
+
+
+def _spoken_of(agents: AgentSettings, default: str) -> Iterator[str]:
+    """The kinds that somebody counts on."""
+    usual = AgentSettings()
+    for name in MAKERS:
+        is_set = getattr(agents, name, None) != getattr(usual, name, None)
+        if name != "demo" and (name == default or is_set):
+            yield name
+
+
+def _standing(name: str, standing: Standing, environ: Mapping[str, str]) -> Finding:
+    check = f"agent {name}"
+    if standing.missing:
+        says, _, mend = standing.missing.partition(": ")
+        return trouble(check, says, mend or "see: betcode providers " + name)
+    words = standing.path or "part of betcode"
+    if standing.path and standing.tells_version:
+        try:
+            version = read_version(Path(standing.path), environ, VERSION_WITHIN_S)
+        except OSError as error:
+            return trouble(check, f"{standing.path} cannot be run: {error.strerror}", "install it anew")
+        words += f", version {version}" if version else ", which does not say its version"
+    return ok(check, ", ".join(filter(None, (words, standing.login_basis))))
+
+
+def _claude(situation: Situation) -> Iterator[Finding]:
+    named = Path(situation.claude_bin).expanduser() if situation.claude_bin else None
+    try:
+        binary = find_binary(named, situation.environ)
+    except AgentUnavailable as missing:
+        if situation.settings.engine.default_provider == "demo":
+            yield note("agent", "Claude Code is not installed, and the demo is the default agent")
+        else:
+            yield trouble("agent", missing.message, "install it; until then: betcode run --provider demo")
+        return
+    yield _version(binary, situation.environ)
+    yield _login(situation)
+
+
+def _version(binary: Path, environ: Mapping[str, str]) -> Finding:
+    try:
+        version = read_version(binary, environ, VERSION_WITHIN_S)
+    except OSError as error:
+        return trouble("agent", f"{binary} cannot be run: {error.strerror}", "install claude anew")
+    if not version:
+        words = f"{binary} --version does not say a version within {VERSION_WITHIN_S:.0f} s"
+        return trouble("agent", words, "install claude anew")
+    if refusal := AGENTS["claude"].refusal(version):
+        return trouble("agent", f"{binary}: {refusal}", f"upgrade it: claude update ({AGENTS['claude'].upgrade_url})")
+    return ok("agent", f"{binary}, version {version}")
+
+
+def _login(situation: Situation) -> Finding:
+    found, basis = login(situation.environ)
+    match found:
+        case Login.YES:
+            return ok("login", basis)
+        case Login.NO:
+            return trouble("login", "Claude Code is not logged in", ADVICE_TO_LOG_IN)
+        case _:
+            return note("login", basis)

@@ -1,0 +1,104 @@
+"""The doctor looks at programs: git, what runs without a daemon, the daemon itself."""
+
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from betcode._version import __version__
+from betcode.cli.daemon.log_path import log_place
+from betcode.cli.doctor import runs as doctor_runs
+from betcode.cli.doctor.finding import Finding, Situation, note, ok, trouble
+from betcode.client import ClientError, open_client
+from betcode.config.lockfile import is_held, read_holder
+from betcode.config.paths import Places
+from betcode.domain.errors import DatabaseUnusable
+from betcode.git.environment import environment_of
+from betcode.git.version import ADVICE, unfit, version_of
+from betcode.holder.launch import held_runs, holder_pids
+from betcode.holder.platform import all_marked
+from betcode.providers.versions import read_version
+from betcode.util.state_files import names_in
+from betcode.v1.health_pb2 import ServingStatus
+
+_VERSION_WITHIN_S = 5.0
+_LEAST_OPEN_FILES = 1024
+
+
+def git(situation: Situation) -> Iterator[Finding]:
+    """Whether there is one that is new enough; everything but worktrees works without."""
+    environment = environment_of(situation.environ)
+    program = shutil.which("git", path=environment["PATH"])
+    if program is None:
+        said, why = "", f"git is not installed: {ADVICE}"
+    else:
+        said = f"git version {read_version(Path(program), environment, _VERSION_WITHIN_S)}"
+        why = unfit(said)
+    yield note("git", why, "worktrees, and to see what a turn changed, need it") if why else ok("git", version_of(said))
+
+
+def orphans(situation: Situation) -> Iterator[Finding]:
+    """Agents that no daemon looks after, and what is left of agents whose holder is gone."""
+    places = situation.places
+    held = held_runs(places.runs)
+    ours = set(names_in(places.runs))
+    left = sorted(one.pid for run, one in all_marked() if run in ours and run not in held)
+    if left:
+        pids = " ".join(str(pid) for pid in left)
+        yield trouble(
+            "processes", f"{len(left)} were left by an agent whose holder is gone: {pids}", "betcode daemon restart"
+        )
+    if held and not is_held(places.lock):
+        count = len(holder_pids(places.runs))
+        yield note("processes", f"{count} agents go on without a daemon", "betcode daemon start finds them again")
+    elif unknown := sorted(held - _known(places.database)):
+        yield trouble("processes", f"agents that no session knows: {', '.join(unknown)}", "betcode daemon restart")
+    elif not left:
+        yield ok("processes", f"{len(held)} agent{'' if len(held) == 1 else 's'} alive, nothing is left over")
+
+
+def _known(database: Path) -> frozenset[str]:
+    from betcode.storage.probe import glance
+
+    try:
+        return glance(database, within_s=0.0).live_runs
+    except DatabaseUnusable:
+        return frozenset()  # that is told by itself
+
+
+def open_files(_: Situation) -> Iterator[Finding]:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < _LEAST_OPEN_FILES:
+        words = f"a process may have {hard} open"
+        yield trouble(
+            "open files", words, f"raise the hard limit to {_LEAST_OPEN_FILES} or more: ulimit -Hn, limits.conf"
+        )
+    else:
+        yield ok("open files", "no limit" if hard == resource.RLIM_INFINITY else f"limit {hard}")
+
+
+async def daemon(places: Places) -> list[Finding]:
+    """What it says of itself."""
+    if not is_held(places.lock):
+        return [note("daemon", "none is running", "nothing: a command that needs one starts it")]
+    holder = read_holder(places.lock)
+    pid = holder.pid if holder else "?"
+    try:
+        async with open_client(places) as client:
+            details = await client.health()
+    except ClientError:
+        words = f"the daemon (pid {pid}) is alive but does not answer at {places.socket}"
+        return [trouble("daemon", words, f"look at {log_place(places)}; then: betcode daemon restart")]
+    found = [
+        trouble("daemon", f"{one.name} is not well: {one.message}", "it goes on by itself when that is mended")
+        for one in details.components
+        if one.status != ServingStatus.SERVING
+    ]
+    found += doctor_runs.reported(details.unusable_runs, places)
+    if details.degraded and not found:
+        found.append(note("daemon", f"{details.degraded_reason}. {details.metadata.get('degraded_impact', '')}."))
+    if holder is not None and holder.version != __version__:
+        found.append(
+            note("daemon", f"it is betcode {holder.version}, and this is {__version__}", "betcode daemon restart")
+        )
+    return found or [ok("daemon", f"pid {pid} serves at {places.socket}")]

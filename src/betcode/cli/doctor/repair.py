@@ -1,0 +1,112 @@
+"""`betcode doctor --repair`: moves what cannot be used out of the directory of runs. Nothing is deleted."""
+
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import can_ask, says_yes
+from betcode.cli.core.options import Options
+from betcode.client import ClientError, open_client
+from betcode.config.lockfile import is_held
+from betcode.config.paths import Places
+from betcode.domain.identifiers import is_uuid
+from betcode.holder.launch import end_leftovers
+from betcode.holder.run_check import RunFault, run_faults
+from betcode.util.state_files import mode_of, names_in
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """One entry that was moved."""
+
+    name: str
+    problem: str
+    moved_to: str
+    processes_ended: int
+
+
+def repair(options: Options) -> list[SetAside]:
+    """Move every unusable entry, once a person or `--yes` agrees; what was moved.
+
+    Raises: CommandFailed.
+    """
+    places, screen = options.places, standard_screen()
+    faults = anyio.run(_faults, places)
+    if not faults:
+        screen.note(f"Nothing to repair: every entry of {places.runs} can be used")
+        return []
+    for fault in faults:
+        screen.note(f"Cannot be used: {places.runs.name}/{fault.shown}: {fault.problem}")
+    if not options.flag("yes"):
+        if not can_ask():
+            raise CommandFailed("Nobody can be asked here: give --yes to move them", ExitCode.INVALID_ARGUMENTS)
+        question = f"End what still runs there and move {_count(faults)} to {places.set_aside}? [y/N] "
+        if not says_yes(screen, question, otherwise=False):
+            raise CommandFailed("Nothing was moved", ExitCode.INVALID_ARGUMENTS)
+    moved = [_set_aside(places, fault) for fault in faults]
+    for one in moved:
+        ended = f"; ended {one.processes_ended} processes of it" if one.processes_ended else ""
+        screen.note(f"Moved {one.name} to {one.moved_to}{ended}")
+    screen.note("Sessions that used them start another agent with their next message, and say that a turn was lost")
+    return moved
+
+
+async def _faults(places: Places) -> list[RunFault]:
+    """What can be seen from outside, and what the daemon found beyond that."""
+    faults = {fault.name: fault for fault in run_faults(places.runs)}
+    if "" in faults:
+        raise CommandFailed(f"{places.runs} cannot be repaired: {faults[''].problem}", ExitCode.INTERNAL)
+    if is_held(places.lock):
+        try:
+            async with open_client(places) as client:
+                details = await client.health()
+        except ClientError:
+            return list(faults.values())  # the findings say that it does not answer
+        there = set(names_in(places.runs))
+        found = [one for one in details.unusable_runs if one.can_be_set_aside and one.name in there]
+        faults = {one.name: RunFault(one.name, one.problem) for one in found} | faults
+    return [faults[name] for name in sorted(faults)]
+
+
+def _set_aside(places: Places, fault: RunFault) -> SetAside:
+    """Raises: CommandFailed."""
+    # Its agent would go on without anyone who reads what it says; the daemon notices the end and records it.
+    ended = end_leftovers(fault.name, 0, 0) if is_uuid(fault.name) else 0
+    source, target = places.runs / fault.name, places.set_aside / _free_name(places.set_aside, fault)
+    try:
+        places.set_aside.mkdir(mode=0o700, exist_ok=True)
+        _move(source, target)
+    except OSError as error:
+        raise CommandFailed(
+            f"{places.runs.name}/{fault.shown} cannot be moved ({error.strerror or error}): "
+            f"as its owner or as root, move it to {places.set_aside}",
+            ExitCode.INTERNAL,
+        ) from error
+    return SetAside(fault.shown, fault.problem, str(places.set_aside / target.name), ended)
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except PermissionError:
+        if not stat.S_ISDIR(mode_of(source)):
+            raise
+        source.chmod(0o700)  # a directory that is moved must be writable, for its `..`
+        source.rename(target)
+
+
+def _free_name(directory: Path, fault: RunFault) -> str:
+    name = fault.name if len(os.fsencode(fault.name)) <= _LONGEST_NAME else fault.shown
+    return f"{name}.{time.time_ns()}" if mode_of(directory / name) else name
+
+
+def _count(faults: list[RunFault]) -> str:
+    return "it" if len(faults) == 1 else f"the {len(faults)} entries"

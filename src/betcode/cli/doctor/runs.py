@@ -1,0 +1,35 @@
+"""The doctor examines the directory of runs: entries that cannot be used, with and without a daemon."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from betcode.cli.doctor.finding import Finding, Situation, ok, trouble
+from betcode.config.paths import Places
+from betcode.holder.run_check import fault_of, run_faults
+from betcode.util.state_files import names_in
+from betcode.v1.health_pb2 import UnusableRun
+
+_MOST = 50  # findings; a directory full of strangers is named by its first ones
+
+
+def runs(situation: Situation) -> Iterator[Finding]:
+    places = situation.places
+    faults = list(islice(run_faults(places.runs), _MOST))
+    for fault in faults:
+        yield trouble("runs", f"{places.runs.name}/{fault.shown}: {fault.problem}", remedy(places))
+    if not faults:
+        count = len(names_in(places.runs))
+        yield ok("runs", f"{count} run{'' if count == 1 else 's'} on disk, all can be used")
+
+
+def remedy(places: Places) -> str:
+    return f"betcode doctor --repair moves it to {places.set_aside}"
+
+
+def reported(found: Iterable[UnusableRun], places: Places) -> list[Finding]:
+    """What the daemon found and the entry itself does not show, such as a holder that breaks the protocol."""
+    return [
+        trouble("runs", f"{places.runs.name}/{one.name}: {one.problem}", one.remedy)
+        for one in found
+        if fault_of(places.runs / one.name) is None
+    ]

@@ -1,0 +1,35 @@
+"""Which campaign is meant: the one that is named, else the one around the current directory."""
+
+import os
+from pathlib import Path
+
+from betcode.campaigns import campaign_here, survey
+from betcode.cli.obey.failure import wrong
+from betcode.cli.obey.options import Options
+
+_NAME_IT = "name one with --campaign; obey campaigns lists them"
+
+
+def campaign_of(options: Options) -> str:
+    """As it was typed, which the daemon understands; else the id of the one around.
+
+    Raises:
+        Failed: there is none around, or it is not registered.
+    """
+    if options.has("campaign"):
+        return options.text("campaign")
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise wrong("The current directory does not exist any more", _NAME_IT) from None
+    found = campaign_here(here, os.environ)
+    if found is not None:
+        return found.id
+    troubles = survey(os.environ).troubles
+    why = f" ({troubles[0]})" if len(troubles) == 1 else ""
+    raise wrong(f"No campaign that is registered is around {here}{why}", _NAME_IT)
+
+
+def troubles_here() -> tuple[str, ...]:
+    """A sentence for each campaign of this machine that cannot be used."""
+    return survey(os.environ).troubles

@@ -1,0 +1,127 @@
+"""The daemon that a command of obey talks to, and which of its sessions is meant."""
+
+import argparse
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from betcode.cli.core.command_exit import single
+from betcode.cli.core.console import Screen
+from betcode.cli.core.identity import own_identity
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.options import Options as BetcodeOptions
+from betcode.cli.core.progress import told_while
+from betcode.cli.obey.failure import HINTS, NO_DAEMON, UNKNOWN_SESSION, Failed, wrong
+from betcode.cli.obey.options import Options
+from betcode.client import ClientError, ClientIdentity, Unreachable
+from betcode.client.obey import ObeyClient, open_obey
+from betcode.config.lockfile import is_held
+from obey.local.v1 import local_pb2 as v1
+
+_ID_PREFIX = "sess_"
+
+
+@asynccontextmanager
+async def connected(options: Options, screen: Screen, *, doing: str = "") -> AsyncIterator[ObeyClient]:
+    """A client of a daemon that serves, started if need be and allowed; a person is told what takes long.
+
+    Raises:
+        Failed: there is no daemon.
+    """
+    await _ensure(options, screen)
+    async with opened(options) as client:
+        if not doing:
+            yield client
+            return
+        async with told_while(screen, doing):
+            yield client
+
+
+@asynccontextmanager
+async def opened(options: Options) -> AsyncIterator[ObeyClient]:
+    """The same of a daemon that is there or not; nothing is sent yet."""
+    async with open_obey(options.places, options.socket.path, identity_of(options)) as client:
+        try:
+            yield client
+        except (Unreachable, ExceptionGroup) as error:
+            cause = single(error)
+            if not isinstance(cause, Unreachable):
+                raise
+            raise nobody_answers(options, f" ({cause.message})") from error
+
+
+def identity_of(options: Options) -> ClientIdentity:
+    return own_identity(daemon_options(options), "obey")
+
+
+async def _ensure(options: Options, screen: Screen) -> None:
+    """One that is at a place of somebody's choice is theirs to start."""
+    may_start = options.socket.is_usual and options.may_start
+    if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
+        return  # a socket that nobody holds is what a dead one left
+    if not may_start:
+        raise nobody_answers(options)
+    from betcode.cli.daemon.control import ensure_daemon  # most commands find one
+
+    await ensure_daemon(daemon_options(options), screen.note, announce=can_ask())
+    if not options.socket.path.exists():
+        raise nobody_answers(options)
+
+
+def nobody_answers(options: Options, why: str = "") -> Failed:
+    """No daemon is there; or one that does not serve this API."""
+    if serves_no_obey(options):
+        hint = "betcode config get obey.enabled says whether it may"
+        return Failed(f"The daemon runs, and serves no obey API at {options.socket.path}", hint)
+    return Failed(f"No daemon answers at {options.socket.path}{why}", NO_DAEMON)
+
+
+def serves_no_obey(options: Options) -> bool:
+    """Of a socket at which nobody answers: whether that is the daemon's own choice."""
+    return options.socket.is_usual and is_held(options.places.lock)
+
+
+def daemon_options(options: Options, *settings: str) -> BetcodeOptions:
+    """What betcode's own commands would be told, for what both do."""
+    chosen = argparse.Namespace(**vars(options.chosen))
+    chosen.set = list(settings)
+    return BetcodeOptions(
+        handler=options.handler,
+        places=options.places,
+        claude_bin="",
+        may_start=options.may_start,
+        as_json=options.as_json,
+        chosen=chosen,
+    )
+
+
+async def find_session(client: ObeyClient, options: Options) -> v1.SessionInfo:
+    """The one session that is meant: by its id, the beginning of one, or its name.
+
+    Raises:
+        Failed: none is, or several are.
+    """
+    text, campaign = options.text("session"), options.text("campaign")
+    if not text:
+        raise wrong("The id of a session is empty", "obey session list shows them")
+    if not campaign:
+        try:
+            return await client.get(text)
+        except ClientError as error:
+            if error.code != UNKNOWN_SESSION:
+                raise
+    sessions = await client.sessions(v1.ListSessionsRequest(campaign_id=campaign, include_terminated=True))
+    found = [one for one in sessions if one.id == text] or [one for one in sessions if _is_meant(one, text)]
+    if not found:
+        where = f" of campaign {campaign!r}" if campaign else ""
+        raise Failed(
+            f"{UNKNOWN_SESSION}: No session{where} begins with {text!r} or has that name", HINTS[UNKNOWN_SESSION]
+        )
+    if len(found) > 1:
+        few = ", ".join([*(one.id for one in found[:3]), "…"] if len(found) > 3 else [one.id for one in found])
+        raise Failed(f"{len(found)} sessions begin with {text!r} or have that name ({few})", "give more of the id")
+    return found[0]
+
+
+def _is_meant(one: v1.SessionInfo, text: str) -> bool:
+    begins = one.id.lower()
+    return begins.startswith((text.lower(), _ID_PREFIX + text.lower())) or one.agent_name == text

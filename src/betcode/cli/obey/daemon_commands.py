@@ -1,0 +1,122 @@
+"""`obey serve`, `stop` and `ping`: the daemon itself."""
+
+import os
+import time
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.progress import told_while
+from betcode.cli.obey.connect import daemon_options, opened, serves_no_obey
+from betcode.cli.obey.failure import NO_DAEMON, Failed, ObeyExit
+from betcode.cli.obey.options import Options
+from betcode.cli.obey.records import versioned
+from betcode.client import ClientError
+from betcode.config.lockfile import is_held, read_holder
+
+_PING_S = 5.0
+_STOP_BOUND_S = 60.0
+_PAUSE_S = 0.02
+
+
+def serve(options: Options) -> int:
+    """In the foreground in this very process, else in the background; returns when it serves."""
+    settings = [f"daemon.log_level={options.text('log_level')}"] if options.text("log_level") else []
+    if not options.socket.is_usual:
+        settings.append(f"obey.socket={options.socket.path}")
+    wanted = daemon_options(options, *settings)
+    from betcode.cli.daemon.control import daemon_argv, refuse_flags_of_services
+
+    if options.flag("foreground"):
+        argv = daemon_argv(wanted)
+        os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
+    refuse_flags_of_services(wanted)
+    return anyio.run(_serve, options, settings)
+
+
+async def _serve(options: Options, settings: list[str]) -> int:
+    from betcode.cli.daemon.control import ensure_daemon
+
+    screen = standard_screen(colour=options.colour)
+    was_started = await ensure_daemon(daemon_options(options, *settings), screen.note, announce=False, asked_for=True)
+    async with opened(options) as client:
+        try:
+            await client.ping(_PING_S)
+        except ClientError as error:
+            raise Failed(
+                f"The daemon runs, and serves no obey API at {options.socket.path}",
+                "betcode config show says where it is (obey.socket, obey.enabled); obey stop, then obey serve",
+            ) from error
+    holder = read_holder(options.places.lock)
+    pid = holder.pid if holder else 0
+    if options.as_json:
+        facts = {"started": was_started, "pid": pid, "socket": str(options.socket.path)}
+        screen.json(versioned("serve", facts))
+    else:
+        how = "serves" if was_started else "is running already"
+        screen.line(f"The daemon {how} at {options.socket.path} (pid {pid})")
+    return ObeyExit.OK
+
+
+def ping(options: Options) -> int:
+    return anyio.run(_ping, options)
+
+
+async def _ping(options: Options) -> int:
+    screen = standard_screen(colour=options.colour)
+    began = time.monotonic()
+    async with opened(options) as client:
+        answer = await client.ping(_PING_S)
+    took_ms = round((time.monotonic() - began) * 1000, 1)
+    if options.as_json:
+        facts = {
+            "version": answer.version,
+            "hostname": answer.hostname,
+            "hub_status": answer.hub_status,
+            "campaign_count": answer.campaign_count,
+            "round_trip_ms": took_ms,
+            "socket": str(options.socket.path),
+        }
+        screen.json(versioned("ping", facts))
+    else:
+        campaigns = "1 campaign" if answer.campaign_count == 1 else f"{answer.campaign_count} campaigns"
+        screen.line(f"betcode {answer.version} on {answer.hostname} answers after {took_ms} ms: {campaigns}")
+    return ObeyExit.OK
+
+
+def stop(options: Options) -> int:
+    return anyio.run(_stop, options)
+
+
+async def _stop(options: Options) -> int:
+    """Done when it is gone; that no daemon runs is what was wanted."""
+    screen = standard_screen(colour=options.colour)
+    was_there = options.socket.path.exists()
+    if not was_there and serves_no_obey(options):
+        raise Failed(f"The daemon serves no obey API at {options.socket.path}", "betcode daemon stop ends it")
+    if was_there:
+        async with told_while(screen, "Stopping"):
+            was_there = await _shut_down(options)
+    if options.as_json:
+        screen.json(versioned("stop", {"stopped": was_there, "socket": str(options.socket.path)}))
+    else:
+        screen.line("The daemon has stopped; agents at work go on" if was_there else "No daemon is running")
+    return ObeyExit.OK
+
+
+async def _shut_down(options: Options) -> bool:
+    """Whether there was one."""
+    try:
+        async with opened(options) as client:
+            if not await client.shutdown():
+                raise Failed("The daemon will not stop", "betcode daemon stop tells it by a signal")
+    except Failed as failed:
+        if failed.hint == NO_DAEMON:
+            return False  # a socket that a dead one left
+        raise
+    with anyio.move_on_after(_STOP_BOUND_S):
+        # The socket goes first, and what it holds last: only then can another daemon begin.
+        while options.socket.path.exists() or (options.socket.is_usual and is_held(options.places.lock)):  # noqa: ASYNC110
+            await anyio.sleep(_PAUSE_S)
+        return True
+    raise Failed(f"The daemon has not stopped within {_STOP_BOUND_S:.0f} s", "betcode daemon logs may say why")

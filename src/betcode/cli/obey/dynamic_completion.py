@@ -1,0 +1,89 @@
+"""Ids of sessions and names of campaigns, asked of a daemon that runs. None is started, and none is waited for."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from betcode.cli.core.arguments import LiveWord
+
+if TYPE_CHECKING:
+    from betcode.config.paths import Places
+    from obey.local.v1.local_pb2 import StateResponse
+
+_WITHIN_S = 1.0
+_SAYS = 60  # columns of a description
+
+Candidates = list[tuple[str, str]]
+
+
+class SessionWord(LiveWord):
+    """An argument that names a session."""
+
+    def found(self, typed: Sequence[str], beginning: str) -> Candidates:
+        """The beginnings of ids, as long as is needed; one that is typed already goes on to its end."""
+        if (state := _asked(typed)) is None:
+            return []
+        from betcode.cli.obey.names import STATUSES, name_of
+        from betcode.cli.obey.session_lines import short_ids
+        from betcode.wording.terminal_text import one_line
+
+        ids = [one.id for one in state.active_sessions]
+        shorts = short_ids(ids)
+        return [
+            (
+                shorts[one.id] if shorts[one.id].startswith(beginning) else one.id,
+                one_line(f"{name_of(one.status, STATUSES)}: {one.agent_name}", _SAYS),
+            )
+            for one in state.active_sessions
+        ]
+
+
+class CampaignWord(LiveWord):
+    """An argument that names a campaign."""
+
+    def found(self, typed: Sequence[str], beginning: str) -> Candidates:
+        del beginning
+        state = _asked(typed)
+        return [(one.name or one.id, one.root) for one in state.campaigns] if state is not None else []
+
+
+def _asked(typed: Sequence[str]) -> "StateResponse | None":
+    from functools import partial
+
+    from betcode.cli.obey.options import choose_socket
+    from betcode.config.paths import choose_places
+
+    places = choose_places(os.environ)
+    socket = choose_socket(_named("--socket", typed), os.environ, places).path
+    if not socket.exists():
+        return None
+    import anyio
+
+    from betcode.client import ClientError
+
+    try:
+        return anyio.run(partial(_state, places, socket))
+    except (ClientError, OSError):
+        return None
+
+
+def _named(flag: str, typed: Sequence[str]) -> str:
+    for at, word in enumerate(typed):
+        if word.startswith(f"{flag}="):
+            return word.partition("=")[2]
+        if word == flag and at + 1 < len(typed):
+            return typed[at + 1]
+    return ""
+
+
+async def _state(places: "Places", socket: Path) -> "StateResponse | None":
+    import anyio
+
+    from betcode.client import ClientIdentity
+    from betcode.client.obey import open_obey
+
+    with anyio.move_on_after(_WITHIN_S):
+        async with open_obey(places, socket, ClientIdentity()) as client:
+            return await client.state()
+    return None

@@ -1,0 +1,67 @@
+"""Values that are typed as NAME=VALUE or JSON, and messages that may stand on stdin."""
+
+import json
+import sys
+from collections.abc import Sequence
+
+from betcode.cli.obey.failure import wrong
+from betcode.cli.obey.options import Options
+
+_AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
+_STDIN = "-"
+
+
+def pairs_of(flag: str, given: Sequence[str], *, may_be_json: bool) -> dict[str, str]:
+    """What was given one by one or as an object; what comes later stands above what came before.
+
+    Raises:
+        Failed: something is neither.
+    """
+    pairs: dict[str, str] = {}
+    for text in given:
+        if may_be_json and text.lstrip().startswith("{"):
+            pairs |= _object(flag, text)
+            continue
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            kinds = 'KEY=VALUE or an object such as {"key": "value"}' if may_be_json else "NAME=VALUE"
+            raise wrong(f"{flag} {text!r} is not {kinds}", "obey session create --help has examples")
+        pairs[name] = value
+    return pairs
+
+
+def _object(flag: str, text: str) -> dict[str, str]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as trouble:
+        raise wrong(f"{flag} is no JSON: {trouble}", "names and texts stand in double quotes") from None
+    return {name: _plain(each) for name, each in value.items()}
+
+
+def _plain(value: object) -> str:
+    """A text as it is; anything else as JSON says it, such as true, 7 or ["a"]."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def message_of(options: Options, name: str = "message") -> str:
+    """What is to be said: the argument, or what stands on stdin.
+
+    Raises:
+        Failed: there is nothing, or it is no text.
+    """
+    given = options.text(name)
+    if options.has(name) and given != _STDIN:
+        text = given
+    elif sys.stdin is None or sys.stdin.isatty():
+        raise wrong("There is no message", 'obey session send ID "MESSAGE"')
+    else:
+        data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
+        if len(data) > _AT_MOST_BYTES:
+            raise wrong(f"The message is longer than {_AT_MOST_BYTES >> 20} MiB", "a session can read files by itself")
+        try:
+            text = data.decode().rstrip("\r\n")  # the end of a file's last line is nobody's word
+        except UnicodeDecodeError:
+            raise wrong("What stdin says is not valid UTF-8", "a session can read files by itself") from None
+    if not text.strip():
+        raise wrong("The message is empty", 'obey session send ID "MESSAGE"')
+    return text

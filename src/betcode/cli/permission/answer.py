@@ -1,0 +1,118 @@
+"""The answer that a command line gives to one prompt."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.edited_input import NotEdited, edited_in_line
+from betcode.wording.prompts import asks_each_time, chosen_options, offered
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """To questions, by their exact text."""
+
+    given: Mapping[str, str]
+
+
+def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.PermissionResponse | Answers:
+    """What was said; `prompt` is None where it is not open any more, and the daemon says why that is too late.
+
+    Raises:
+        CommandFailed: the answer does not fit the prompt.
+    """
+    if options.text("message") and not options.flag("deny"):
+        raise _wrong("--message goes with --deny")
+    if options.flag("stop") and not options.flag("deny"):
+        raise _wrong("--stop goes with --deny")
+    if options.texts("question") or options.texts("choose"):
+        if options.flag("equal"):
+            raise _wrong("--equal is for permissions: questions are answered one group at a time")
+        return _answers(options, prompt)
+    if options.flag("allow"):
+        return v1.PermissionResponse(decision=v1.ALLOW_ONCE)
+    if options.flag("deny"):
+        decision = v1.DENY_WITH_INTERRUPT if options.flag("stop") else v1.DENY
+        return v1.PermissionResponse(decision=decision, message=options.text("message"))
+    if options.has("edit"):
+        return v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json=_edited(options, prompt))
+    return v1.PermissionResponse(decision=v1.ALLOW_SESSION, grant_pattern=_pattern(options, prompt))
+
+
+def _edited(options: Options, prompt: v1.PendingPrompt | None) -> str:
+    text = options.text("edit").strip()
+    if not text:
+        raise _wrong("--edit is empty: give the other input, or --allow for the one that was asked")
+    if prompt is None and not text.startswith("{"):
+        return json.dumps({"command": text}, ensure_ascii=False)  # the daemon says what it was answered with
+    try:
+        return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), text)
+    except NotEdited as trouble:
+        raise _wrong(str(trouble)) from None
+
+
+def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
+    """The rule that was named, the offer of that number, or the narrowest where none was named."""
+    text = options.text("allow_session").strip()
+    if not text and not options.flag("allow_session"):
+        raise _wrong("--allow-session: name a rule, or leave the value out")
+    if not text and prompt is not None and asks_each_time(prompt.permission):
+        raise _wrong(f"A rule asks each time, so that a grant changes nothing: {prompt.permission.deciding_rule}")
+    if prompt is None or not (text.isascii() and text.isdigit()):
+        return text
+    pattern = offered(prompt.permission.grant_offers, int(text))
+    if pattern is None:
+        listed = "; ".join(
+            f"{number} = {offer.pattern}" for number, offer in enumerate(prompt.permission.grant_offers, 1)
+        )
+        raise _wrong(f"There is no offer {text}: {listed or 'name a rule'}")
+    return pattern
+
+
+def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
+    if prompt is None:
+        return _too_late(options)
+    questions = prompt.questions.questions
+    if not questions:
+        tool = prompt.permission.tool_name
+        raise _wrong(f"{tool} asks for permission, which is no question: answer it with --allow or --deny")
+    given: dict[str, str] = {}
+    choices = options.texts("choose")
+    if len(choices) > len(questions):
+        raise _wrong(f"{len(choices)} choices for {len(questions)} questions: give one --choose for each, in order")
+    for question, choice in zip(questions, choices, strict=False):
+        chosen = chosen_options(question, choice)
+        if chosen is None:
+            several = "several with commas" if question.multi_select else "just one"
+            raise _wrong(f"{choice!r} is no choice of 1 to {len(question.options)}, {several}: {question.question}")
+        given[question.question] = chosen
+    for text in options.texts("question"):
+        asked, answer = _worded(questions, text)
+        given[asked.question] = chosen_options(asked, answer) or answer
+    return Answers(given)
+
+
+def _too_late(options: Options) -> Answers:
+    """What was typed, as it is: the daemon knows by the question's text whether it is the same answer as before."""
+    pairs = (text.partition("=") for text in options.texts("question"))
+    typed = {name: answer.strip() for name, _, answer in pairs}
+    return Answers(typed or dict.fromkeys(options.texts("choose"), "chosen"))
+
+
+def _worded(questions: Sequence[v1.UserQuestion], text: str) -> tuple[v1.UserQuestion, str]:
+    """The question that is meant by its text, its header or its number, and the answer."""
+    for number, question in enumerate(questions, 1):
+        for name in (question.question, question.header, str(number)):
+            if name and text.startswith(f"{name}="):
+                answer = text[len(name) + 1 :].strip()
+                if answer:
+                    return question, answer
+    names = "; ".join(f"{number} = {question.question}" for number, question in enumerate(questions, 1))
+    raise _wrong(f'{text!r} answers none of them: write --question "NUMBER=ANSWER" ({names})')
+
+
+def _wrong(message: str) -> CommandFailed:
+    return CommandFailed(message, ExitCode.INVALID_ARGUMENTS)

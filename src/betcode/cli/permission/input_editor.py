@@ -1,0 +1,42 @@
+"""Another input for a tool before it is allowed to run, written in the person's own editor."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.cli.core.console import Screen
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.edited_input import NotEdited, checked_input, own_fields
+from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
+
+
+async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str:
+    """The input as JSON, once the editor was left; what happens meanwhile is shown afterwards.
+
+    Raises:
+        NotEdited: there is no editor, it failed, nothing was changed, or what was written is no JSON object.
+    """
+    try:
+        argv = editor_argv()
+    except NoEditor:
+        raise NotEdited("No editor is set (EDITOR): type e and the new command, or the whole input as JSON") from None
+    except EditorFailed as wrong:
+        raise NotEdited(str(wrong)) from None
+    shown = json.dumps(own_fields(request), ensure_ascii=False, indent=2) + "\n"
+    with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
+        path = Path(directory) / "input.json"
+        path.write_text(shown, encoding="utf-8", errors="surrogatepass")
+        try:
+            with screen.set_aside():
+                await anyio.to_thread.run_sync(run_editor, argv, path)
+        except EditorFailed as failed:
+            raise NotEdited(str(failed)) from None
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as trouble:
+            raise NotEdited("What the editor left cannot be read") from trouble
+    if text == shown:
+        raise NotEdited("Nothing was changed")
+    return checked_input(text, request)

@@ -1,0 +1,119 @@
+"""A prompt answered with one key: no line to be ended, and nothing that was typed before it was shown counts."""
+
+import os
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from betcode.cli.core.keyboard import Keyboard
+from betcode.wording.prompts import (
+    Allow,
+    AllowSession,
+    Deny,
+    DenyAndStop,
+    Given,
+    Permission,
+    Prompt,
+    Reply,
+    ShowAll,
+    chosen_options,
+    offered,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Leave it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """Watch no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """The answer is typed as a line."""
+
+
+Pressed = Given | ShowAll | Skip | Quit | Write
+
+_ENDS = frozenset({"q", "", "\x04"})  # the last two are the end of input
+
+
+def quits(key: str) -> bool:
+    """Whether a key ends the watching."""
+    return key in _ENDS
+
+
+def understand_key(prompt: Prompt, key: str) -> Pressed | None:
+    """What a key says to a prompt; None: nothing that could be mistaken for an answer."""
+    match key:
+        case _ if quits(key):
+            return Quit()
+        case "k":
+            return Skip()
+        case "v":
+            return ShowAll()
+        case "t":
+            return Write()
+        case "n":
+            return Deny()
+        case _:
+            pass
+    number = int(key) if key.isascii() and key.isdigit() else 0
+    if isinstance(prompt, Permission):
+        if key == "y":
+            return Allow()
+        if key == "i":
+            return DenyAndStop()
+        pattern = offered(prompt.request.grant_offers, number) if number else None
+        return AllowSession(pattern) if pattern is not None else None
+    chosen = chosen_options(prompt.asked, key) if number else None
+    return Reply(chosen) if chosen is not None else None
+
+
+def keys_line(prompt: Prompt) -> str:
+    """Which keys there are for this prompt."""
+    if isinstance(prompt, Permission):
+        count = min(len(prompt.request.grant_offers), 9)
+        session = f"1-{count} = for this session, " if count > 1 else "1 = for this session, " if count else ""
+        return f"Allow? [y = yes, {session}n = no, i = no and stop, t = type, v = show all, k = skip, q = quit] "
+    count = min(len(prompt.asked.options), 9)
+    choose = f"1-{count} = choose, " if count else ""
+    return f"Your answer [{choose}t = type, n = none, k = skip, q = quit] "
+
+
+class Keys:
+    """The terminal without lines, for as long as it is open."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._keyboard = Keyboard(descriptor)
+
+    @contextmanager
+    def unlined(self) -> Iterator[None]:
+        """Keys are given at once; Ctrl-C still interrupts. The terminal is as before afterwards."""
+        before = termios.tcgetattr(self._descriptor)
+        tty.setcbreak(self._descriptor, termios.TCSANOW)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self._descriptor, termios.TCSANOW, before)
+
+    def forget_what_was_typed(self) -> None:
+        self._keyboard.forget_what_was_typed()
+
+    async def key(self) -> str:
+        """The next key; empty at the end of input. What a key of several bytes sends is one key."""
+        with self.unlined():
+            await anyio.wait_readable(self._descriptor)
+            return os.read(self._descriptor, 32).decode(errors="replace")
+
+    async def line(self) -> str | None:
+        """A line, typed as anywhere else."""
+        return await self._keyboard.line()

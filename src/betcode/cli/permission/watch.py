@@ -1,0 +1,222 @@
+"""`betcode permission watch`: what agents ask in all sessions, as it comes, answered with one key."""
+
+import math
+from contextlib import aclosing
+
+import anyio
+from anyio.abc import ObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.link_notes import LinkNotes
+from betcode.cli.core.options import Options
+from betcode.cli.core.race import unless
+from betcode.cli.core.terminal_question import edited
+from betcode.cli.permission.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
+from betcode.cli.permission.rendering import pending_json
+from betcode.cli.run.parked_prompts import was_denied
+from betcode.cli.session.commands import connected
+from betcode.cli.session.lookup import find_session
+from betcode.client import Client, ClientError
+from betcode.domain.error_codes import ErrorCode
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.prompts import (
+    Deny,
+    DenyAndStop,
+    Desk,
+    Edit,
+    Given,
+    Permission,
+    Prompt,
+    ShowAll,
+    ShowChoices,
+    give_answer,
+    understand,
+)
+
+SEEN_AFTER_S = 0.7
+_NO_TERMINAL = (
+    "permission watch asks on a terminal, and there is none. Use `betcode permission watch --json` to follow changes, "
+    "`betcode permission list` to see what is pending, `betcode permission answer ID` to answer"
+)
+
+
+def watch(options: Options) -> int:
+    return anyio.run(_watch, options)
+
+
+async def _watch(options: Options) -> int:
+    if not options.as_json and not can_ask():
+        raise CommandFailed(_NO_TERMINAL, ExitCode.INVALID_ARGUMENTS)
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session = options.text("session")
+        session_id = await find_session(client, session) if session else ""
+        watcher = Watcher(client, screen, as_json=options.as_json)
+        await watcher.run(session_id)
+    return ExitCode.OK
+
+
+class Watcher:
+    """Asks for one answer after the other on a terminal, or prints every change as JSON."""
+
+    def __init__(self, client: Client, screen: Screen, *, as_json: bool) -> None:
+        self._client = client
+        self._screen = screen
+        self._as_json = as_json
+        self._desk = Desk()
+        self._keys = Keys()
+        self._where: dict[str, str] = {}  # the session of a prompt, as it is called
+        self._answered_here: set[str] = set()
+
+    async def run(self, session_id: str) -> None:
+        """Until the person quits, the session is gone, or the daemon refuses."""
+        to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
+        async with to_ask, asked, anyio.create_task_group() as tasks:
+            if not self._as_json:
+                tasks.start_soon(self._ask_all, asked, tasks.cancel_scope)
+            notes = LinkNotes(self._screen.note)
+            async with aclosing(self._client.watch_pending(session_id, on_link=notes)) as changes:
+                async for change in changes:
+                    await self._see(change, to_ask)
+            tasks.cancel_scope.cancel()
+
+    async def _see(self, change: v1.PendingChange, to_ask: ObjectSendStream[Prompt]) -> None:
+        match change.WhichOneof("change"):
+            case "opened":
+                await self._opened(change.opened, to_ask, was_open_before=change.was_open_before)
+            case "resolved":
+                self._resolved(change)
+            case "all_told" if not self._as_json and not self._desk.all:
+                self._screen.note("Nothing waits for an answer yet; q ends the watching")
+            case _:
+                pass
+
+    async def _opened(self, one: v1.PendingPrompt, to_ask: ObjectSendStream[Prompt], *, was_open_before: bool) -> None:
+        self._where[one.request_id] = one.session_name or short_id(one.session_id)
+        if self._as_json:
+            self._screen.json({"type": "opened", "was_open_before": was_open_before} | pending_json(one))
+        before = self._desk.all
+        self._desk.add_pending([one])
+        if not self._as_json:
+            for prompt in self._desk.all[len(before) :]:
+                await to_ask.send(prompt)
+
+    def _resolved(self, change: v1.PendingChange) -> None:
+        told = change.resolved
+        self._desk.forget(told.request_id)
+        where = self._where.pop(told.request_id, short_id(change.session_id))
+        if self._as_json:
+            decision = v1.PermissionDecision.Name(told.decision) if told.decision else None
+            self._screen.json(
+                {"type": "resolved", "request_id": told.request_id, "session_id": change.session_id}
+                | {"resolution": told.resolution, "decision": decision, "client_id": told.client_id}
+                | {"message": told.message, "grant_pattern": told.grant_pattern}
+            )
+            return
+        if told.request_id in self._answered_here:
+            self._answered_here.discard(told.request_id)
+            return
+        how = ("denied" if was_denied(told) else "allowed") if told.decision else told.resolution
+        self._screen.note(f"{told.request_id} {where}: {how}" + (f" by {told.client_id}" if told.client_id else ""))
+
+    async def _ask_all(self, asked: MemoryObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
+        while (prompt := await self._next(asked)) is not None:
+            while self._desk.has(prompt):
+                typed = await self._ask(prompt)
+                if isinstance(typed, Quit):
+                    scope.cancel()
+                    return
+                if typed is None or isinstance(typed, Skip) or await self._give(prompt, typed):
+                    break
+            if not asked.statistics().current_buffer_used:
+                self._screen.note("Nothing else is asked; q ends the watching")
+        scope.cancel()
+
+    async def _next(self, asked: MemoryObjectReceiveStream[Prompt]) -> Prompt | None:
+        """The next to be asked; None where the person quits before there is one."""
+
+        async def quit_by_key() -> None:
+            while not quits(await self._keys.key()):
+                pass
+
+        return await unless(quit_by_key, asked.receive)
+
+    async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
+        """The answer; None where the prompt is no longer open."""
+        self._show(prompt, whole=False)
+        await self._let_see(prompt)
+        while self._desk.has(prompt):
+            self._screen.ask(keys_line(prompt))
+            key = await self._while_open(prompt, by_key=True)
+            if key is None:
+                return None
+            match understand_key(prompt, key):
+                case None:
+                    pass  # asked again
+                case ShowAll():
+                    self._show(prompt, whole=True)
+                case Write():
+                    answer = await self._written(prompt)
+                    if answer is not None:
+                        return answer
+                case Skip():
+                    self._screen.note("Left open")
+                    return Skip()
+                case answer:
+                    return answer
+        return None
+
+    async def _let_see(self, prompt: Prompt) -> None:
+        """A finger on its way was meant for what stood there before: no key counts until this could be seen."""
+        with anyio.move_on_after(SEEN_AFTER_S):
+            await self._desk.gone(prompt)
+        self._keys.forget_what_was_typed()
+
+    async def _written(self, prompt: Prompt) -> Given | None:
+        """An answer in more than one key, as in a conversation; None: ask again."""
+        self._screen.ask(prompt.question)
+        line = await self._while_open(prompt, by_key=False)
+        self._screen.typed()
+        match understand(prompt, line) if line else None:
+            case None:
+                self._screen.note(prompt.again)
+                return None
+            case ShowAll() | ShowChoices():
+                return None
+            case Edit(text):
+                return await edited(prompt, text, self._screen)
+            case answer:
+                return answer
+
+    async def _while_open(self, prompt: Prompt, *, by_key: bool) -> str | None:
+        return await unless(lambda: self._desk.gone(prompt), self._keys.key if by_key else self._keys.line)
+
+    def _show(self, prompt: Prompt, *, whole: bool) -> None:
+        self._screen.note(f"── {self._where.get(prompt.request_id, '')}")
+        if isinstance(prompt, Permission):
+            lines = prompt.lines(whole=whole)
+            lines += [line.replace("    s ", "    ", 1) for line in prompt.choices()]
+        else:
+            lines = prompt.lines()
+        for line in lines:
+            self._screen.show(line)
+        self._keys.forget_what_was_typed()
+
+    async def _give(self, prompt: Prompt, typed: Given) -> bool:
+        """Whether nothing is left to say to it."""
+        self._answered_here.add(prompt.request_id)
+        try:
+            await give_answer(self._client, prompt, typed)
+        except ClientError as error:
+            self._answered_here.discard(prompt.request_id)
+            self._screen.note(error.message)
+            return error.code != ErrorCode.INVALID_REQUEST
+        if isinstance(typed, Deny | DenyAndStop):
+            self._desk.forget(prompt.request_id)  # the other questions of its group go with it
+        self._desk.done(prompt)
+        self._screen.note("Told")
+        return True

@@ -1,0 +1,1 @@
+"""`betcode policy`: rules, dry runs and project trust."""

@@ -1,0 +1,68 @@
+"""Asks a person whether to trust what a project brings for agents, before the first agent of a session starts."""
+
+from contextlib import suppress
+
+from betcode.cli.core.console import Screen
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.line_question import QuestionInterrupted, answer_of, is_yes
+from betcode.cli.core.options import Options
+from betcode.client import Client, ClientError
+from betcode.v1 import policy_pb2 as v1
+from betcode.wording.project_trust import declined_words, item_lines, needs_question, question_words
+
+
+async def settle_trust(
+    client: Client, options: Options, screen: Screen, session_id: str, *, is_new: bool = False
+) -> tuple[str, ...]:
+    """Trust with --trust, or ask on a terminal; the paths of what the agent is going to ignore.
+
+    A person who said no is asked again only when the project brings something else.
+
+    Raises:
+        QuestionInterrupted: the person pressed Ctrl-C. No answer is recorded, and a session that `is_new` is deleted.
+    """
+    found = await _inspected(client, session_id)
+    if found is None or found.trusted or not found.items:
+        return ()
+    if await trusted_by_option(client, options, found):
+        return ()
+    if needs_question(found) and can_ask() and options.places.remote is None:
+        for line in item_lines(found):
+            screen.show(line)
+        try:
+            answer = await answer_of(screen, f"{question_words(found)} [y/N] ")
+        except QuestionInterrupted:
+            if is_new:
+                with suppress(ClientError):  # it has no message yet
+                    await client.delete(session_id)
+            raise
+        if is_yes(answer):
+            await client.policy.trust(found.project, trusted=True)
+            return ()
+        screen.note(declined_words(found))
+        with suppress(ClientError):  # then it is asked again
+            await client.policy.decline(found.project)
+    return tuple(item.path for item in found.items)
+
+
+async def trust_for_screen(client: Client, options: Options, session_id: str) -> None:
+    """What --trust asks for, where the screen asks everything else by itself."""
+    if options.flag("trust") and (found := await _inspected(client, session_id)) is not None:
+        await trusted_by_option(client, options, found)
+
+
+async def trusted_by_option(client: Client, options: Options, found: v1.InspectProjectResponse) -> bool:
+    """Whether --trust was given; the project is trusted then."""
+    if not options.flag("trust"):
+        return False
+    if not found.trusted:
+        await client.policy.trust(found.project, trusted=True)
+    return True
+
+
+async def _inspected(client: Client, session_id: str) -> v1.InspectProjectResponse | None:
+    """None where the daemon cannot tell: it starts agents without the project's files, and says so in the session."""
+    try:
+        return await client.policy.inspect(session_id=session_id)
+    except ClientError:
+        return None

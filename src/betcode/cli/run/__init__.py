@@ -1,0 +1,1 @@
+"""`betcode run`: one turn without a conversation around it."""

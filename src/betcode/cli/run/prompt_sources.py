@@ -1,0 +1,104 @@
+"""Where the prompt of `betcode run` comes from: its argument, a file, stdin, or several of them in this order."""
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+
+_STDIN = "-"
+_AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
+# Whoever starts programs with a pipe on stdin and never writes to it nor closes it does not mean to say something.
+_FIRST_BYTE_S = 3.0
+
+
+def prompt_of(options: Options, note: Callable[[str], None]) -> str:
+    """The argument, then what the file says, then what stands on stdin; a blank line between them.
+
+    Raises:
+        CommandFailed: there is none, it is no text, or it is too long.
+    """
+    given, file = options.text("prompt"), options.text("file")
+    if given == _STDIN and file == _STDIN:
+        raise CommandFailed("stdin can be read once: - as PROMPT or as --file", ExitCode.INVALID_ARGUMENTS)
+    has_words = options.has("prompt") and given != _STDIN
+    names_stdin = _STDIN in (given, file)
+    parts = [given] if has_words else []
+    if file and file != _STDIN:
+        parts.append(_from_file(Path(file).expanduser()))
+    if names_stdin or not (has_words or file) or _has_more(note):
+        parts.append(_from_stdin())
+    text = "\n\n".join(part for part in parts if part.strip())
+    if not text:
+        raise CommandFailed('The prompt is empty. Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CommandFailed("The prompt is not valid UTF-8", ExitCode.INVALID_ARGUMENTS) from error
+    return text
+
+
+def _from_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return _text(file.read(_AT_MOST_BYTES + 1), str(path))
+    except OSError as trouble:
+        raise CommandFailed(f"{path} cannot be read: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
+
+
+def _has_more(note: Callable[[str], None]) -> bool:
+    try:
+        return sys.stdin is not None and says_more(0, _FIRST_BYTE_S)
+    except Silent:
+        note(f"Nothing came on stdin within {_FIRST_BYTE_S:g} s: going on without it (--file - waits for it)")
+        return False
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise CommandFailed('Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
+    try:
+        data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
+    except OSError as trouble:  # it is open for writing, or its terminal has gone
+        raise CommandFailed(f"stdin cannot be read: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
+    return _text(data, "stdin")
+
+
+def _text(data: bytes, source: str) -> str:
+    if len(data) > _AT_MOST_BYTES:
+        raise CommandFailed(
+            f"What {source} says is longer than {_AT_MOST_BYTES >> 20} MiB: attach a file or say less",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise CommandFailed(
+            f"What {source} says is not valid UTF-8: send it with --attach FILE", ExitCode.INVALID_ARGUMENTS
+        ) from error
+    return text.rstrip("\r\n")  # the end of a file's last line is nobody's word
+
+
+class Silent(Exception):
+    """A pipe is open, and nobody writes to it."""
+
+
+def says_more(descriptor: int, within_s: float) -> bool:
+    """Whether something was redirected there for us to read.
+
+    Raises:
+        Silent: it is a pipe, and nothing came in time.
+    """
+    try:
+        kind = os.fstat(descriptor).st_mode
+    except OSError:
+        return False  # closed
+    if not stat.S_ISFIFO(kind):
+        return stat.S_ISREG(kind)  # else a terminal, /dev/null or a socket
+    if not select.select([descriptor], [], [], within_s)[0]:
+        raise Silent
+    return True

@@ -1,0 +1,104 @@
+"""Recognises the end of the turn that answers one message, and how it ended."""
+
+from dataclasses import dataclass, field
+
+from betcode.cli.core.exit_codes import ExitCode, exit_of
+from betcode.v1 import agent_pb2 as v1
+
+# Where it is not fatal the turn goes on: with another agent, or without what nobody allowed in time.
+_GOES_ON = frozenset({"SUBPROCESS_CRASHED", "PERMISSION_TIMEOUT"})
+_FAILED = frozenset({"error", "crashed"})
+_NOT_DONE = frozenset({"cancelled", "given up", "stopped"})
+_WITHDRAWN = "withdrawn"  # why a message was cancelled: no turn will be about it, and another may go on
+_OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent is gone, and with it whatever was asked of it
+
+
+@dataclass(slots=True)
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_creation_tokens: int = 0
+    cost_usd: float = 0.0
+    duration_ms: int = 0
+
+    def add(self, report: v1.UsageReport) -> None:
+        self.input_tokens += report.input_tokens
+        self.output_tokens += report.output_tokens
+        self.cache_read_tokens += report.cache_read_tokens
+        self.cache_creation_tokens += report.cache_creation_tokens
+        self.cost_usd += report.cost_usd
+        self.duration_ms += report.duration_ms
+
+
+@dataclass(slots=True)
+class TurnWatch:
+    """Follows the events behind a message; messages queued together may share a turn, so ids decide."""
+
+    message_id: str
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: str = ""
+    error: v1.ErrorEvent | None = None
+    _delivered: bool = False
+    _consumed: bool = False
+    _given_up: bool = False
+
+    def see(self, event: v1.AgentEvent) -> bool:
+        """Whether the turn is over with this event."""
+        match event.WhichOneof("event"):
+            case "message_state" if event.message_state.message_id == self.message_id:
+                self._note_state(event.message_state)
+                return event.message_state.reason == _WITHDRAWN
+            case "error" if event.error.is_fatal or event.error.code not in _GOES_ON:
+                self.error = event.error
+            case "usage":
+                self.usage.add(event.usage)
+            case "turn_complete":
+                return self._is_ours(event.turn_complete)
+            case "status_change" if event.status_change.status == v1.IDLE and self._given_up:
+                return True
+            case _:
+                pass
+        return False
+
+    @property
+    def failed(self) -> bool:
+        return self.stop_reason in _FAILED or (self.error is not None and self.error.is_fatal)
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether the turn itself was; of a message that was withdrawn, its state told already."""
+        return self.stop_reason == "cancelled" and not self._given_up
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that the end of the turn calls for, permissions aside."""
+        if not self.failed:
+            return ExitCode.OK if self.stop_reason not in _NOT_DONE else ExitCode.AGENT_ERROR
+        code = self.error.code if self.error is not None else ""
+        return exit_of(code, otherwise=ExitCode.AGENT_ERROR) if code != "INTERNAL" else ExitCode.AGENT_ERROR
+
+    def _note_state(self, change: v1.MessageStateChange) -> None:
+        match change.state:
+            case v1.MESSAGE_STATE_DELIVERED:
+                self._delivered = True
+            case v1.MESSAGE_STATE_CONSUMED:
+                self._consumed = True
+            case v1.MESSAGE_STATE_CANCELLED | v1.MESSAGE_STATE_UNKNOWN:
+                self._given_up = True
+                self.stop_reason = "cancelled" if change.state == v1.MESSAGE_STATE_CANCELLED else "given up"
+            case _:
+                pass
+
+    def _is_ours(self, end: v1.TurnComplete) -> bool:
+        names_us = self.message_id in end.message_ids
+        # A turn that broke off names nobody; one that the agent began by itself has an origin and is not ours.
+        broke_off = not end.message_ids and not end.origin and self._delivered
+        # After two crashes another message goes on with the turn, and its end is ours all the same.
+        continued = self._consumed and not end.origin
+        if names_us or broke_off or continued or self._given_up or end.stop_reason in _OF_EVERYBODY:
+            self.stop_reason = end.stop_reason or self.stop_reason
+            return True
+        self.error = None  # it belonged to another turn
+        self.usage = Usage()
+        return False

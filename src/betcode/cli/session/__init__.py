@@ -1,0 +1,1 @@
+"""`betcode session`, `betcode attach` and `betcode` alone."""

@@ -1,0 +1,186 @@
+"""`betcode attach` and `betcode` alone: a session on the screen, or a conversation in plain lines."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import anyio
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.policy.project_trust import settle_trust, trust_for_screen
+from betcode.cli.session.launch_tui import on_screen, wants_screen
+from betcode.cli.session.lookup import OPEN, find_session, find_summary
+from betcode.cli.session.new_session import default_agent
+from betcode.cli.worktree.start_directory import active_elsewhere, named_worktree, say_it_is_gone, started_session
+from betcode.client import Client
+from betcode.domain.provider_config import PREFIX
+from betcode.v1.agent_pb2 import SessionSummary
+from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
+from betcode.wording.times import age
+
+_DEMO = "demo"
+_LOOKED_AT = 50  # how many sessions of a directory are looked through
+
+
+def attach(options: Options) -> int:
+    """Join a session: the one that is named, or that of a worktree."""
+    if options.has("session") == options.has("worktree"):
+        raise CommandFailed("Name one session: by its ID, or with --worktree", ExitCode.INVALID_ARGUMENTS)
+    return anyio.run(_attach, options)
+
+
+async def _attach(options: Options) -> int:
+    if wants_screen(options):
+
+        async def choose(client: Client, _notes: Screen) -> SessionSummary:
+            session_id = await _named_session(client, options)
+            await trust_for_screen(client, options, session_id)
+            return await find_summary(client, session_id)
+
+        return await on_screen(options, choose)
+    from betcode.cli.session.commands import connected  # who has a screen does not pay for it
+
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await _named_session(client, options)
+        await settle_trust(client, options, screen, session_id)
+        return await converse(options, client, screen, session_id, show_all=options.flag("all"))
+
+
+async def _named_session(client: Client, options: Options) -> str:
+    if options.has("worktree"):
+        return await _session_of_worktree(client, options)
+    return await find_session(client, options.text("session"))
+
+
+async def _session_of_worktree(client: Client, options: Options) -> str:
+    """Its newest open session.
+
+    Raises:
+        CommandFailed: it has none; making one is for `betcode --worktree`.
+    """
+    place = await named_worktree(client, options)
+    page = await client.list_sessions(worktree_id=place.id, statuses=OPEN, limit=1)
+    if not page.sessions:
+        begin = f"betcode --worktree {shlex.quote(place.name)}"
+        raise CommandFailed(f"{place.name} has no open session. Begin one with: {begin}", ExitCode.SESSION_NOT_FOUND)
+    return page.sessions[0].id
+
+
+def open_here(options: Options) -> int:
+    """The newest open session of the current directory, or a new one; the demo's only where there is no other agent."""
+    return anyio.run(_open_here, options)
+
+
+async def _open_here(options: Options) -> int:
+    if wants_screen(options):
+
+        async def choose(client: Client, notes: Screen) -> SessionSummary | None:
+            chosen = await _chosen_here(client, options, notes)
+            if chosen is not None:
+                await trust_for_screen(client, options, chosen.id)
+            return chosen
+
+        return await on_screen(options, choose)
+    from betcode.cli.session.commands import connected  # who has a screen does not pay for it
+
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        here = await _sessions_here(client, options, screen)
+        if here.sessions:
+            session_id = here.sessions[0].id
+            here.say_which(screen)
+        else:
+            session_id = await started_session(client, options, screen)
+        await settle_trust(client, options, screen, session_id, is_new=not here.sessions)
+        return await converse(options, client, screen, session_id, show_all=False)
+
+
+async def _chosen_here(client: Client, options: Options, notes: Screen) -> SessionSummary | None:
+    """The newest; None where several are at work or wait for somebody, so that a person says which is meant."""
+    here = await _sessions_here(client, options, notes)
+    if not here.sessions:
+        return await find_summary(client, await started_session(client, options, notes))
+    if sum(one.status == "active" or one.pending_prompts > 0 for one in here.sessions) > 1:
+        return None
+    here.say_which(notes)
+    return here.sessions[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """The open sessions of a directory or worktree, newest first."""
+
+    sessions: Sequence[SessionSummary]
+    place: WorktreeInfo | None  # the worktree that they are of
+    is_named: bool  # by the person
+    gone: WorktreeInfo | None  # the one that is active, and not there
+
+    def say_which(self, screen: Screen) -> None:
+        """Which session it goes on with, and why this one."""
+        newest = self.sessions[0]
+        if self.gone is not None:
+            say_it_is_gone(screen, self.gone)
+        if self.place is not None and not self.is_named:
+            screen.note(f"In worktree {self.place.name} (active): {newest.working_directory}")
+        if newest.message_count:
+            ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
+            whose = "this directory" if self.place is None else f"worktree {self.place.name}"
+            screen.note(f"Going on with the session of {whose}, last used {ago}; {screen.begins_another}")
+
+
+async def _sessions_here(client: Client, options: Options, screen: Screen) -> _Here:
+    is_named = options.has("worktree")
+    place = await (named_worktree(client, options) if is_named else active_elsewhere(client, options))
+    gone = None
+    if place is not None and not is_named and place.state != WORKTREE_STATE_READY:
+        gone, place = place, None
+    page = await client.list_sessions(
+        working_directory="" if place is not None else working_directory(options),
+        worktree_id=place.id if place is not None else "",
+        statuses=OPEN,
+        limit=_LOOKED_AT,
+    )
+    found = [one for one in page.sessions if _is_of_kind(one, options)]
+    is_demo = bool(found) and found[0].provider == _DEMO and not options.has("provider")
+    if is_demo and (agent := await default_agent(client, options)) != _DEMO:
+        demo, found = found[0], [one for one in found if one.provider != _DEMO]
+        if not found:
+            kept = f"the one with the demo stays: betcode attach {demo.id}"
+            screen.note(f"A new session with {agent}; {kept}")
+    return _Here(found, place, is_named, gone)
+
+
+def _is_of_kind(session: SessionSummary, options: Options) -> bool:
+    """Whether its agent is of the kind, and was told what, somebody asks for; who asks for none takes any."""
+    if options.has("provider") and session.provider != options.text("provider"):
+        return False
+    return all(session.metadata.get(PREFIX + key, "") == value for key, value in options.pairs("config"))
+
+
+async def converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
+    """A conversation in plain lines, until the person leaves."""
+    from betcode.cli.session.plain_conversation import Talk  # who has a screen does not pay for it
+
+    wanted: str | None = session_id
+    code = ExitCode.OK
+    while wanted is not None:
+        summary = await find_summary(client, wanted)
+        screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
+        if summary.status != "closed":
+            screen.note("Type a message. /cancel stops a turn, /quit leaves, /help tells the rest")
+        elif not os.isatty(0):  # what stands on stdin would be said to nobody
+            raise CommandFailed(
+                f"The session is closed and takes no messages; read it with: betcode session show {summary.id}",
+                ExitCode.INVALID_ARGUMENTS,
+            )
+        is_terminal = os.isatty(0)
+        talk = Talk(client, summary, screen, is_terminal=is_terminal, show_all=show_all, as_json=options.as_json)
+        code = await talk.run()
+        wanted = await started_session(client, options, screen) if talk.wants_another else None
+    return code

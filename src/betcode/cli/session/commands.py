@@ -1,0 +1,285 @@
+"""`betcode session`: which there are, what one said, and what it says now."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+
+import anyio
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.core.identity import own_identity
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.link_notes import LinkNotes
+from betcode.cli.core.options import Options
+from betcode.cli.core.progress import told_while
+from betcode.cli.core.table import table
+from betcode.cli.daemon.control import ensure_daemon
+from betcode.cli.session.input_lock import who_lines
+from betcode.cli.session.lookup import find_session, find_summary
+from betcode.cli.session.transcript import Transcript
+from betcode.cli.worktree.start_directory import named_worktree
+from betcode.client import Client
+from betcode.domain.events_json import connections_json, event_json, summary_json
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.budgets import budget_fact
+from betcode.wording.ids import short_id
+from betcode.wording.input_lock import called
+from betcode.wording.money import dollars
+from betcode.wording.pending import standing, waiting_words
+from betcode.wording.terminal_text import one_line
+from betcode.wording.times import age
+
+_HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "WORKTREE", "DIRECTORY", "NAME OR LAST MESSAGE")
+_SPARE = (
+    "COST",
+    "MESSAGES",
+    "AGENT",
+    "CHANGED",
+    "WORKTREE",
+    "DIRECTORY",
+)  # what a narrow terminal leaves out, in this order
+_NAME_WIDTH = 24
+
+
+@asynccontextmanager
+async def connected(options: Options, screen: Screen, *, doing: str = "") -> AsyncIterator[Client]:
+    """A client of a daemon that serves, started if need be; a person is told what it is `doing` where that takes long.
+
+    Who writes an answer piece by piece says nothing of it: the answer shows.
+    """
+    await ensure_daemon(options, screen.note, announce=can_ask())
+    async with greeted_client(options.places, own_identity(options), screen) as client:
+        if not doing:
+            yield client
+            return
+        async with told_while(screen, doing):
+            yield client
+
+
+def list_sessions(options: Options) -> int:
+    return anyio.run(_list, options)
+
+
+async def _list(options: Options) -> int:
+    screen = standard_screen()
+    only_here = options.flag("here") or bool(options.text("cwd"))
+    async with connected(options, screen, doing="Listing") as client:
+        within = await named_worktree(client, options) if options.has("worktree") else None
+        page = await client.list_sessions(
+            working_directory=working_directory(options) if only_here else "",
+            worktree_id=within.id if within is not None else "",
+            statuses=options.texts("status"),
+            limit=options.number("limit"),
+            offset=options.number("offset"),
+        )
+    if options.as_json:
+        screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
+        return ExitCode.OK
+    if not page.sessions:
+        is_all = not (page.total or only_here or within or options.texts("status"))
+        screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
+        return ExitCode.OK
+    for line in session_lines(page.sessions, datetime.now(UTC), screen.width):
+        screen.line(line)
+    shown = options.number("offset") + len(page.sessions)
+    if shown < page.total:
+        screen.note(f"{page.total - shown} more: betcode session list --offset {shown}")
+    return ExitCode.OK
+
+
+def session_lines(sessions: Sequence[v1.SessionSummary], now: datetime, width: int) -> list[str]:
+    """A line each; names of worktrees only where one has one."""
+    shown = [name for name in _HEADINGS if name != "WORKTREE" or any(one.worktree_name for one in sessions)]
+    rows = [dict(zip(_HEADINGS, _row(one, sessions, now), strict=True)) for one in sessions]
+    cells = [[row[name] for name in shown] for row in rows]
+    return table(shown, cells, width, path="DIRECTORY", spare=[name for name in _SPARE if name in shown])
+
+
+def _json(one: v1.SessionSummary) -> dict[str, object]:
+    return summary_json(one) | connections_json(one)
+
+
+def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetime) -> list[str]:
+    short = short_id(one.id)
+    alone = sum(other.id.startswith(short) for other in page) == 1
+    return [
+        short if alone else one.id,
+        standing(one, now),
+        age(now - one.updated_at.ToDatetime(UTC)),
+        str(one.message_count),
+        dollars(one.total_cost_usd),
+        one.provider,
+        one_line(one.worktree_name, _NAME_WIDTH),
+        one.working_directory,
+        one.name or one.last_message_preview,
+    ]
+
+
+def show(options: Options) -> int:
+    return anyio.run(_show, options)
+
+
+async def _show(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        summary = await find_summary(client, await find_session(client, options.text("session")))
+        history = _history(client, summary, whole=options.flag("all"))
+        if options.as_json:
+            events = [event_json(event) async for event in history]
+            screen.json({"session": _json(summary), "events": events}, indent=2)
+            return ExitCode.OK
+        for line in _facts(summary):
+            screen.line(line)
+        screen.line()
+        transcript = Transcript(screen)
+        async for event in history:
+            transcript.show(event)
+        screen.end_answer()
+    return ExitCode.OK
+
+
+async def _history(client: Client, summary: v1.SessionSummary, *, whole: bool) -> AsyncIterator[v1.AgentEvent]:
+    """What was stored when we asked, and nothing live; a snapshot stands for what was compacted, unless `whole`."""
+    if summary.last_sequence == 0:
+        return
+    async with aclosing(client.follow(summary.id, include_compacted=whole)) as events:
+        async for event in events:
+            if event.sequence or event.session_info.compacted_before:
+                yield event
+            if event.sequence >= summary.last_sequence:
+                return
+
+
+def _facts(one: v1.SessionSummary) -> list[str]:
+    tokens = f"{one.total_input_tokens:,} in, {one.total_output_tokens:,} out"
+    facts = {
+        "session": one.id,
+        "name": one.name,
+        "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
+        "failed": one.failure,
+        "waits": waiting_words(one, datetime.now(UTC)),
+        "holds": ", ".join(one.holds),
+        "connected": _connected(one),
+        "types": _typist(one),
+        "agent": " ".join(filter(None, (one.provider, one.model))),
+        "directory": one.working_directory,
+        "worktree": " ".join(filter(None, (one.worktree_name, one.worktree_id))),
+        "created": _local(one.created_at),
+        "changed": _local(one.updated_at),
+        "messages": str(one.message_count),
+        "tokens": tokens,
+        "cost": f"${one.total_cost_usd:.4f}" if one.total_cost_usd else "",
+        "budget": budget_fact(one.budget, one.budget_use) if one.HasField("budget") else "",
+        "forked": f"from {one.forked_from}" if one.forked_from else "",
+        "prompts": f"{one.pending_prompts} open: betcode attach {short_id(one.id)}" if one.pending_prompts else "",
+        **{f"metadata {key}": value for key, value in one.metadata.items()},
+    }
+    return [f"{name:10} {value}" for name, value in facts.items() if value]
+
+
+def _local(at: Timestamp) -> str:
+    """A moment on the reader's clock, to the second."""
+    return at.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _typist(one: v1.SessionSummary) -> str:
+    """Whose messages are taken, by its name where it is among those that are listed."""
+    for each in one.clients:
+        if each.client_id == one.input_lock_client_id:
+            return called(each.client_id, each.client_type, each.client_name)
+    return one.input_lock_client_id
+
+
+def _connected(one: v1.SessionSummary) -> str:
+    """Who follows it; the list of a crowd is cut."""
+    return "; ".join(who_lines(one, own_id=""))
+
+
+def follow(options: Options) -> int:
+    return anyio.run(_follow, options)
+
+
+async def _follow(options: Options) -> int:
+    screen = standard_screen()
+    transcript = Transcript(screen)
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        summary = await find_summary(client, session_id) if options.flag("until_idle") else None
+        is_open = summary is not None and summary.status == "active"
+        if summary is not None and not is_open and summary.last_sequence <= options.number("after"):
+            return ExitCode.OK
+        after = options.number("after")
+        async with aclosing(client.follow(session_id, after, on_link=LinkNotes(screen.note))) as events:
+            async for event in events:
+                if options.as_json:
+                    screen.json(event_json(event))
+                else:
+                    transcript.show(event)
+                if summary is not None:
+                    if event.WhichOneof("event") == "status_change":
+                        is_open = event.status_change.status != v1.IDLE
+                    if not is_open and event.sequence >= summary.last_sequence:
+                        break
+        screen.end_answer()
+    return ExitCode.OK
+
+
+def close(options: Options) -> int:
+    return anyio.run(_close, options)
+
+
+async def _close(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen, doing="Closing it, and its agent with it") as client:
+        session_id = await find_session(client, options.text("session"))
+        was_open = await client.close(session_id)
+    if options.as_json:
+        screen.json({"session_id": session_id, "was_open": was_open})
+    else:
+        screen.line("The session is closed; its history stays" if was_open else "The session was closed already")
+    return ExitCode.OK
+
+
+def cancel(options: Options) -> int:
+    return anyio.run(_cancel, options)
+
+
+async def _cancel(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen, doing="Stopping the turn") as client:
+        session_id = await find_session(client, options.text("session"))
+        done = await client.cancel_turn(session_id, cancel_queued=options.flag("queued"))
+    withdrawn = list(done.withdrawn_message_ids)
+    if options.as_json:
+        screen.json({"session_id": session_id, "was_active": done.was_active, "withdrawn_message_ids": withdrawn})
+    else:
+        screen.line("The turn is being stopped" if done.was_active else "No turn is open")
+        if withdrawn:
+            screen.line(f"Messages withdrawn before an agent had them: {len(withdrawn)}")
+    return ExitCode.OK
+
+
+def lock(options: Options) -> int:
+    return anyio.run(_lock, options)
+
+
+async def _lock(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen, doing="Waiting for its answer") as client:
+        session_id = await find_session(client, options.text("session"))
+        if (await find_summary(client, session_id)).input_lock_client_id:
+            screen.note("Asking the client that types there; it has a moment to answer")
+        answer = await client.input_lock.request(session_id)
+    if options.as_json:
+        screen.json(
+            {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}
+        )
+    elif answer.granted:
+        screen.line("The input lock is free: who waits in line has it now, else the next to send a message")
+    else:
+        screen.line("The client that types there keeps the input lock")
+    return ExitCode.OK if answer.granted else ExitCode.PERMISSION_DENIED

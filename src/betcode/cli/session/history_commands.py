@@ -1,0 +1,216 @@
+"""What is done with histories: name, fork, export and delete a session, and find what was said in any."""
+
+import codecs
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.keyboard import Keyboard, can_ask
+from betcode.cli.core.options import Options
+from betcode.cli.core.progress import told_while
+from betcode.cli.core.table import table
+from betcode.cli.session.commands import connected
+from betcode.cli.session.lookup import find_session, find_summary
+from betcode.client import Client
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.terminal_text import columns, one_line, wrapped
+from betcode.wording.whole_files import NotWritten, format_of, write_whole
+
+_HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
+_KEPT_ELSEWHERE = (
+    "Not deleted: copies made by `betcode db backup`, exports, the audit (it has no message text), "
+    "and the agent's own transcript (Claude Code: ~/.claude/projects)"
+)
+_LEAST_TEXT = 40  # columns that the text needs beside the rest
+
+
+def rename(options: Options) -> int:
+    return anyio.run(_rename, options)
+
+
+async def _rename(options: Options) -> int:
+    screen = standard_screen()
+    name = options.text("name")
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        await client.rename(session_id, name)
+    if options.as_json:
+        screen.json({"session_id": session_id, "name": name})
+    else:
+        screen.line(f"The session is called {name}" if name else "The session has no name any more")
+    return ExitCode.OK
+
+
+def fork(options: Options) -> int:
+    return anyio.run(_fork, options)
+
+
+async def _fork(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen, doing="Copying the history") as client:
+        session_id = await find_session(client, options.text("session"))
+        made = await client.fork(session_id, at_sequence=options.number("at"), name=options.text("name"))
+    if options.as_json:
+        screen.json({"session_id": made.session_id, "forked_from": session_id, "at_sequence": made.at_sequence})
+    else:
+        screen.line(made.session_id)
+        screen.note(f"Forked after event {made.at_sequence}. Go on with: betcode attach {short_id(made.session_id)}")
+    return ExitCode.OK
+
+
+def export(options: Options) -> int:
+    return anyio.run(_export, options)
+
+
+async def _export(options: Options) -> int:
+    screen = standard_screen()
+    file = Path(options.text("output")) if options.text("output") else None
+    file_format = options.text("format") or (format_of(file) if file else "json")
+    raw = options.flag("raw")
+    if options.as_json and file is None and file_format != "json":
+        raise CommandFailed(f"--json prints no {file_format}: name a file with -o", ExitCode.INVALID_ARGUMENTS)
+    async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
+        session_id = await find_session(client, options.text("session"))
+        pieces = client.export(session_id, file_format, raw=raw)
+        if file is None:
+            await _print(pieces, screen)
+            return ExitCode.OK
+        size = await write_file(pieces, file)
+    if options.as_json:
+        screen.json({"session_id": session_id, "file": str(file), "format": file_format, "bytes": size})
+    else:
+        screen.note(f"Written to {file}")
+    return ExitCode.OK
+
+
+async def _print(pieces: AsyncGenerator[bytes, None], screen: Screen) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    async with aclosing(pieces):
+        async for piece in pieces:
+            screen.answer(decoder.decode(piece))
+    screen.end_answer()
+
+
+async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> int:
+    """A whole file under its name, or none; how many bytes it has.
+
+    Raises:
+        CommandFailed: nothing can be written there.
+    """
+    try:
+        await write_whole(pieces, file)
+    except NotWritten as trouble:
+        raise CommandFailed(str(trouble), ExitCode.INVALID_ARGUMENTS) from trouble
+    return file.stat().st_size
+
+
+def delete(options: Options) -> int:
+    return anyio.run(_delete, options)
+
+
+async def _delete(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        wanted = options.flag("yes") or await _agreed(client, session_id, screen)
+        if wanted:
+            async with told_while(screen, "Deleting"):
+                await client.delete(session_id)
+    if options.as_json:
+        screen.json({"session_id": session_id, "deleted": wanted})
+    else:
+        screen.line("The session and its history are deleted" if wanted else "Nothing was deleted")
+        if wanted:
+            screen.note(_KEPT_ELSEWHERE)
+    return ExitCode.OK
+
+
+async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
+    """Whether a person said yes.
+
+    Raises:
+        CommandFailed: nobody can be asked, or there is no such session.
+    """
+    summary = await find_summary(client, session_id)
+    if not can_ask():
+        raise CommandFailed("Nobody can be asked here: give --yes to delete it", ExitCode.INVALID_ARGUMENTS)
+    if summary.status == "active":
+        screen.note("Its agent is at work and will be ended")
+    called = one_line(summary.name or summary.last_message_preview, 60)
+    keyboard = Keyboard()
+    keyboard.forget_what_was_typed()
+    screen.ask(f"Delete {short_id(session_id)} ({called}) and its whole history? [y/N] ")
+    answer = await keyboard.line()
+    screen.typed()
+    return (answer or "").strip().lower() in ("y", "yes")
+
+
+def search(options: Options) -> int:
+    return anyio.run(_search, options)
+
+
+async def _search(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen, doing="Searching") as client:
+        within = options.text("session")
+        found = await client.search(
+            " ".join(options.texts("query")),
+            session_id=await find_session(client, within) if within else "",
+            limit=options.number("limit"),
+            offset=options.number("offset"),
+        )
+    if options.as_json:
+        hits = [_hit_json(hit) for hit in found.hits]
+        screen.json({"hits": hits, "total": found.total, "incomplete": found.incomplete}, indent=2)
+        return ExitCode.OK
+    if found.hits:
+        for line in hit_lines(found.hits, screen.width):
+            screen.line(line)
+    else:
+        screen.line("Nothing was found")
+    shown = options.number("offset") + len(found.hits)
+    if found.hits and shown < found.total:
+        screen.note(f"{found.total - shown} more: add --offset {shown}")
+    if found.incomplete:
+        screen.note("Not all history is indexed yet: search again in a moment for more")
+    return ExitCode.OK
+
+
+def hit_lines(hits: Sequence[v1.SearchHit], width: int) -> list[str]:
+    """What was found, a line each; where that leaves too little to the text, it stands below with a line of its own."""
+    rows = [_row(hit, hits) for hit in hits]
+    beside = sum(2 + max(columns(row[index]) for row in (_HEADINGS, *rows)) for index in range(3))
+    if width - beside >= _LEAST_TEXT:
+        return table(_HEADINGS, rows, width)
+    lines: list[str] = []
+    for session, at, who, text in rows:
+        session_id, _, called = session.partition(" ")
+        lines.append(one_line(" · ".join(filter(None, (session_id, who, at, called))), width))
+        lines += [f"  {line}" for line in wrapped(text, width - 2)]
+    return lines
+
+
+def _row(hit: v1.SearchHit, page: Sequence[v1.SearchHit]) -> list[str]:
+    short = short_id(hit.session_id)
+    alone = all(other.session_id == hit.session_id for other in page if other.session_id.startswith(short))
+    called = one_line(hit.session_name, 20)
+    at = hit.timestamp.ToDatetime(UTC) if hit.timestamp.seconds else datetime.fromtimestamp(0, UTC)
+    name = " ".join(filter(None, (short if alone else hit.session_id, called)))
+    return [name, at.astimezone().strftime("%Y-%m-%d %H:%M"), hit.speaker, hit.excerpt]
+
+
+def _hit_json(hit: v1.SearchHit) -> dict[str, object]:
+    return {
+        "session_id": hit.session_id,
+        "session_name": hit.session_name,
+        "sequence": hit.sequence,
+        "timestamp": hit.timestamp.ToJsonString(),
+        "speaker": hit.speaker,
+        "excerpt": hit.excerpt,
+    }

@@ -1,0 +1,98 @@
+"""The input lock in a conversation of plain lines: who has it, who asks for it, and what the person says to that."""
+
+from betcode.cli.core.console import Screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.client import Client, ClientError
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.input_lock import called, holder_in
+
+_YES = frozenset({"y", "yes"})
+_NO = frozenset({"n", "no"})
+
+
+def locked_out(error: ClientError, session_id: str) -> CommandFailed:
+    """The end of a command whose message was refused: who has the lock, and how to ask for it."""
+    return CommandFailed(
+        f"Another client types in this session ({holder_in(error)}), so nothing was sent. Ask it to let go with: "
+        f"betcode session lock {short_id(session_id)}",
+        ExitCode.PERMISSION_DENIED,
+    )
+
+
+def who_lines(summary: v1.SessionSummary, own_id: str) -> list[str]:
+    """Who is at the session, one a line; the list of a crowd is cut."""
+    lines = [
+        called(each.client_id, each.client_type, each.client_name)
+        + (" (you)" if each.client_id == own_id else "")
+        + (", types" if each.client_id == summary.input_lock_client_id else "")
+        + (f", {each.behind} events behind" if each.lagging else "")
+        for each in summary.clients
+    ]
+    rest = summary.client_count - len(lines)
+    return [*lines, f"and {rest} more"] if rest else lines
+
+
+class LockTalk:
+    """What one conversation knows of the lock."""
+
+    def __init__(self, client: Client, session_id: str, screen: Screen) -> None:
+        self.asking = ""  # who asks us for the lock, and waits for an answer
+        self._client = client
+        self._session_id = session_id
+        self._screen = screen
+        self._is_ours = False
+        self._asks = False  # our own request is open
+        self._waits = False  # we are in line
+
+    def see(self, change: v1.InputLockChange) -> bool:
+        """Take note of a change; whether there is a new question to the person."""
+        own = self._client.identity.client_id
+        had_it, self._is_ours = self._is_ours, change.holder_client_id == own
+        if had_it and change.holder_client_id and not self._is_ours:
+            holder = called(change.holder_client_id, change.holder_client_type, change.holder_client_name)
+            self._screen.note(f"The input lock went to {holder}; /lock asks for it")
+        elif self._is_ours and self._waits and not self._asks:
+            self._screen.note("You have the input lock now")
+        self._waits = own in change.waiting_client_ids
+        asked_before, self.asking = self.asking, change.asking_client_id if self._is_ours else ""
+        if asked_before and not self.asking and self._is_ours:
+            self._screen.note("Nobody asks for the input lock any more; you keep it")
+        if not self.asking or self.asking == asked_before:
+            return False
+        asking = called(self.asking, change.asking_client_type, change.asking_client_name)
+        self._screen.note(f"{asking} asks to type here. Without an answer it gets the input lock in a moment")
+        return True
+
+    async def answered(self, line: str, *, only_commands: bool) -> bool:
+        """Whether the line was an answer to who asks; a bare y or n is one unless the agent asks something too."""
+        word = line.strip().lower()
+        gives = word == "/give" or (word in _YES and not only_commands)
+        keeps = word == "/keep" or (word in _NO and not only_commands)
+        if not self.asking and word in ("/give", "/keep"):
+            self._screen.note("Nobody asks for the input lock")
+            return True
+        if not self.asking or not (gives or keeps):
+            return False
+        asking, self.asking = self.asking, ""
+        await self._client.input_lock.answer(self._session_id, asking, grant=gives)
+        if keeps:
+            self._screen.note("You keep the input lock; the other one waits in line")
+        return True
+
+    async def ask(self) -> None:
+        """Ask for the lock, and say what became of it."""
+        if self._is_ours:
+            self._screen.note("You have the input lock already")
+            return
+        self._screen.note("Asking for the input lock; its holder has a moment to answer")
+        self._asks = True
+        try:
+            answer = await self._client.input_lock.request(self._session_id)
+        except ClientError as error:
+            self._screen.note(error.message)
+        else:
+            refused = "The holder keeps the input lock; you are in line, and get it when the holder leaves or rests"
+            self._screen.note("You have the input lock: type" if answer.granted else refused)
+        finally:
+            self._asks = False

@@ -1,0 +1,99 @@
+"""A session on the screen: what the command line knows of it, and what is left to say when it is over."""
+
+import codecs
+import gc
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from io import StringIO
+from pathlib import Path
+
+from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.console import Screen, standard_screen
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.identity import own_identity
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.options import Options
+from betcode.cli.daemon.control import ensure_daemon
+from betcode.cli.worktree.start_directory import started_session
+from betcode.client import LADDER_MS, Client
+from betcode.v1.agent_pb2 import SessionSummary
+
+_BETCODE = "betcode"
+_NEARBY_MS = 2_000  # a daemon on this machine is asked again at least so often: somebody sits and waits
+Choose = Callable[[Client, Screen], Awaitable[SessionSummary | None]]
+
+
+def wants_screen(options: Options) -> bool:
+    """A person sits at a terminal that can be painted, and did not ask for lines."""
+    wants_lines = options.flag("plain") or options.flag("all") or options.as_json
+    return not wants_lines and can_ask() and sys.stdout.isatty() and _can_be_painted()
+
+
+def _can_be_painted() -> bool:
+    """Frames and signs are beyond ASCII: where those are written as escapes, nothing stands where it should."""
+    is_unicode = codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf")
+    return is_unicode and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class _Notes(Screen):
+    """Keeps what would be written, for the screen that is open meanwhile."""
+
+    begins_another = "Ctrl+N begins another"
+
+    def __init__(self) -> None:
+        super().__init__(StringIO(), StringIO(), colour=False)
+        self._kept: list[str] = []
+
+    def note(self, text: str) -> None:
+        self._kept.append(text)
+
+    show = note
+
+    def taken(self) -> list[str]:
+        """Each is told once."""
+        kept, self._kept = self._kept, []
+        return kept
+
+
+async def on_screen(options: Options, choose: Choose) -> int:
+    """Until the person leaves. What is to be asked before is asked in lines; the screen opens on a daemon that serves.
+
+    Raises:
+        CommandFailed: there is no daemon, or no such session.
+    """
+    lines = standard_screen()
+    await ensure_daemon(options, lines.note, announce=True)
+    notes = _Notes()
+    remote = options.places.remote
+    ladder_ms = LADDER_MS if remote is not None else [step for step in LADDER_MS if step <= _NEARBY_MS]
+    async with greeted_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
+        # Imported only now: what is said before the screen opens does not wait for it.
+        gc.disable()
+        from betcode.tui import Opening, run_screen
+
+        gc.freeze()  # modules stay: they are no longer looked through while somebody types
+        gc.enable()
+
+        opening = Opening(
+            choose=lambda client: choose(client, notes),
+            start=lambda client: started_session(client, options, notes),
+            notes=notes.taken,
+            has_mouse=not options.flag("no_mouse"),
+            machine=str(remote.address) if remote is not None else socket.gethostname().partition(".")[0],
+            here=working_directory(options),
+        )
+        parting = await run_screen(client, opening, options.places.state_dir / "screen")
+    if parting.session_id:
+        lines.note(f"Come back with: {own_command()} attach {parting.session_id}")
+    return parting.code
+
+
+def own_command() -> str:
+    """What a person types to call this again from here."""
+    beside = Path(sys.executable).with_name(_BETCODE)
+    if shutil.which(_BETCODE) or not beside.exists():
+        return _BETCODE
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)

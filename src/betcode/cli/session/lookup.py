@@ -1,0 +1,49 @@
+"""Which session is meant: a whole id in either spelling, the beginning of one, or a name."""
+
+from contextlib import aclosing
+
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.client import Client
+from betcode.client.session_lookup import summary_of
+from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
+from betcode.v1.agent_pb2 import SessionSummary
+
+OPEN = ("new", "active", "idle")  # the statuses of sessions that take messages
+
+
+async def find_session(client: Client, text: str) -> str:
+    """The id of the one session that is meant.
+
+    Raises:
+        CommandFailed: none begins so or is called so, or several do.
+    """
+    try:
+        return parse_session_id(text)
+    except NotAnIdentifier:
+        pass
+    wanted = text.lower()
+    async with aclosing(client.all_sessions()) as sessions:
+        found = [one.id async for one in sessions if one.id.startswith(wanted) or one.name == text]
+    if not wanted or not found:
+        raise CommandFailed(
+            f"No session begins with {text!r} or has that name. See: betcode session list", ExitCode.SESSION_NOT_FOUND
+        )
+    if len(found) > 1:
+        few = ", ".join([*found[:3], "…"] if len(found) > 3 else found)
+        raise CommandFailed(
+            f"{len(found)} sessions begin with {text!r} or have that name ({few}): give more of the id",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    return found[0]
+
+
+async def find_summary(client: Client, session_id: str) -> SessionSummary:
+    """What the daemon knows of a session.
+
+    Raises:
+        CommandFailed: there is no such session.
+    """
+    summary = await summary_of(client, session_id)
+    if summary is not None:
+        return summary
+    raise CommandFailed("Session does not exist. See: betcode session list", ExitCode.SESSION_NOT_FOUND)

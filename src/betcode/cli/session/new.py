@@ -1,0 +1,37 @@
+"""`betcode session new`: a session that nothing was said to yet."""
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.policy.project_trust import settle_trust
+from betcode.cli.session.commands import connected
+from betcode.cli.session.lookup import find_summary
+from betcode.cli.worktree.start_directory import started_session
+from betcode.domain.events_json import summary_json
+from betcode.wording.ids import short_id
+
+
+def new(options: Options) -> int:
+    """Its id alone is on stdout; no agent runs before the first message."""
+    return anyio.run(_new, options)
+
+
+async def _new(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await started_session(client, options, screen)
+        ignored = await settle_trust(client, options, screen, session_id, is_new=True)
+        if options.text("name"):
+            await client.rename(session_id, options.text("name"))
+        if options.as_json:
+            summary = await find_summary(client, session_id)
+            made = {"session_id": session_id, "session": summary_json(summary), "ignored_project_files": list(ignored)}
+            screen.json(made, indent=2)
+            return ExitCode.OK
+    if ignored:
+        screen.note(f"The project is not trusted: its agent will run without {', '.join(ignored)}")
+    screen.line(session_id)
+    screen.note(f"Go on with: betcode attach {short_id(session_id)}")
+    return ExitCode.OK

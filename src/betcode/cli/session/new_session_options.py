@@ -1,0 +1,83 @@
+"""The options that say what a new session is, and of `betcode providers`."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from betcode.cli.worktree.completion import WorktreeWord
+
+if TYPE_CHECKING:
+    from betcode.cli.core.arguments import Commands, Parser
+
+# As `betcode providers` lists them; written out so that a word is completed, and help printed, without a daemon.
+PROVIDERS = (
+    "claude",
+    "demo",
+    "codex",
+    "openai",
+    "openclaw",
+    "acp",
+    "opencode",
+    "gemini",
+    "claude-agent-acp",
+    "codex-acp",
+)
+
+
+def add_new_session(parser: "Parser") -> None:
+    group = parser.add_argument_group("a new session")
+    group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
+    group.add_argument(
+        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="in this worktree: its name, branch, id or path"
+    )
+    add_choice_of_agent(group)
+    group.add_argument("--model", metavar="NAME", help="the model it is launched with")
+    group.add_argument(
+        "--allowed-tools", metavar="TOOL", action="append", help="run this tool without asking; may be repeated"
+    )
+    group.add_argument("--plan", action="store_true", help="begin in plan mode")
+    add_trust(group)
+
+
+def add_trust(group: "argparse._ArgumentGroup | Parser") -> None:
+    group.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust the project: its hooks, MCP servers, environment, plugins and allow rules are loaded, now and "
+        "later (without: ask on a terminal; without a terminal they are ignored)",
+    )
+
+
+def add_choice_of_agent(group: "argparse._ArgumentGroup | Parser", dest: str = "") -> None:
+    """Which kind of agent, and what it is told; `dest` is put before the names under which both are kept."""
+    group.add_argument(
+        "--provider",
+        dest=f"{dest}provider",
+        metavar="KIND",
+        help="which kind of agent; `betcode providers` lists them (claude where it is installed)",
+    )
+    group.add_argument(
+        "--config",
+        dest=f"{dest}config",
+        type=_pair,
+        action="append",
+        metavar="KEY=VALUE",
+        help="what this kind of agent is told, such as profile=opencode; may be repeated",
+    )
+
+
+def add_providers(commands: "Commands[Parser]", command: "Callable[[Commands[Parser], str, str, str], Parser]") -> None:
+    listing = command(
+        commands,
+        "providers",
+        "list the kinds of agents: where each is, whether it is logged in, what it can do",
+        "version.providers:providers",
+    )
+    listing.add_argument("provider", nargs="?", metavar="KIND", help="all about this one")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key or not key.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value

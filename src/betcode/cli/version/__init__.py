@@ -1,0 +1,1 @@
+"""`betcode version`, `betcode features` and `betcode providers`."""

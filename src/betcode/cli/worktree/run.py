@@ -1,0 +1,81 @@
+"""`betcode worktree run`: a command in a worktree, on this machine and without a shell."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+
+from betcode.cli.core.console import standard_screen
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.core.remote_options import refuse_remote
+from betcode.cli.session.commands import connected
+from betcode.cli.worktree.lookup import find_worktree
+from betcode.cli.worktree.rendering import info_json
+from betcode.domain.setups import variables_of
+from betcode.v1 import worktree_pb2 as v1
+
+
+def run(options: Options) -> int:
+    """The command takes our place; with --json it is waited for, and its exit code is ours too."""
+    argv = options.texts("argv")
+    if not argv or not argv[0]:
+        raise CommandFailed(
+            "Say what to run, behind two dashes: betcode worktree run NAME -- make test", ExitCode.INVALID_ARGUMENTS
+        )
+    refuse_remote(options.places)
+    worktree = anyio.run(_found, options)
+    if not Path(worktree.path).is_dir():
+        raise CommandFailed(
+            f"{worktree.path} is not there any more. See: betcode worktree list", ExitCode.INVALID_ARGUMENTS
+        )
+    try:
+        return _wait(worktree, argv) if options.as_json else _become(worktree, argv)
+    except OSError as trouble:
+        raise CommandFailed(f"{argv[0]} cannot be run: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
+
+
+async def _found(options: Options) -> v1.WorktreeInfo:
+    async with connected(options, standard_screen()) as client:
+        return await find_worktree(client, options, options.text("name"))
+
+
+def environment_of(worktree: v1.WorktreeInfo) -> dict[str, str]:
+    """What setups are told of their worktree, beside what this shell has."""
+    return {
+        **os.environ,
+        "PWD": worktree.path,
+        **variables_of(
+            worktree_id=worktree.id,
+            name=worktree.name,
+            path=worktree.path,
+            branch=worktree.branch,
+            repository=worktree.repo_path,
+        ),
+    }
+
+
+def _become(worktree: v1.WorktreeInfo, argv: Sequence[str]) -> int:
+    os.chdir(worktree.path)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvpe(argv[0], list(argv), environment_of(worktree))  # noqa: S606 - a person's own command, without a shell
+
+
+def _wait(worktree: v1.WorktreeInfo, argv: Sequence[str]) -> int:
+    began = time.monotonic()
+    process = subprocess.Popen(argv, cwd=worktree.path, env=environment_of(worktree), stdout=sys.stderr.fileno())
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            pass  # the command had it too, and decides what it means
+    code = code if code >= 0 else 128 - code
+    facts = {"worktree": info_json(worktree), "argv": list(argv), "exit_code": code}
+    standard_screen().json(facts | {"duration_ms": int((time.monotonic() - began) * 1000)}, indent=2)
+    return code

@@ -1,0 +1,93 @@
+"""Where a new session starts: in a worktree that was named, where the person said, or in the active worktree."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from betcode.cli.core.console import Screen
+from betcode.cli.core.directory import working_directory
+from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.core.options import Options
+from betcode.cli.session.lookup import find_summary
+from betcode.cli.session.new_session import new_conversation
+from betcode.cli.worktree.lookup import around, find_worktree, worktrees_near
+from betcode.client import Client
+from betcode.v1 import worktree_pb2 as v1
+
+
+async def started_session(client: Client, options: Options, screen: Screen) -> str:
+    """A new session's id. Where nobody named a place it may be the active worktree's, and that is said.
+
+    Raises:
+        CommandFailed: there is no such worktree, or two places were named.
+    """
+    new = new_conversation(options)
+    if options.has("worktree"):
+        worktree = await named_worktree(client, options)
+        return await client.start_session(
+            replace(new, working_directory=worktree.path, worktree_id=worktree.id, in_active_worktree=False)
+        )
+    session_id = await client.start_session(new)
+    if new.in_active_worktree and (options.places.remote is not None or may_lead_elsewhere(new.working_directory)):
+        await _say_where(client, screen, session_id, new.working_directory)
+    return session_id
+
+
+async def named_worktree(client: Client, options: Options) -> v1.WorktreeInfo:
+    """The one that --worktree names.
+
+    Raises:
+        CommandFailed: there is none, or --cwd names another place.
+    """
+    if options.text("cwd"):
+        raise CommandFailed("Name one place: --worktree or --cwd", ExitCode.INVALID_ARGUMENTS)
+    return await find_worktree(client, options, options.text("worktree"))
+
+
+async def active_elsewhere(client: Client, options: Options) -> v1.WorktreeInfo | None:
+    """The active worktree, where the current directory is in the main one and that is another; it may be gone."""
+    here = working_directory(options)
+    if not may_lead_elsewhere(here):
+        return None
+    worktrees = await worktrees_near(client, here) or ()
+    own = around(worktrees, here)
+    if own is None or not own.is_main:
+        return None
+    return _active(worktrees)
+
+
+def may_lead_elsewhere(directory: str) -> bool:
+    """Whether a directory is in a repository's main worktree and that has others; from files alone, for every start."""
+    for place in (Path(directory), *Path(directory).parents):
+        git = place / ".git"
+        try:
+            if git.is_dir():
+                return any((git / "worktrees").iterdir())
+            if git.exists():
+                return False  # a worktree of its own, or a submodule
+        except OSError:
+            return False
+    return False
+
+
+def _active(worktrees: Sequence[v1.WorktreeInfo]) -> v1.WorktreeInfo | None:
+    return next((one for one in worktrees if one.is_active and not one.is_main), None)
+
+
+def say_it_is_gone(screen: Screen, active: v1.WorktreeInfo) -> None:
+    """Why somebody is not led to the active worktree."""
+    end = f"betcode worktree switch {shlex.quote(active.repo_path)}"
+    screen.note(f"The active worktree {active.name} is not there, so this is in the main one. To leave it so: {end}")
+
+
+async def _say_where(client: Client, screen: Screen, session_id: str, asked_for: str) -> None:
+    summary = await find_summary(client, session_id)
+    worktrees = await worktrees_near(client, summary.working_directory) or ()
+    if summary.working_directory == asked_for:
+        own, active = around(worktrees, asked_for), _active(worktrees)
+        if own is not None and own.is_main and active is not None and active.state != v1.WORKTREE_STATE_READY:
+            say_it_is_gone(screen, active)
+        return
+    name = next((one.name for one in worktrees if one.id == summary.worktree_id), summary.working_directory)
+    screen.note(f"In worktree {name} (active): {summary.working_directory}")

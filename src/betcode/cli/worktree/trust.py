@@ -1,0 +1,67 @@
+"""What a repository brings along to be run is shown to a person before it runs for the first time."""
+
+import os
+import shlex
+from pathlib import Path
+
+from betcode.cli.core.console import Screen
+from betcode.cli.core.keyboard import can_ask
+from betcode.cli.core.line_question import says_yes
+from betcode.cli.core.options import Options
+from betcode.client import Client
+from betcode.config.load import resolve
+from betcode.config.origins import OF_PROJECTS
+from betcode.domain.setups import SCRIPT
+from betcode.v1 import worktree_pb2 as v1
+
+_SHOWN_LINES = 40
+_READ_BYTES = 64 * 1024
+
+
+async def asked_to_trust(client: Client, options: Options, screen: Screen, made: v1.WorktreeInfo) -> bool:
+    """Whether a person trusts the repository from now on; where none can be asked, they are told how."""
+    how = f"betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup {shlex.quote(made.name)}"
+    if not can_ask() or options.places.remote is not None:
+        screen.note(made.trouble or f"Not set up, since nobody has trusted this repository yet. To trust it: {how}")
+        return False
+    screen.show("The worktree is there. Its setup waits, since nobody has trusted this repository yet:")
+    for line in what_would_run(made, options):
+        screen.show(line)
+    question = f"Trust {made.repo_path}, with this and its allow rules, in all its worktrees? [y/N] "
+    if not await says_yes(screen, question):
+        screen.note(f"Not set up. To trust it later: {how}")
+        return False
+    # The repository by both its names: where git's directory is kept elsewhere, files lead from one to the other only.
+    for place in (made.path, made.repo_path):
+        await client.policy.trust(place, trusted=True)
+    return True
+
+
+def what_would_run(made: v1.WorktreeInfo, options: Options) -> list[str]:
+    """The script, the commands and the files to bring along, as they stand in the new worktree and its repository."""
+    lines: list[str] = []
+    # A bare repository has no files of its own but those of its worktrees.
+    project = made.repo_path if (Path(made.repo_path) / ".git").exists() else made.path
+    for place in (made.path, project):
+        if (Path(place) / SCRIPT).is_file():
+            lines += _script_lines(Path(place) / SCRIPT)
+            break
+    loaded = resolve(options.places.config_dir, os.environ, None, Path(project))
+    ours = loaded.settings.worktree
+    for key, says, each in (
+        ("worktree.setup_commands", "runs", [shlex.join(command) for command in ours.setup_commands]),
+        ("worktree.bring_along", "copies from the repository", list(ours.bring_along)),
+    ):
+        if loaded.origin(key).layer in OF_PROJECTS:
+            lines += [f"{loaded.origin(key)} {says}:", *(f"  {one}" for one in each)]
+    return lines
+
+
+def _script_lines(script: Path) -> list[str]:
+    try:
+        with script.open("rb") as file:
+            text = file.read(_READ_BYTES).decode(errors="replace").splitlines()
+    except OSError as trouble:
+        return [f"{script} cannot be read: {trouble.strerror}"]
+    more = [f"  … read the rest in {script}"] if len(text) > _SHOWN_LINES else []
+    return [f"{script}:", *(f"  {line}" for line in text[:_SHOWN_LINES]), *more]

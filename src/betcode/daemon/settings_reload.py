@@ -1,0 +1,57 @@
+"""Settings read again while the daemon runs: when a signal says so, and when their file changes."""
+
+import logging
+from dataclasses import replace
+
+import anyio
+
+from betcode.config.reload import Keeper
+from betcode.config.settings import EngineSettings, Settings
+from betcode.daemon.stop import Stop
+from betcode.domain.features import FeatureFlags
+from betcode.engine import Supervisor
+from betcode.notify import Notifying
+from betcode.server import Door
+from betcode.telemetry import set_log_level
+from betcode.worktrees import Worktrees
+
+logger = logging.getLogger(__name__)
+
+
+async def keep_settings(
+    stop: Stop,
+    keeper: Keeper,
+    engine: Supervisor,
+    worktrees: Worktrees,
+    notifying: Notifying,
+    features: FeatureFlags,
+    door: Door,
+) -> None:
+    """Hand what the settings say to those who work by it, for as long as the daemon runs."""
+    flags = keeper.running.feature_flags
+
+    def use(settings: Settings) -> None:
+        nonlocal flags
+        if settings.feature_flags != flags:
+            flags = settings.feature_flags
+            features.use(flags)
+            for remark in features.remarks():
+                logger.warning(remark)
+        engine.use(with_features(settings.engine, features))
+        worktrees.use(settings)
+        set_log_level(settings.logs.level)
+        notifying.use(settings.notify)
+        door.use(settings.listen)
+
+    keeper.use = use
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(keeper.watch)
+        while True:
+            await stop.renewal.wait()
+            stop.renewal = anyio.Event()
+            await keeper.renew()
+
+
+def with_features(settings: EngineSettings, features: FeatureFlags) -> EngineSettings:
+    """What the engine does by itself only while a feature is on."""
+    return replace(settings, may_compact=features.is_on("context_compaction"))

@@ -1,0 +1,36 @@
+"""When the model's API does not serve the agent; only programs of ours say so."""
+
+from betcode.domain.agent_state import ApiPause, PauseKind
+from betcode.domain.times import LATEST_NS
+from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.state import State
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.acp.frames import Params
+
+_NS_OF_MS = 1_000_000
+_WORDS = {
+    PauseKind.LIMIT: "The model's API has a limit that is reached; the agent waits",
+    PauseKind.OVERLOAD: "The model's API is overloaded; the agent tries again",
+    PauseKind.API: "The model's API did not answer as it should; the agent tries again",
+}
+
+
+def on_pause(params: Params, now: Moment) -> None:
+    state = now.state
+    if params.kind not in _WORDS:
+        resumed(now)
+        return
+    state.pause = params.kind
+    state.pause_until_ns = min(max(params.until_ms, 0) * _NS_OF_MS, LATEST_NS)
+    now.notice(v1.NOTICE_KIND_API_RETRY, _WORDS[PauseKind(params.kind)], kind=params.kind)
+
+
+def resumed(now: Moment) -> None:
+    """The agent speaks, so that the API serves it."""
+    now.state.has_spoken = True
+    if now.state.pause:
+        now.state.pause, now.state.pause_until_ns = "", 0
+
+
+def api_pause(state: State) -> ApiPause | None:
+    return ApiPause(PauseKind(state.pause), state.pause_until_ns) if state.pause else None

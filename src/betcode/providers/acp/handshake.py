@@ -1,0 +1,276 @@
+"""The first words: who we are, which session is opened or taken up again, and how it is to be set.
+
+The opening is there before the agent does anything. Its `_meta` says what the launch knew, so that whoever reads the
+journal knows it too; each further step is an errand, and is over when its answer comes by.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from betcode._version import __version__
+from betcode.domain.commands import Errand
+from betcode.domain.launch import LaunchContext
+from betcode.domain.rows import NewSession
+from betcode.domain.text import shortened, without_escapes
+from betcode.providers.acp import about
+from betcode.providers.acp.advice import login_advice, needs_login, ways_in
+from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.profile import Profile
+from betcode.providers.acp.state import State, Step
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.acp.decoding import plain, read
+from betcode.wire.acp.extensions import KEY
+from betcode.wire.acp.frames import Choice, ConfigOption, Initialized, Message, Opened, Params, RpcError
+
+PROTOCOL = 1
+INITIALIZE = "initialize"
+NEW, LOAD, RESUME = "session/new", "session/load", "session/resume"
+OPENING = frozenset({NEW, LOAD, RESUME})
+SETTING = frozenset({"session/set_mode", "session/set_model", "session/set_config_option"})
+_LONGEST = 300
+_SHOWN_MODELS = 8
+_UNKNOWN = frozenset({-32002, -32602})  # a resource, or a parameter
+_NOT_THERE = re.compile(r"not found|unknown|no such|not exist|expired|invalid session", re.IGNORECASE)
+
+
+def opening(session: NewSession, context: LaunchContext) -> bytes:
+    """The line that an agent reads first."""
+    plan = session.plan_mode if context.plan_mode is None else context.plan_mode
+    known = {
+        "cwd": session.working_directory,
+        "conversation": context.conversation_id if context.resume else "",
+        "planMode": plan,
+        "continueTurn": context.continue_turn,
+    }
+    params = {
+        "protocolVersion": PROTOCOL,
+        "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
+        "clientInfo": {"name": "betcode", "title": "betcode", "version": __version__},
+        "_meta": {KEY: known},
+    }
+    return request(INITIALIZE, INITIALIZE, params)
+
+
+def request(request_id: str, method: str, params: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}).encode() + b"\n"
+
+
+# ---------------------------------------------------------------- what came by
+
+
+def on_greeted(params: Params | None, now: Moment) -> None:
+    """The opening has been given to the agent."""
+    state = now.state
+    said = plain(params.meta) if params else None
+    known = said.get(KEY) if isinstance(said, dict) else None
+    known = known if isinstance(known, dict) else {}
+    state.greeted = True
+    state.cwd = str(known.get("cwd") or now.session.working_directory)
+    state.resume = bool(known.get("conversation"))
+    state.conversation_id = str(known.get("conversation") or "") or state.conversation_id
+    state.wants_plan = bool(known.get("planMode", now.session.plan_mode))
+    state.continue_turn = bool(known.get("continueTurn"))
+
+
+def on_initialized(message: Message, now: Moment) -> None:
+    state = now.state
+    if message.error is not None:
+        _fail(now, message.error, f"see why {now.profile.title} does not take our greeting")
+        return
+    said = read(message.result, Initialized) or Initialized()
+    if said.protocol_version != PROTOCOL:
+        state.trouble = (
+            f"use another version of it: {now.profile.title} speaks version {said.protocol_version} of the Agent "
+            f"Client Protocol, and betcode version {PROTOCOL}"
+            if said.protocol_version
+            else f"see whether the command is the right one: {now.profile.title} does not say which version of the "
+            "Agent Client Protocol it speaks"
+        )
+        return
+    able = said.capabilities
+    state.understood = True
+    state.can_load = able.load_session
+    state.can_resume = bytes(able.session.resume) not in (b"", b"null", b"false")
+    state.takes_images, state.takes_files = able.prompt.image, able.prompt.embedded_context
+    state.logins = ways_in(said.auth_methods)
+    meta = plain(able.meta)
+    ours = meta.get(KEY) if isinstance(meta, dict) else None
+    state.takes_input = isinstance(ours, dict) and bool(ours.get("takesInput"))
+
+
+def on_opening(method: str, now: Moment) -> None:
+    """A session is being opened; where it is loaded, what the agent says now was said before."""
+    now.state.opening = True
+    now.state.loading = method == LOAD
+
+
+def on_opened(message: Message, method: str, now: Moment) -> None:
+    state = now.state
+    state.loading = False
+    title = now.profile.title
+    if message.error is not None:
+        state.is_gone = method != NEW and not needs_login(message.error) and _is_gone(message.error, state)
+        if state.is_gone:
+            why = f"start a new session (the history here stays): {title} could not take up the conversation"
+        elif method != NEW:
+            why = f"send the message again, or start a new session: {title} could not take up the conversation"
+        else:
+            why = f"see why {title} could not begin a session"
+        _fail(now, message.error, why)
+        return
+    said = read(message.result, Opened) or Opened()
+    if method == NEW and not said.session_id:
+        state.trouble = f"use another version of it: {title} began a session and did not say which"
+        return
+    if method == NEW:
+        if state.served:
+            now.notice(v1.NOTICE_KIND_RUN, f"{title} begins anew, and does not know what was said here before")
+        state.conversation_id = said.session_id
+        state.began = False
+    state.opened = True
+    _set_up(said, now)
+    about.tell_if_new(now)
+
+
+def on_set(message: Message, now: Moment) -> None:
+    """One step is over."""
+    state = now.state
+    step = state.steps.pop(0) if state.steps else None
+    if message.error is not None and step is not None:
+        value = step.params.get("modeId") or step.params.get("modelId") or step.params.get("value")
+        _fail(now, message.error, f"choose another than {value!r}: {now.profile.title} could not be set to it")
+    elif step is not None and step.method == "session/set_mode":
+        about.on_mode(step.params["modeId"], now)
+    elif step is not None and step.name == about.MODEL:
+        state.model = step.params.get("modelId") or step.params.get("value") or state.model
+        about.tell_if_new(now)
+
+
+def _fail(now: Moment, error: RpcError, what: str) -> None:
+    data = plain(error.data)
+    details = data.get("details") or data.get("message") if isinstance(data, dict) else data
+    said = shortened(" ".join(without_escapes(f"{error.message} {details or ''}").split()), _LONGEST)
+    said = f"it said: {said}" if said else "it did not say why"
+    now.state.trouble = login_advice(now) if needs_login(error) else f"{what} ({said})"
+
+
+def _is_gone(error: RpcError, state: State) -> bool:
+    """Whether the agent does not know the conversation: that may be said of any trouble before its first turn ended."""
+    said = f"{error.message} {plain(error.data) or ''}"
+    return not state.served or error.code in _UNKNOWN or _NOT_THERE.search(said) is not None
+
+
+# ---------------------------------------------------------------- how it is set
+
+
+def _set_up(said: Opened, now: Moment) -> None:
+    """Which mode and model are to be set: the agent has said which there are."""
+    state, profile = now.state, now.profile
+    options = said.config_options or []
+    about.on_options(options, now)
+    if said.models is not None:
+        state.model = said.models.current or state.model
+    if said.modes is not None:
+        about.on_mode(said.modes.current, now)
+    steps: list[Step | str] = []
+    mode = now.mode or profile.mode
+    if state.wants_plan:
+        steps.append(_mode_step("plan", profile.plan_mode, said, profile))
+        is_apart = isinstance(steps[0], Step) and steps[0].params.get("configId") not in (None, about.MODE)
+        mode = mode if is_apart else ""
+    if mode:
+        steps.append(_mode_step(about.MODE, mode, said, profile))
+    if now.session.model and profile.sets_model:
+        steps.append(_model_step(now.session.model, said, profile))
+    for step in steps:
+        if isinstance(step, str):
+            state.trouble = state.trouble or step
+        elif step.method:
+            state.steps.append(step)
+
+
+def _mode_step(name: str, mode: str, said: Opened, profile: Profile) -> Step | str:
+    """A step, one without a method where nothing is to be done, or why it cannot be."""
+    if said.modes is not None and any(each.id == mode for each in said.modes.available):
+        return Step(name, "" if said.modes.current == mode else "session/set_mode", {"modeId": mode})
+    for option in said.config_options or ():
+        if option.category in (about.MODE, "collaboration_mode") and mode in _values(option.options or ()):
+            is_set = plain(option.current_value) == mode
+            return _option_step(name, option, mode, is_set=is_set)
+    offered = [each.id for each in said.modes.available] if said.modes else []
+    return f"choose another mode: {profile.title} has no mode {mode!r}: it has {', '.join(offered) or 'none'}"
+
+
+def _model_step(model: str, said: Opened, profile: Profile) -> Step | str:
+    for option in said.config_options or ():
+        if option.category == about.MODEL:
+            found = _match(model, list(_values(option.options or ())))
+            if found:
+                return _option_step(about.MODEL, option, found, is_set=plain(option.current_value) == found)
+    offered = [each.id for each in said.models.available] if said.models else []
+    if (found := _match(model, offered)) and said.models is not None:
+        return Step(about.MODEL, "" if said.models.current == found else "session/set_model", {"modelId": found})
+    for option in said.config_options or ():
+        if option.category == about.MODEL:
+            offered += _values(option.options or ())
+    if not offered:
+        return f"start a session that names no model: {profile.title} lets nobody choose"
+    more = f" and {len(offered) - _SHOWN_MODELS} more" if len(offered) > _SHOWN_MODELS else ""
+    shown = ", ".join(offered[:_SHOWN_MODELS])
+    return f"choose another model: {profile.title} has no model {model!r}: it has {shown}{more}"
+
+
+def _option_step(name: str, option: ConfigOption, value: str, *, is_set: bool) -> Step:
+    method = "" if is_set else "session/set_config_option"
+    return Step(name, method, {"configId": option.id, "value": value})
+
+
+def _values(options: Sequence[Choice]) -> Iterator[str]:
+    for each in options:
+        if each.value:
+            yield each.value
+        yield from _values(each.options or ())
+
+
+def _match(wanted: str, offered: Sequence[str]) -> str:
+    """The one of that name; a provider's name before it may be left out where only one has it."""
+    if wanted in offered:
+        return wanted
+    alike = [each for each in offered if each.rpartition("/")[2] == wanted]
+    return alike[0] if len(alike) == 1 else ""
+
+
+# ---------------------------------------------------------------- what is to be said next
+
+
+def next_step(state: State, session: NewSession) -> Errand | None:
+    if state.trouble or state.lost or not state.understood:
+        return None
+    if not state.opening:
+        return Errand("open", _open_line(state, session))
+    if state.opened and state.steps:
+        step = state.steps[0]
+        if json.dumps(step.name) in state.asked:
+            return None
+        params = {"sessionId": state.conversation_id, **step.params}
+        return Errand(f"set-{step.name}", request(step.name, step.method, params))
+    return None
+
+
+def _open_line(state: State, session: NewSession) -> bytes:
+    ours: dict[str, object] = {"sessionId": session.session_id}
+    if session.model:
+        ours["model"] = session.model
+    if state.continue_turn:
+        ours["continueTurn"] = True
+    params: dict[str, object] = {"cwd": state.cwd, "mcpServers": [], "_meta": {KEY: ours}}
+    if not state.resume:
+        return request("open", NEW, params)
+    # Without its history said again, where the agent can do so.
+    params["sessionId"] = state.conversation_id
+    return request("open", RESUME if state.can_resume else LOAD, params)
+
+
+def is_ready(state: State) -> bool:
+    return state.lost or (state.opened and not state.steps and not state.trouble)

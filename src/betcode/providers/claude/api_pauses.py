@@ -1,0 +1,78 @@
+"""When the model's API does not serve the agent: a limit was reached, it is overloaded, or it fails for now."""
+
+from betcode.domain.agent_state import ApiPause, PauseKind
+from betcode.domain.times import LATEST_NS, rfc3339
+from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.state import State
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.frames import ApiRetry, RateLimit, RateLimits
+
+_NS = 1_000_000_000
+_MS = 1_000_000
+_KINDS = {429: PauseKind.LIMIT, 503: PauseKind.OVERLOAD, 529: PauseKind.OVERLOAD}
+
+
+def on_retry(frame: ApiRetry, now: Moment) -> None:
+    kind = _KINDS.get(frame.error_status or 0, PauseKind.OVERLOAD if frame.error == "overloaded" else PauseKind.API)
+    delay_ms = int(min(max(0.0, frame.retry_delay_ms), LATEST_NS / _MS))
+    _pause(now, kind, now.wall_ns + delay_ms * _MS)
+    what = f"{frame.error or 'error'}{f' {frame.error_status}' if frame.error_status is not None else ''}"
+    now.notice(
+        v1.NOTICE_KIND_API_RETRY,
+        f"The model's API failed ({what}); trying again in {delay_ms / 1000:.1f} s "
+        f"({frame.attempt} of {frame.max_retries})",
+        attempt=str(frame.attempt),
+        max_retries=str(frame.max_retries),
+        retry_delay_ms=str(delay_ms),
+        error=frame.error or "",
+        error_status="" if frame.error_status is None else str(frame.error_status),
+        waiting_for=kind,
+        reset_at=rfc3339(now.state.pause_until_ns),
+    )
+
+
+def on_rate_limit(frame: RateLimit, now: Moment) -> None:
+    limits = frame.rate_limit_info
+    if limits.status in ("", "allowed"):
+        if limits.status and now.state.pause == PauseKind.LIMIT:
+            resumed(now.state)
+        return
+    reached = limits.status == "rejected" and not limits.uses_overage
+    if reached:
+        _pause(now, PauseKind.LIMIT, _reset_ns(limits))
+    reset_at = rfc3339(_reset_ns(limits))
+    now.notice(
+        v1.NOTICE_KIND_AGENT,
+        f"The usage limit{f' ({limits.kind})' if limits.kind else ''} is {'reached' if reached else 'near'}"
+        f"{f'; it is reset at {reset_at}' if reset_at else ''}",
+        status=limits.status,
+        limit=limits.kind or "",
+        resets_at="" if limits.resets_at is None else str(int(_reset_ns(limits) / _NS)),
+        reset_at=reset_at,
+        waiting_for=PauseKind.LIMIT if reached else "",
+    )
+
+
+def resumed(state: State) -> None:
+    """The API has answered."""
+    state.pause, state.pause_until_ns = "", 0
+
+
+def turn_over(now: Moment) -> None:
+    """Nobody tries again any more; a limit holds until it is reset, whoever asks."""
+    if now.state.pause != PauseKind.LIMIT or now.state.pause_until_ns <= now.wall_ns:
+        resumed(now.state)
+
+
+def api_pause(state: State) -> ApiPause | None:
+    return ApiPause(PauseKind(state.pause), state.pause_until_ns) if state.pause else None
+
+
+def _reset_ns(limits: RateLimits) -> int:
+    if limits.resets_at is None or not limits.resets_at > 0:  # what is no number is not known either
+        return 0
+    return int(min(limits.resets_at, LATEST_NS // _NS)) * _NS
+
+
+def _pause(now: Moment, kind: PauseKind, until_ns: int) -> None:
+    now.state.pause, now.state.pause_until_ns = kind.value, min(until_ns, LATEST_NS)

@@ -1,0 +1,21 @@
+"""One record of Claude Code's being translated."""
+
+from betcode.domain.rows import NewSession
+from betcode.providers import event_builder
+from betcode.providers.claude.state import State
+from betcode.v1 import agent_pb2 as v1
+
+
+class Moment(event_builder.Moment[State]):
+    __slots__ = ("commands",)
+
+    def __init__(
+        self,
+        state: State,
+        session: NewSession,
+        wall_ns: int,
+        mono_ns: int,
+        commands: dict[str, v1.AgentCommand] | None = None,
+    ) -> None:
+        super().__init__(state, session, wall_ns, mono_ns)
+        self.commands = {} if commands is None else commands  # as far as the dialogue itself has read of them

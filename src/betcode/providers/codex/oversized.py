@@ -1,0 +1,27 @@
+"""A line that is too long to be read: what waits or runs because of it comes to an end all the same."""
+
+import re
+
+from betcode.domain.text import shortened
+from betcode.providers.codex import frames, handshake, items, prompts, turns
+from betcode.providers.codex.event_builder import Moment
+from betcode.providers.codex.launch import THREAD_ID
+
+_REQUEST = re.compile(rb'\{"method":"([\w/]{1,100})","id":(\d{1,15})[,}]')
+_ITEM = re.compile(rb'\{"method":"item/completed","params":\{"item":\{"type":"(\w{1,50})","id":"([^"\\]{1,200})"')
+_THREAD = re.compile(rb'\{"id":"%b[\w-]{0,20}","result":\{"thread":\{"id":"([\w-]{1,100})"' % THREAD_ID.encode())
+_TURN = b'{"method":"turn/completed"'
+_REASON = "the request is too long to be read: make it smaller"
+
+
+def take(beginning: bytes, size: int, now: Moment) -> None:
+    """What the line was can be told from its beginning."""
+    if (found := _REQUEST.match(beginning)) is not None:
+        prompts.refuse(int(found[2]), _REASON, now)
+    elif (found := _ITEM.match(beginning)) is not None:
+        item = frames.Item(found[1].decode(), found[2].decode(errors="replace"), "completed")
+        items.finish(now, item, f"[a result of about {size} bytes, over the limit for a line]")
+    elif (found := _THREAD.match(beginning)) is not None:
+        handshake.greet(frames.ThreadAnswer(frames.Thread(shortened(found[1].decode(), 100))), now)
+    elif beginning.startswith(_TURN) and now.state.turn:
+        turns.end(now, "error", [name for name, turn in now.state.pending.items() if turn in ("", now.state.turn_id)])

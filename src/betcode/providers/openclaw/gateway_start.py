@@ -1,0 +1,45 @@
+"""Has a gateway started, beside everything else: nobody in the daemon waits for it, and no run ends it."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+_WITHIN_S = 60.0
+TROUBLE = "gateway.trouble"  # where the program says why it cannot be; see betcode.agents.openclaw.paths
+
+
+class GatewayStarter:
+    """Runs `betcode.agents.openclaw.start`, which starts a gateway unless one is there."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "openclaw gateway")
+
+    def ensure(self, state_dir: Path, program: str, port: int, environment: Mapping[str, str]) -> None:
+        """Return at once; whoever needs the gateway waits for it."""
+        with suppress(OSError):
+            (state_dir / TROUBLE).unlink()
+        argv = [sys.executable, "-I", "-m", "betcode.agents.openclaw.start", f"--state-dir={state_dir}"]
+        argv += [f"--program={program}", f"--port={port}"]
+        env = dict(environment)
+        if "INVOCATION_ID" in os.environ:  # it is the daemon's unit that would take the gateway along
+            names = ("INVOCATION_ID", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+            env |= {name: os.environ[name] for name in names if name in os.environ}
+        self._thread.submit(self._run, argv, env)
+
+    def _run(self, argv: list[str], environment: Mapping[str, str]) -> None:
+        try:
+            done = subprocess.run(
+                argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_WITHIN_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as trouble:
+            logger.warning("the OpenClaw gateway could not be started: %s", trouble)
+            return
+        if done.returncode:
+            logger.warning("the OpenClaw gateway could not be started: %s", done.stderr.strip()[-500:])

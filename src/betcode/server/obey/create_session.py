@@ -1,0 +1,200 @@
+"""CreateSession and RestartSession."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import anyio.to_thread
+
+from betcode.campaigns import Campaign, Campaigns, SessionFacts, provider_keys, session_environment
+from betcode.domain.budget import Amounts, OnReached, set_to
+from betcode.domain.campaigns import is_name_of_a_part
+from betcode.domain.commands import SendMessage
+from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest, UnknownProvider
+from betcode.domain.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
+from betcode.domain.provider_config import PREFIX
+from betcode.domain.rows import NO_SEQ, NewSession
+from betcode.domain.session_binding import Bond
+from betcode.engine import Standing, Supervisor
+from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
+from betcode.server.obey.session_queries import ReadingCalls
+from betcode.server.obey.times import span_ns
+from betcode.server.rpc import Caller
+from betcode.util.wall_clock import now_ns
+from obey.local.v1 import local_pb2 as pb
+
+_LONGEST_TIMEOUT_NS = 10 * 365 * 86400 * 10**9
+_CONFIG_LIMIT_BYTES = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What sessions get from the daemon that they are made by."""
+
+    environ: Mapping[str, str]  # the daemon's own
+    socket: str  # of this API
+    start_timeout_s: float
+
+
+class CreatingCalls:
+    def __init__(
+        self, engine: Supervisor, campaigns: Campaigns, reading: ReadingCalls, surroundings: Surroundings
+    ) -> None:
+        self._engine = engine
+        self._campaigns = campaigns
+        self._reading = reading
+        self._surroundings = surroundings
+
+    async def create_session(self, caller: Caller, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
+        """Answers when the agent is ready, or has the first message."""
+        campaign = await self._campaigns.find(request.campaign_id)
+        kind = self._kind(request)
+        await self._check_model(kind, request)
+        new, name, bond = await self._checked(request, campaign, kind)
+        session = await self._made(new, name, bond)
+        try:
+            await self._engine.lives.begin(session, self._surroundings.start_timeout_s)
+            if request.initial_message:
+                message = SendMessage(new_message_id(), request.initial_message)
+                await self._engine.submit(session, message, caller.client)
+        except BetcodeError as trouble:
+            raise ObeyError(
+                Obey.CREATION_FAILED,
+                f"The session could not be started: {trouble.message}",
+                session_id=ulid_spelling(session),
+            ) from trouble
+        return pb.CreateSessionResponse(session=await self._reading.info(session))
+
+    async def restart_session(self, caller: Caller, request: pb.RestartSessionRequest) -> pb.CreateSessionResponse:
+        """A live session goes on under its id, one that has ended under another."""
+        session = session_of(request.session_id)
+        standing = await self._engine.lives.standing(session)
+        config, timeout_s = dict(request.provider_config), self._surroundings.start_timeout_s
+        _check_config(config)
+        is_new = standing.phase.is_terminal
+        if is_new:
+            session = await self._made_again(standing, config)
+        try:
+            if is_new:
+                await self._engine.lives.begin(session, timeout_s)
+            else:
+                await self._engine.lives.restart(session, config, timeout_s, caller.client.client_id)
+        except InvalidRequest:
+            raise
+        except BetcodeError as trouble:
+            has_failed = bool((await self._engine.lives.standing(session)).bound.bond.failure)
+            if not has_failed and (not isinstance(trouble, AgentUnavailable) or isinstance(trouble, UnknownProvider)):
+                raise
+            raise ObeyError(
+                Obey.CREATION_FAILED,
+                f"The session could not be started again: {trouble.message}",
+                session_id=ulid_spelling(session),
+            ) from trouble
+        return pb.CreateSessionResponse(session=await self._reading.info(session))
+
+    def _kind(self, request: pb.CreateSessionRequest) -> str:
+        kind = kind_of(request.provider)
+        if kind is None:
+            what = "No provider was named" if not request.provider else f"There is no provider {request.provider}"
+            raise ObeyError(Obey.PROVIDER_NOT_SUPPORTED, what)
+        if kind not in self._engine.kinds.names:
+            raise ObeyError(Obey.PROVIDER_NOT_SUPPORTED, f"This daemon has no {provider_name(request.provider)}")
+        return kind
+
+    async def _check_model(self, kind: str, request: pb.CreateSessionRequest) -> None:
+        if request.model:
+            environment = {**await self._engine.login_environment(), **request.environment}
+            if refusal := self._engine.kinds.model_refusal(kind, request.model, environment):
+                raise ObeyError(Obey.MODEL_NOT_SUPPORTED, refusal)
+
+    async def _checked(
+        self, request: pb.CreateSessionRequest, campaign: Campaign, kind: str
+    ) -> tuple[NewSession, str, Bond]:
+        if request.max_tokens < 0:
+            raise InvalidRequest("max_tokens is negative: give what the session may use, or 0 for no limit")
+        _check_config(request.provider_config)
+        timeout_ns = span_ns(request.timeout)
+        if timeout_ns > _LONGEST_TIMEOUT_NS:
+            raise InvalidRequest("The timeout is longer than ten years: give a shorter one, or 0 for none")
+        _check_ids(festival_id=request.festival_id, task_id=request.task_id)
+        if request.initial_message:
+            self._engine.check_message(SendMessage(new_message_id(), request.initial_message))
+        place = await self._campaigns.directory(campaign, request.working_dir)
+        session = new_session_id()
+        name = request.agent_name or default_name(request.provider, session)
+        called = provider_name(request.provider)
+        facts = SessionFacts(ulid_spelling(session), campaign, called, name, self._surroundings.socket)
+        new = NewSession(
+            session_id=session,
+            provider=kind,
+            working_directory=str(place),
+            model=request.model,
+            metadata={PREFIX + key: value for key, value in request.provider_config.items()},
+            environment=await self._environment(request.environment, facts, kind),
+            created_ns=now_ns(),
+            budget=set_to(Amounts(tokens=request.max_tokens), OnReached.REFUSE),
+        )
+        bond = Bond(
+            campaign_id=campaign.id,
+            festival_id=request.festival_id,
+            task_id=request.task_id,
+            timeout_ns=timeout_ns,
+        )
+        return new, name, bond
+
+    async def _environment(self, asked: Mapping[str, str], facts: SessionFacts, kind: str) -> dict[str, str]:
+        inherited = await self._engine.login_environment()
+        keys = await anyio.to_thread.run_sync(partial(provider_keys, self._surroundings.environ, kind))
+        return session_environment(inherited, dict(asked), facts, keys)
+
+    async def _made_again(self, standing: Standing, config: Mapping[str, str]) -> SessionId:
+        """A new session like the one that has ended, which is its parent."""
+        old, state, bond = standing.row.new, standing.row.state, standing.bound.bond
+        if bond.campaign_id:
+            await self._campaigns.find(bond.campaign_id)
+        session = new_session_id()
+        environment = None if old.environment is None else dict(old.environment)
+        for name in ("OBEY_SESSION_ID", "OBEY_SESSION"):
+            if environment is not None and name in environment:
+                environment[name] = ulid_spelling(session)
+        new = replace(
+            old,
+            session_id=session,
+            metadata=self._engine.lives.reconfigured(old.metadata, config),
+            environment=environment,
+            created_ns=now_ns(),
+            budget=set_to(state.budget.step, state.budget.on_reached),
+            forked_from="",
+            forked_at=NO_SEQ,
+            fork_point="",
+        )
+        again = Bond(
+            bond.campaign_id,
+            bond.festival_id,
+            bond.task_id,
+            parent=ulid_spelling(old.session_id),
+            restart_count=bond.restart_count + 1,
+            timeout_ns=bond.timeout_ns,
+        )
+        return await self._made(new, state.name, again)
+
+    async def _made(self, new: NewSession, name: str, bond: Bond) -> SessionId:
+        try:
+            return await self._engine.create(new, name=name, bond=bond)
+        except AgentUnavailable as missing:
+            raise ObeyError(
+                Obey.CREATION_FAILED, f"The session could not be made: {missing.message}", **missing.details
+            ) from missing
+
+
+def _check_config(config: Mapping[str, str]) -> None:
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in config.items())
+    if size > _CONFIG_LIMIT_BYTES:
+        raise InvalidRequest(f"The provider_config has {size} bytes: give at most {_CONFIG_LIMIT_BYTES}")
+
+
+def _check_ids(**ids: str) -> None:
+    for name, text in ids.items():
+        if not is_name_of_a_part(text):
+            raise InvalidRequest(f"The {name} is too long, or has characters that cannot be shown: give its id")

@@ -1,0 +1,88 @@
+"""SendMessage, StopSession, AnswerPermission."""
+
+from contextlib import aclosing
+from dataclasses import replace
+
+from betcode.domain.commands import SendMessage
+from betcode.domain.errors import InvalidRequest, SessionClosed
+from betcode.domain.identifiers import Seq, new_message_id
+from betcode.engine import ClientName, PermissionAnswer, Supervisor
+from betcode.server.gate import Gate
+from betcode.server.obey.activities import Activities
+from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.message_outcome import Outcome
+from betcode.server.obey.names import session_of
+from betcode.server.obey.session_queries import ReadingCalls
+from betcode.server.rpc import Caller, Context, greet
+from betcode.v1 import agent_pb2 as v1
+from obey.local.v1 import local_pb2 as pb
+
+CLIENT_TYPE = "obey"
+
+
+class TalkingCalls:
+    def __init__(self, engine: Supervisor, gate: Gate, reading: ReadingCalls, stop_timeout_s: float) -> None:
+        self._engine = engine
+        self._gate = gate
+        self._reading = reading
+        self._stop_timeout_s = stop_timeout_s
+
+    async def send_message(self, caller: Caller, request: pb.SendMessageRequest, context: Context) -> None:
+        """The activities of the turn that answers the message. Its caller may leave: the turn goes on."""
+        session = session_of(request.session_id)
+        message = SendMessage(new_message_id(), request.message)
+        client = shown_as_obey(caller.client)
+        accepted = await self._engine.submit(session, message, client, only_if_running=True)
+        await greet(caller, context)
+        activities, outcome = Activities(session), Outcome(message.message_id)
+        followed = self._engine.watching.follow(session, Seq(accepted.seq - 1), client)
+        async with aclosing(followed) as batches:
+            async for batch in batches:
+                for data in batch.events if batch.first else ():
+                    event = v1.AgentEvent.FromString(data)
+                    for activity in activities.take(event):
+                        await context.write(activity.SerializeToString())
+                    outcome.take(event)
+                    if outcome.is_over:
+                        return
+        raise outcome.stopped()
+
+    async def stop_session(self, caller: Caller, request: pb.StopSessionRequest) -> pb.StopSessionResponse:
+        session = session_of(request.session_id)
+        try:
+            in_time = await self._engine.lives.stop(
+                session, graceful=request.graceful, within_s=self._stop_timeout_s, client=caller.client.client_id
+            )
+        except SessionClosed:
+            raise ObeyError(Obey.ALREADY_STOPPED, "The session was stopped before") from None
+        info = await self._reading.info(session)
+        if not in_time:
+            raise ObeyError(
+                Obey.STOP_TIMED_OUT,
+                f"The turn did not end within {self._stop_timeout_s:g} s: the agent was killed, the session is stopped",
+                session_id=info.id,
+            )
+        return pb.StopSessionResponse(session=info)
+
+    async def answer_permission(
+        self, caller: Caller, request: pb.AnswerPermissionRequest
+    ) -> pb.AnswerPermissionResponse:
+        """Through the same gate and the same ledger as any other answer."""
+        if not request.request_id:
+            raise InvalidRequest("No prompt is named: give the id that the STATUS activity had")
+        if request.for_session and not request.allow:
+            raise InvalidRequest("Only what is allowed can be so for the session: leave for_session out")
+        session = session_of(request.session_id) if request.session_id else None
+        decision = v1.DENY
+        if request.allow:
+            decision = v1.ALLOW_SESSION if request.for_session else v1.ALLOW_ONCE
+        request_id = await self._engine.answers.meant(request.request_id, session) if session else request.request_id
+        answer = PermissionAnswer(request_id, decision, request.message)
+        client = shown_as_obey(await self._gate.admit(caller))
+        done = await self._engine.answers.permission(answer, client, session)
+        return pb.AnswerPermissionResponse(already_answered=done.before)
+
+
+def shown_as_obey(client: ClientName) -> ClientName:
+    """One that says nothing of itself is one of this API."""
+    return client if client.client_type else replace(client, client_type=CLIENT_TYPE)

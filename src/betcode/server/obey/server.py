@@ -1,0 +1,132 @@
+"""Serving the obey API at its own socket: for as long as that can be had, and again when it is free."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import anyio
+import grpc
+from anyio.abc import TaskStatus
+from grpc import aio
+
+from betcode.config.settings import ObeySettings
+from betcode.domain.activities import Reports
+from betcode.engine import Supervisor
+from betcode.server.admin import AskStop
+from betcode.server.gate import Gate
+from betcode.server.obey.errors import status_of
+from betcode.server.reflection import lazy_reflection
+from betcode.server.release import Release
+from betcode.server.reset_floods import ResetFloods
+from betcode.server.rpc import Handler, Rim, named
+from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
+from obey.local.v1 import local_pb2 as pb
+
+logger = logging.getLogger(__name__)
+
+SERVICE = pb.DESCRIPTOR.services_by_name["LocalDaemonService"]
+TRY_AGAIN_S = 2.0
+_CALLS_GRACE_S = 2.0
+_STREAMS_GRACE_S = 0.5
+_LINGER_S = 0.1
+_STOP_BOUND_S = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class ObeyFace:
+    """All that is needed to serve it."""
+
+    engine: Supervisor
+    reports: Reports
+    settings: ObeySettings
+    path: Path
+    environ: Mapping[str, str]
+    version: str
+    release: Release
+    ask_stop: AskStop
+    gate_at: Callable[[str], Gate]  # for those who connect to a socket of that address
+    health: grpc.GenericRpcHandler
+    health_service: str
+    options: Sequence[tuple[str, int]]
+    note: Callable[[str], None]  # why it is not served; empty: it is
+    floods: ResetFloods
+    umask: int = -1
+
+
+async def keep_serving(face: ObeyFace, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+    """Serve, whatever becomes of the socket; the first try is over when this has started."""
+    is_first = True
+    while True:
+        try:
+            async with claim_socket_file(face.path) as file, _served(face, file):
+                face.note("")
+                if is_first:
+                    task_status.started()
+                is_first = False
+                await watch((file,))
+        except SocketTaken as taken:
+            logger.warning("the obey API is not served: %s", taken)
+            face.note(str(taken))
+        if is_first:
+            task_status.started()
+        is_first = False
+        await anyio.sleep(TRY_AGAIN_S)
+
+
+@asynccontextmanager
+async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
+    calls = _Calls(face, face.gate_at(file.address))
+    server = aio.server(options=list(face.options))
+    server.add_generic_rpc_handlers(
+        (calls, face.health, lazy_reflection([SERVICE.full_name, face.health_service])),
+    )
+    try:
+        server.add_insecure_port("unix:" + quote(file.address))
+    except RuntimeError as error:
+        raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
+    await anyio.to_thread.run_sync(file.made_private)
+    await server.start()
+    logger.info("listening", extra={"socket": str(file.path)})
+    try:
+        with face.floods.watching(file.address):
+            yield
+    finally:
+        with anyio.move_on_after(_STOP_BOUND_S, shield=True):
+            await calls.end()
+            await server.stop(_LINGER_S if calls.were_made else None)
+
+
+class _Calls(grpc.GenericRpcHandler):
+    """The calls of the service. What is behind them is imported with the first: it costs more than a start may."""
+
+    def __init__(self, face: ObeyFace, gate: Gate) -> None:
+        self._face = face
+        self._gate = gate
+        self._rim = Rim(face.release, status_of, gate)
+        self._handlers: Mapping[str, Handler] | None = None
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "Handler | None":
+        service, _, name = str(handler_call_details.method).removeprefix("/").partition("/")
+        if service != SERVICE.full_name or name not in SERVICE.methods_by_name:
+            return None
+        if self._handlers is None:
+            from betcode.server.obey.calls import built
+
+            handlers = built(self._face, self._rim, self._gate)
+            self._handlers = {method.name: named(method, handlers[method.name]) for method in SERVICE.methods}
+        return self._handlers[name]
+
+    @property
+    def were_made(self) -> bool:
+        return self._handlers is not None
+
+    async def end(self) -> None:
+        """Let no further call begin; who is inside hears why it ends."""
+        self._rim.refuse()
+        if self.were_made:
+            await self._rim.end_calls(_CALLS_GRACE_S)
+            await self._rim.end_streams(_STREAMS_GRACE_S)
+            await anyio.sleep(_LINGER_S)

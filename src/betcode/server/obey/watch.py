@@ -1,0 +1,133 @@
+"""WatchSession, WatchAllSessions, WatchActivity."""
+
+from contextlib import aclosing
+
+from betcode.campaigns import Campaigns
+from betcode.domain.activities import Reports
+from betcode.domain.errors import SessionNotFound
+from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.engine import Supervisor
+from betcode.engine.follow.growth import Grown
+from betcode.server.obey.activities import Activities
+from betcode.server.obey.bindings import Bindings
+from betcode.server.obey.external_activities import activity_of, is_about
+from betcode.server.obey.names import session_of
+from betcode.server.obey.views import status_event
+from betcode.server.rpc import Caller, Context, greet
+from betcode.v1 import agent_pb2 as v1
+from obey.local.v1 import local_pb2 as pb
+
+_PUSHED_AT_ONCE = 100
+_REMEMBERED = 1_000  # sessions whose tools at work are known
+
+
+class WatchingCalls:
+    def __init__(self, engine: Supervisor, campaigns: Campaigns, reports: Reports) -> None:
+        self._engine = engine
+        self._campaigns = campaigns
+        self._reports = reports
+
+    async def watch_session(self, caller: Caller, request: pb.WatchSessionRequest, context: Context) -> None:
+        """Every change from now on, to the end; nothing of one that has ended."""
+        session = session_of(request.session_id)
+        async with self._engine.lives.watching(session) as (watch, phase):
+            await greet(caller, context)  # whoever has it misses nothing
+            is_over = phase is None or phase.is_terminal
+            while not is_over:
+                transition = await watch.take()
+                await context.write(status_event(transition).SerializeToString())
+                is_over = transition.after.is_terminal
+
+    async def watch_all_sessions(self, caller: Caller, request: pb.WatchAllSessionsRequest, context: Context) -> None:
+        wanted = _Belonging(self._engine, self._campaigns, await self._campaign(request.campaign_id))
+        async with self._engine.lives.watching(None) as (watch, _):
+            await greet(caller, context)
+            while True:
+                transition = await watch.take()
+                if await wanted.has(transition.session):
+                    await context.write(status_event(transition).SerializeToString())
+
+    async def watch_activity(self, caller: Caller, request: pb.WatchActivityRequest, context: Context) -> None:
+        """What is written from now on, read from the logs: a slow reader is behind, and nobody else is."""
+        session = session_of(request.session_id) if request.session_id else None
+        if session is not None:
+            await self._engine.row(session)
+        campaign = await self._campaign(request.campaign_id)
+        wanted = _Belonging(self._engine, self._campaigns, campaign)
+        told: dict[SessionId, tuple[Activities, Seq]] = {}  # with how far each log was read
+        with self._engine.lives.growing(session) as watch:
+            pushed = await self._reports.newest_activity()
+            await greet(caller, context)
+            while True:
+                for grown in await watch.take():
+                    if not await wanted.has(grown.session):
+                        continue
+                    known = told.pop(grown.session, None) or (await self._primed(grown), grown.after)
+                    # What was read may have grown while it was: it is noted again, and not told again.
+                    told[grown.session] = await self._tell_grown(grown, *known, context)
+                while len(told) > _REMEMBERED:
+                    del told[next(iter(told))]
+                if watch.reports:
+                    watch.reports = False
+                    pushed = await self._tell_pushed(pushed, request.session_id, wanted, context)
+
+    async def _tell_grown(
+        self, grown: Grown, activities: Activities, after: Seq, context: Context
+    ) -> tuple[Activities, Seq]:
+        async with aclosing(self._engine.lives.read(grown.key, max(after, grown.after))) as batches:
+            async for batch in batches:
+                for data in batch.events:
+                    for each in activities.take(v1.AgentEvent.FromString(data)):
+                        await context.write(each.SerializeToString())
+                after = batch.last
+        return activities, after
+
+    async def _primed(self, grown: Grown) -> Activities:
+        """One that knows what came before: tools at work have names, and a status is told once."""
+        activities = Activities(grown.session)
+        looked = await self._engine.watching.before(grown.session, Seq(grown.after + 1), 0, include_compacted=True)
+        for data in looked.page.events:
+            activities.take(v1.AgentEvent.FromString(data))
+        return activities
+
+    async def _tell_pushed(self, after: int, session: str, wanted: "_Belonging", context: Context) -> int:
+        """What other programs pushed behind that number; the number of the newest."""
+        while rows := await self._reports.activities_after(after, _PUSHED_AT_ONCE):
+            for number, row in rows:
+                after = number
+                if is_about(row, session) and await wanted.has_text(row.session_id):
+                    await context.write(activity_of(row).SerializeToString())
+        return after
+
+    async def _campaign(self, text: str) -> str:
+        return (await self._campaigns.find(text)).id if text else ""
+
+
+class _Belonging:
+    """Whether sessions belong to the campaign that is wanted."""
+
+    def __init__(self, engine: Supervisor, campaigns: Campaigns, campaign: str) -> None:
+        self._engine = engine
+        self._bindings = Bindings(campaigns)
+        self._campaign = campaign
+        self._known: dict[SessionId, bool] = {}
+
+    async def has(self, session: SessionId) -> bool:
+        if not self._campaign:
+            return True
+        if session not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            try:
+                standing = await self._engine.lives.standing(session)
+                self._known[session] = await self._bindings.campaign_of(standing) == self._campaign
+            except SessionNotFound:
+                return False
+        return self._known[session]
+
+    async def has_text(self, session: str) -> bool:
+        """The same of a session that another program named."""
+        try:
+            return await self.has(parse_session_id(session))
+        except NotAnIdentifier:
+            return not self._campaign

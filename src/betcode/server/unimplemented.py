@@ -1,0 +1,56 @@
+"""What the contract promises and this release has not built: each call answers UNIMPLEMENTED and names the feature."""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from google.protobuf.descriptor import MethodDescriptor
+
+from betcode.domain.errors import FeatureNotAvailable
+from betcode.domain.features import FeatureFlags
+from betcode.server.errors import status_of
+from betcode.server.rpc import Context, Handler, handler_of
+
+# By method, else by service; what stands in neither is built.
+FEATURES: Mapping[str, str] = {
+    "betcode.v1.MachineService": "Management of several machines",
+    "betcode.v1.GitLabService": "The GitLab integration",
+    "betcode.v1.SubagentService": "Subagent orchestration",
+    "betcode.v1.TunnelService": "The relay tunnel",
+    "obey.local.v1.LocalDaemonService": "The obey interface",
+}
+# What is built and served at another socket.
+_ELSEWHERE: Mapping[str, str] = {
+    "obey.local.v1.LocalDaemonService": (
+        "The obey interface is served at a socket of its own: $XDG_RUNTIME_DIR/obey/daemon.sock, "
+        "or where obey.socket says"
+    ),
+}
+
+
+def feature_of(method: MethodDescriptor) -> str | None:
+    """The feature that a call belongs to; None where it is built."""
+    return FEATURES.get(method.full_name) or FEATURES.get(method.containing_service.full_name)
+
+
+def missing_of(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAvailable | None:
+    """What a call that is not built answers; where it belongs to a flag, with the setting that will turn it on."""
+    title = feature_of(method)
+    if title is None:
+        return None
+    if elsewhere := _ELSEWHERE.get(method.containing_service.full_name):
+        return FeatureNotAvailable(title, elsewhere)
+    gate = features.gate_of(method.full_name)
+    if gate is None:
+        return FeatureNotAvailable(title)
+    return FeatureNotAvailable(gate.name, features.refusal(gate.name), setting=gate.setting)
+
+
+def refusing(method: MethodDescriptor, error: FeatureNotAvailable) -> Handler:
+    """A handler of the call's own shape that says what is missing."""
+
+    async def refuse(_: object, context: Context) -> NoReturn:
+        if method.client_streaming:
+            await context.read()  # a client that is refused while it sends would see a fault instead of the reason
+        await context.abort_with_status(status_of(error))
+
+    return handler_of(method, refuse)

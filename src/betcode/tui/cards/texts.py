@@ -1,0 +1,52 @@
+"""What is said about prompts: how long they wait, and how they came to their end."""
+
+from datetime import UTC, datetime
+
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.pending import tool_of, what_of
+from betcode.wording.render import DENIALS
+from betcode.wording.terminal_text import one_line
+from betcode.wording.times import nearly, span
+
+_WHAT_WIDTH = 60
+_WHO_WIDTH = 40
+
+
+def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
+    """How long it has waited, and how long it still will."""
+    asked = f"waits {span(now - prompt.asked_at.ToDatetime(UTC))}" if prompt.HasField("asked_at") else "waits"
+    if not prompt.HasField("expires_at"):
+        return asked
+    left = prompt.expires_at.ToDatetime(UTC) - now
+    return f"{asked} · expires in {nearly(left)}" if left.total_seconds() > 0 else f"{asked} · expires now"
+
+
+def named(prompt: v1.PendingPrompt) -> str:
+    """Tool and what it is about, on one line."""
+    return f"{tool_of(prompt)} {one_line(what_of(prompt), _WHAT_WIDTH)}".rstrip()
+
+
+def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
+    """Who and what, on one line."""
+    who = one_line(told.client_id, _WHO_WIDTH) or "somebody"
+    match told.resolution:
+        case "answered" if prompt.WhichOneof("prompt") == "questions" and told.decision not in DENIALS:
+            said = f"{who} answered"
+        case "answered" if told.decision in DENIALS:
+            said = f"{who} denied"
+        case "answered" if told.decision == v1.ALLOW_WITH_EDIT:
+            said = f"{who} allowed with another input"
+        case "answered" if told.decision == v1.ALLOW_SESSION:
+            said = f"{who} allowed for the session"
+        case "answered":
+            said = f"{who} allowed"
+        case "expired":
+            said = "nobody answered in time"
+        case "superseded":
+            said = "asked anew"
+        case "withdrawn":
+            said = "taken back" if told.message else "taken back by the agent"
+        case other:
+            said = one_line(other, _WHO_WIDTH)
+    reason = f" ({one_line(told.message, _WHAT_WIDTH)})" if told.message else ""
+    return f"{said}{reason}: {named(prompt)}"

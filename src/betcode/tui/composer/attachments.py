@@ -1,0 +1,187 @@
+"""What goes with the draft: taken from pastes, files and the clipboard, checked before it is shown."""
+
+import codecs
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import assert_never
+
+import anyio.to_thread
+from textual.widget import Widget
+
+from betcode.domain.attachments import RECOGNISED, is_text, kind_of
+from betcode.domain.commands import AttachedFile
+from betcode.tui.composer.chips import ChipBar
+from betcode.tui.composer.paste import DroppedFiles, LongText, ShortText, TooLong, judge, judge_words, writable
+from betcode.tui.composer.pieces import Attachment, pasted_text, too_much
+from betcode.tui.tasks import begin
+from betcode.wording.attachments import CannotAttach, read_files
+from betcode.wording.sizes import readable
+from betcode.wording.terminal_text import clean
+
+_FILE_BYTES = 10 * 1024 * 1024  # what a daemon takes of one file, unless it was told otherwise
+_EXPANDED_AT_MOST = 200_000  # characters; beyond that an editor is the better place
+
+
+class Attaching:
+    """The attachments of one draft, in their order; words that are no files are given to `write`."""
+
+    def __init__(
+        self, owner: Widget, chips: ChipBar, changed: Callable[[], None], write: Callable[[str], None]
+    ) -> None:
+        self._owner = owner
+        self._chips = chips
+        self._changed = changed
+        self._write = write
+        self._reading = 0
+        self.all: tuple[Attachment, ...] = ()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether something is not attached yet that was named before."""
+        return self._reading > 0
+
+    def put(self, attachments: Sequence[Attachment]) -> None:
+        """These and no others."""
+        self.all = tuple(attachments)
+        self._chips.show(self.all)
+        self._changed()
+
+    def take(self, index: int) -> Attachment | None:
+        """Remove one; which that was."""
+        if not -len(self.all) <= index < len(self.all):
+            return None
+        one = self.all[index]
+        self.put([each for each in self.all if each is not one])
+        return one
+
+    def expand(self, index: int) -> None:
+        """Put what was pasted, or the path of a file, into the text instead."""
+        chosen = self.all[index] if 0 <= index < len(self.all) else None
+        if chosen is None or not chosen.instead:
+            return
+        if len(chosen.instead) > _EXPANDED_AT_MOST:
+            self._say("That is too long to be changed here: it goes as a file")
+            return
+        self.take(index)
+        self._write(writable(chosen.instead))
+
+    def paste(self, text: str) -> None:
+        """What a terminal pasted: words, many words, or the files that somebody dropped on it."""
+        pasted = judge(text)
+        match pasted:
+            case TooLong():
+                self._say(pasted.message)
+            case DroppedFiles():
+                self._begin(self._take_dropped(pasted))
+            case ShortText() | LongText():
+                self._take_words(pasted)
+            case _:
+                assert_never(pasted)
+
+    def attach(self, path: Path) -> None:
+        """A file that somebody named."""
+        self._begin(self._take_named(path))
+
+    def paste_image(self, otherwise: str) -> None:
+        """The image in the system's clipboard; where there is none, those words."""
+        self._begin(self._take_clipboard(otherwise))
+
+    def _begin(self, reading: Coroutine[None, None, None]) -> None:
+        self._reading += 1
+        begin(self._owner, self._until_read, reading)
+
+    async def _until_read(self, reading: Coroutine[None, None, None]) -> None:
+        try:
+            await reading
+        except CannotAttach as trouble:
+            self._say(clean(trouble.message))
+        finally:
+            self._reading -= 1
+
+    async def _take_dropped(self, dropped: DroppedFiles) -> None:
+        files = await anyio.to_thread.run_sync(read_dropped, dropped.paths)
+        if files is None:
+            self._take_words(judge_words(dropped.text))
+        else:
+            self._add([Attachment(file, str(path)) for file, path in zip(files, dropped.paths, strict=True)])
+
+    async def _take_named(self, path: Path) -> None:
+        files = await anyio.to_thread.run_sync(read_named, (path,))
+        self._add([Attachment(file, str(path)) for file in files])
+
+    async def _take_clipboard(self, otherwise: str) -> None:
+        from betcode.tui.composer.clipboard import NoImage, clipboard_image
+
+        found = await clipboard_image(len(self.all) + 1)
+        if not isinstance(found, NoImage):
+            self._add([Attachment(found)])
+        elif otherwise:
+            self._take_words(judge_words(otherwise))
+        else:
+            self._say(found.message)
+
+    def _take_words(self, words: ShortText | LongText) -> None:
+        if isinstance(words, LongText):
+            self._add([pasted_text(words.text, self.all)])
+        else:
+            self._write(words.text)
+
+    def _add(self, more: Sequence[Attachment]) -> None:
+        together = (*self.all, *more)
+        if why := too_much(tuple(one.file for one in together)):
+            self._say(clean(why))
+        else:
+            self.put(together)
+
+    def _say(self, sentence: str) -> None:
+        self._owner.notify(sentence, severity="warning", markup=False)
+
+
+def read_dropped(paths: Sequence[Path]) -> tuple[AttachedFile, ...] | None:
+    """Files that were dropped here; None: they are no files that an agent could read. It may block.
+
+    Raises:
+        CannotAttach: they are, but cannot be sent.
+    """
+    for path in paths:
+        try:
+            if not path.is_file():
+                return None
+            with path.open("rb") as file:
+                beginning = file.read(4096)
+        except OSError:
+            return None
+        if kind_of(beginning) not in RECOGNISED and not _begins_as_text(beginning):
+            return None
+    return read_named(paths)
+
+
+def read_named(paths: Sequence[Path]) -> tuple[AttachedFile, ...]:
+    """Files that somebody named. It may block.
+
+    Raises:
+        CannotAttach: one cannot be sent.
+    """
+    for path in paths:
+        try:
+            size = path.stat().st_size
+        except OSError:
+            continue  # which `read_files` says better
+        if size > _FILE_BYTES:
+            most = readable(_FILE_BYTES)
+            raise CannotAttach(clean(f"{path.name} has {readable(size)}: at most {most} can be attached"))
+    files = read_files([str(path) for path in paths])
+    for file in files:
+        if not file.filename.isprintable():
+            raise CannotAttach(clean(f"{file.filename} has letters in its name that nobody sees: rename it"))
+        if kind_of(file.data) not in RECOGNISED and not is_text(file.data):
+            raise CannotAttach(clean(f"{file.filename} is neither an image, a PDF nor text: no agent could read it"))
+    return files
+
+
+def _begins_as_text(beginning: bytes) -> bool:
+    """A letter may be cut in two at the end of what was read."""
+    try:
+        return b"\0" not in beginning and bool(codecs.getincrementaldecoder("utf-8")().decode(beginning))
+    except UnicodeDecodeError:
+        return False

@@ -1,0 +1,127 @@
+"""All that belongs to writing: what waits to be sent, what is offered, what goes with it, and the draft itself."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+
+from betcode.client import Client, ClientError, Link, LinkState
+from betcode.domain.commands import AttachedFile
+from betcode.tui.composer.chips import ChipBar
+from betcode.tui.composer.completion import Command
+from betcode.tui.composer.completion_list import CompletionList
+from betcode.tui.composer.composer import Composer
+from betcode.tui.composer.outbox import Unsent
+from betcode.tui.composer.queue_bar import QueueBar, Queued
+from betcode.tui.composer.sender import Sender
+from betcode.tui.tasks import begin
+from betcode.wording.terminal_text import clean
+
+
+class WritingDesk(Vertical):
+    """For one session: sends what is written, and brings it back where that is wanted or was refused."""
+
+    DEFAULT_CSS = "WritingDesk { height: auto; }"
+
+    class Sends(Message):
+        """Something was written and is on its way."""
+
+    class NotSent(Message):
+        """The daemon does not take it; it stands in the draft again."""
+
+        def __init__(self, error: ClientError) -> None:
+            super().__init__()
+            self.error = error
+
+    def __init__(self, client: Client, session_id: str, directory: str, kept_in: Path | None) -> None:
+        super().__init__(id="writing")
+        self._client = client
+        self._session_id = session_id
+        self._directory = directory
+        self._queue: Sequence[Queued] = ()
+        self._is_down = False
+        self._sender = Sender(client, session_id, kept_in, self._show_queue, self._refused)
+        self._bar, self._completions, self._chips = QueueBar(), CompletionList(), ChipBar()
+        self._composer = Composer(self._completions, self._chips, self._bar, self._send, kept_in)
+
+    def compose(self) -> ComposeResult:
+        yield self._bar
+        yield self._completions
+        yield self._chips
+        yield self._composer
+
+    def on_mount(self) -> None:
+        self._composer.begin(self._session_id, self._directory, is_local=self._client.is_local)
+        self._show_queue()
+        begin(self, self._sender.run)
+
+    async def on_unmount(self) -> None:
+        await self._sender.leave()
+
+    def show(self, queue: Sequence[Queued], commands: Sequence[Command], link: Link | None) -> None:
+        """How the session stands now."""
+        self._queue = queue
+        self._is_down = link is not None and link.state is not LinkState.CONNECTED
+        self._composer.show_commands(commands)
+        self._sender.link_changed(is_up=not self._is_down)
+        self._show_queue()
+
+    def _show_queue(self) -> None:
+        self._bar.show(self._queue, self._sender.unsent, is_down=self._is_down)
+
+    def _refused(self, message: Unsent, error: ClientError) -> None:
+        self._composer.give_back(message.text, message.attachments)
+        self._composer.keep()  # perhaps nobody is there any more to read it
+        self.post_message(self.NotSent(error))
+
+    def _send(self, text: str, attachments: tuple[AttachedFile, ...]) -> None:
+        self.post_message(self.Sends())
+        try:
+            self._sender.send(text, attachments)
+        except OSError as trouble:
+            self._say(f"The message cannot be kept until it is sent: {trouble.strerror}")
+
+    def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
+        message.stop()
+        # An agent may have to be asked: what is written meanwhile is sent meanwhile.
+        begin(self, self._withdraw, message)
+
+    async def _withdraw(self, message: QueueBar.Withdraw) -> None:
+        if self._sender.is_unsent(message.message_id):
+            unsent = self._sender.take_back(message.message_id)
+            if unsent is not None:
+                self._composer.give_back(unsent.text, unsent.attachments)
+            else:
+                self._say("It may have arrived already: it can be changed when the connection is back")
+            return
+        try:
+            is_withdrawn = await self._client.withdraw(self._session_id, message.message_id)
+        except ClientError as error:
+            self._say(clean(error.message))
+            return
+        if not is_withdrawn:
+            self._say("The agent has it already: it cannot be changed any more")
+            return
+        sent = self._sender.sent_from_here(message.message_id)
+        self._composer.give_back(message.text if sent is None else sent.text, () if sent is None else sent.attachments)
+
+    def on_queue_bar_left(self) -> None:
+        self._composer.focus()
+
+    def on_completion_list_taken(self, message: CompletionList.Taken) -> None:
+        message.stop()
+        self._composer.take(message.candidate)
+        self._composer.focus()
+
+    def on_chip_bar_expand(self, message: ChipBar.Expand) -> None:
+        message.stop()
+        self._composer.attaching.expand(message.index)
+
+    def on_chip_bar_remove(self, message: ChipBar.Remove) -> None:
+        message.stop()
+        self._composer.attaching.take(message.index)
+
+    def _say(self, sentence: str) -> None:
+        self.notify(sentence, markup=False)

@@ -1,0 +1,361 @@
+"""A stretch of history as blocks, with what it leaves open at its end and what it finds without a beginning.
+
+Two stretches that follow one another can be joined (`joining.py`), so that it does not matter how history was cut into
+pages. For that, nothing here may depend on what came before the first event.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.event_table import EventTable
+from betcode.tui.model.blocks import (
+    Asked,
+    AskedState,
+    Block,
+    Cut,
+    Said,
+    Thoughts,
+    Told,
+    ToolState,
+    ToolUse,
+    TurnEnd,
+    Words,
+)
+from betcode.tui.model.notices import remarked
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import DENIALS, outcome_words, telling_input, todo_words, turn_summary, was_answered_before
+from betcode.wording.terminal_text import one_line, tool_called
+
+_KEPT_HEAD, _KEPT_TAIL = 48 * 1024, 16 * 1024  # characters
+_TELLING_WIDTH = 400
+_AGENT_IS_GONE = frozenset({"crashed", "stopped"})  # reasons for the end of a turn
+_DEATHS = frozenset({ErrorCode.SUBPROCESS_CRASHED, ErrorCode.AGENT_UNAVAILABLE})
+_ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
+
+Slot = tuple[type[Words], str, int]  # of words without a message's id: their kind, whose subagent, which block
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a prompt, in the words for a permission and in those for a question."""
+
+    state: AskedState
+    of_permission: str
+    of_question: str
+    of_each_question: Mapping[str, str]  # by its text, where the daemon gives the answers one by one
+
+    def settle(self, asked: Asked) -> None:
+        is_allowed_question = asked.is_question and self.state is AskedState.ALLOWED
+        asked.state = AskedState.ANSWERED if is_allowed_question else self.state
+        own_answer = self.of_each_question.get(asked.question, self.of_question)
+        asked.outcome = own_answer if asked.is_question else self.of_permission
+
+
+class Stretch:
+    """Grows at its end; `blocks` are the roots, in the order in which each began."""
+
+    def __init__(self, name_of: Callable[[str], str] = str, directory: str = "") -> None:
+        self.blocks: list[Block] = []
+        self.by_key: dict[str, Block] = {}
+        self.newest = 0
+        self._name_of = name_of  # a client
+        self._directory = directory
+        # Left open at the end: running tools, unsettled words, what a turn took that has not ended.
+        self.open: dict[str, Words | ToolUse] = {}
+        self.unnamed: dict[Slot, Words] = {}
+        self.usage: str | None = None
+        self.ended: ToolUse | None = None  # the call whose result came last, and nothing since
+        # Found without a beginning, or of use to one.
+        self.unnamed_first: dict[Slot, Words] = {}  # that may go on with words from before
+        self.leading_todo: Told | None = None  # things to do, before all else: of a call that is not here
+        self.end_without_usage: TurnEnd | None = None
+        self.has_turn_end = False
+        self.ends_turn = False  # what was open before is broken off by it, but for subagents
+        self.ends_agent = False  # those too
+        self.states: dict[str, tuple[v1.MessageState.ValueType, str]] = {}  # of messages that are not here
+        self.outcomes: dict[str, Outcome] = {}
+        self.asked: dict[str, list[Asked]] = {}
+        self.orphans: dict[str, list[Block]] = {}  # roots, by the call they belong below
+
+    def take(self, event: v1.AgentEvent) -> None:
+        """The next event."""
+        handler = SHOWN.handler(event)
+        if handler is not None:
+            handler(self, event)
+        if event.sequence:
+            self.newest = event.sequence
+            if not event.HasField("tool_call_result"):
+                self.ended = None
+
+    def touch(self, block: Block) -> None:
+        """It has changed, and with it the calls it stands below."""
+        block.revision += 1
+        while block.parent is not None:
+            block = block.parent
+            block.revision += 1
+
+    def break_off(self, *, subagents: bool) -> None:
+        """A turn has ended, or with `subagents` its agent: what is open comes to no end of its own."""
+        self.ends_turn = True
+        self.ends_agent |= subagents
+        for key, block in list(self.open.items()):
+            if subagents or not block.parent_id:
+                self.open.pop(key)
+                self.broken_off(block)
+        self.unnamed = {slot: words for slot, words in self.unnamed.items() if words.key in self.open}
+
+    def broken_off(self, block: Words | ToolUse) -> None:
+        if isinstance(block, ToolUse):
+            block.state = ToolState.BROKEN_OFF
+        else:
+            block.is_partial = True
+        self.touch(block)
+
+    def closes(self, parent_id: str) -> bool:
+        """Whether what was open before, in the agent itself or in a subagent, is broken off here."""
+        return self.ends_agent or (self.ends_turn and not parent_id)
+
+    # ------------------------------------------------------------ blocks
+
+    def _add(self, event: v1.AgentEvent, block: Block) -> None:
+        block.parent_id = event.parent_tool_use_id
+        self.by_key[block.key] = block
+        parent = self.by_key.get(f"tool-{block.parent_id}") if block.parent_id else None
+        if isinstance(parent, ToolUse) and parent.first < block.first:
+            block.parent = parent
+            parent.children.append(block)
+        else:
+            self.blocks.append(block)
+            if block.parent_id:
+                self.orphans.setdefault(block.parent_id, []).append(block)
+        self.touch(block)
+
+    def _place(self, event: v1.AgentEvent) -> int:
+        return event.sequence or self.newest
+
+    # ------------------------------------------------------------ events
+
+    def _user_input(self, event: v1.AgentEvent) -> None:
+        said = event.user_input
+        key = f"said-{said.message_id or event.sequence}"
+        if key not in self.by_key:
+            block = Said(key, self._place(event), text=said.content, message_id=said.message_id)
+            block.client_id, block.attachments, block.cuts = said.client_id, tuple(said.attachments), _cuts(event)
+            block.by = self._name_of(said.client_id)
+            self._add(event, block)
+
+    def _message_state(self, event: v1.AgentEvent) -> None:
+        change = event.message_state
+        block = self.by_key.get(f"said-{change.message_id}")
+        if isinstance(block, Said):
+            block.state, block.reason = change.state, change.reason
+            self.touch(block)
+        else:
+            self.states[change.message_id] = (change.state, change.reason)
+
+    def _text(self, event: v1.AgentEvent) -> None:
+        self._words(event, event.text_delta, Words)
+
+    def _thinking(self, event: v1.AgentEvent) -> None:
+        self._words(event, event.thinking_delta, Thoughts)
+
+    def _words(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[Words]) -> None:
+        block = self._words_of(event, delta, kind)
+        if delta.is_complete:
+            block.pieces = [delta.text] if delta.text else []
+            block.is_settled, block.is_partial, block.cuts = True, delta.is_partial, _cuts(event)
+            self.open.pop(block.key, None)
+            if not delta.message_id:
+                self.unnamed.pop((kind, event.parent_tool_use_id, delta.block), None)
+        elif block.is_settled:
+            return
+        else:
+            block.pieces.append(delta.text)
+            block.is_partial = False
+            self.open[block.key] = block
+        self.touch(block)
+
+    def _words_of(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[Words]) -> Words:
+        name = kind.__name__.lower()
+        slot = (kind, event.parent_tool_use_id, delta.block)
+        if delta.message_id:
+            key = f"{name}-{delta.message_id}-{delta.block}"
+            known = self.by_key.get(key)
+        else:
+            key = f"{name}-at-{event.sequence}"
+            known = self.unnamed.get(slot)
+        if isinstance(known, Words):
+            return known
+        block = kind(key, self._place(event))
+        self._add(event, block)
+        if not delta.message_id:
+            self.unnamed[slot] = block
+            if not self.closes(event.parent_tool_use_id):
+                self.unnamed_first.setdefault(slot, block)
+        return block
+
+    def _tool_start(self, event: v1.AgentEvent) -> None:
+        start = event.tool_call_start
+        use = self._tool(event, start.tool_id)
+        use.is_called, use.state, use.duration_ms = True, ToolState.RUNNING, 0
+        use.output = use.denied_by = use.progress = ""
+        use.name, use.telling = tool_called(start.tool_name), telling_input(start, _TELLING_WIDTH, self._directory)
+        use.input_json, use.description, use.cuts = start.input_json, start.description, _cuts(event)
+        self.open[use.key] = use
+
+    def _tool_result(self, event: v1.AgentEvent) -> None:
+        result = event.tool_call_result
+        use = self._tool(event, result.tool_id)
+        use.duration_ms, use.denied_by = result.duration_ms, result.denied_by
+        failed = ToolState.FAILED if result.is_error else ToolState.DONE
+        use.state = ToolState.DENIED if result.denied_by else failed
+        use.output, cuts = _kept_of(result.output, event)
+        use.cuts = (*start_cuts(use), *cuts)
+        self.open.pop(use.key, None)
+        self.ended = use
+
+    def _todo(self, event: v1.AgentEvent) -> None:
+        """Told by the line of the call that wrote it down, where it was a call."""
+        words = todo_words(event.todo_update.items)
+        if self.ended is not None:
+            self.ended.progress = words
+            self.touch(self.ended)
+            return
+        told = Told(self._told_key(event), self._place(event), lines=(words,))
+        self._add(event, told)
+        if event.sequence and not self.newest:
+            self.leading_todo = told
+
+    def _tool(self, event: v1.AgentEvent, tool_id: str) -> ToolUse:
+        key = f"tool-{tool_id}"
+        use = self.by_key.get(key)
+        if isinstance(use, ToolUse):
+            self.touch(use)
+            return use
+        use = ToolUse(key, self._place(event), tool_id=tool_id)
+        self._add(event, use)
+        return use
+
+    def _permission(self, event: v1.AgentEvent) -> None:
+        asked = event.permission_request
+        title = f"{tool_called(asked.tool_name)} {telling_input(asked, _TELLING_WIDTH, self._directory)}".rstrip()
+        block = Asked(f"ask-{asked.request_id}", self._place(event), request_id=asked.request_id, title=title)
+        self._ask(event, block)
+
+    def _question(self, event: v1.AgentEvent) -> None:
+        asked = event.user_question
+        block = Asked(f"ask-{asked.question_id}", self._place(event), title=one_line(asked.question, _TELLING_WIDTH))
+        block.request_id, block.is_question = asked.group_id or asked.question_id, True
+        block.question = asked.question
+        self._ask(event, block)
+
+    def _ask(self, event: v1.AgentEvent, block: Asked) -> None:
+        if not event.sequence or block.key in self.by_key:  # shown again to a new stream: history has it
+            return
+        self._add(event, block)
+        self.asked.setdefault(block.request_id, []).append(block)
+        if outcome := self.outcomes.get(block.request_id):
+            outcome.settle(block)
+
+    def _resolved(self, event: v1.AgentEvent) -> None:
+        resolved = event.permission_resolved
+        outcome = outcome_of(resolved)
+        self.outcomes[resolved.request_id] = outcome
+        for block in self.asked.get(resolved.request_id, ()):
+            outcome.settle(block)
+            self.touch(block)
+
+    def _usage(self, event: v1.AgentEvent) -> None:
+        self.usage = turn_summary(event.usage)
+
+    def _turn_end(self, event: v1.AgentEvent) -> None:
+        end = event.turn_complete
+        block = TurnEnd(f"end-{event.sequence}", self._place(event), stop_reason=end.stop_reason)
+        block.summary = self.usage or ""
+        if not self.has_turn_end and self.usage is None:
+            self.end_without_usage = block
+        self.has_turn_end, self.usage = True, None
+        self.break_off(subagents=end.stop_reason in _AGENT_IS_GONE)
+        self._add(event, block)
+
+    def _error(self, event: v1.AgentEvent) -> None:
+        if event.error.code in _DEATHS:
+            self.break_off(subagents=True)
+        self._remark(event)
+
+    def _deprecation(self, event: v1.AgentEvent) -> None:
+        key = f"deprecated-{event.deprecation.feature}"  # told by every stream, shown once
+        if key not in self.by_key:
+            self._tell(event, key)
+
+    def _remark(self, event: v1.AgentEvent) -> None:
+        self._tell(event, self._told_key(event))
+
+    def _told_key(self, event: v1.AgentEvent) -> str:
+        # What has no number is not of history: it was true when it came, and two such may share a place.
+        return f"told-{event.sequence}" if event.sequence else f"told-{self.newest}-{len(self.by_key)}"
+
+    def _tell(self, event: v1.AgentEvent, key: str) -> None:
+        lines, tone = remarked(event)
+        if lines:
+            self._add(event, Told(key, self._place(event), lines=lines, tone=tone))
+
+
+SHOWN: EventTable[Callable[[Stretch, v1.AgentEvent], None]] = EventTable(
+    "the conversation on the screen",
+    {
+        "text_delta": Stretch._text,
+        "thinking_delta": Stretch._thinking,
+        "tool_call_start": Stretch._tool_start,
+        "tool_call_result": Stretch._tool_result,
+        "todo_update": Stretch._todo,
+        "user_input": Stretch._user_input,
+        "message_state": Stretch._message_state,
+        "permission_request": Stretch._permission,
+        "user_question": Stretch._question,
+        "permission_resolved": Stretch._resolved,
+        "usage": Stretch._usage,
+        "turn_complete": Stretch._turn_end,
+        "error": Stretch._error,
+        "deprecation": Stretch._deprecation,
+        "notice": Stretch._remark,
+        "gap": Stretch._remark,
+        "compaction": Stretch._remark,
+        "plan_mode": Stretch._remark,
+        "permission_reminder": Stretch._remark,
+    },
+    # State of the session, no part of the conversation: `standing.py` handles these.
+    ignored=frozenset({"status_change", "session_info", "input_lock", "presence"}),
+)
+
+
+def outcome_of(resolved: v1.PermissionResolved) -> Outcome:
+    """As the screen keeps it."""
+    before = ", as it was before the agent was lost" if was_answered_before(resolved) else ""
+    state = AskedState.GONE
+    if resolved.resolution == "answered":
+        decision = resolved.decision
+        denied = AskedState.DENIED if decision in DENIALS else AskedState.ANSWERED
+        state = AskedState.ALLOWED if decision in _ALLOWING else denied
+    of_permission, of_question = (outcome_words(resolved, is_question=asks) + before for asks in (False, True))
+    of_each = {question: f"Answered: {answer}{before}" for question, answer in resolved.answers.items()}
+    return Outcome(state, of_permission, of_question, of_each)
+
+
+def start_cuts(use: ToolUse) -> tuple[Cut, ...]:
+    """What was cut of the call, not of its result."""
+    return tuple(cut for cut in use.cuts if cut.field.startswith("tool_call_start"))
+
+
+def _cuts(event: v1.AgentEvent) -> tuple[Cut, ...]:
+    return tuple(Cut(cut.field, cut.size_bytes, cut.sha256) for cut in event.cuts) if event.cuts else ()
+
+
+def _kept_of(output: str, event: v1.AgentEvent) -> tuple[str, tuple[Cut, ...]]:
+    """Both ends of what a tool printed, since a day's work has thousands of these; who wants all of it asks for it."""
+    cuts = _cuts(event)
+    if len(output) <= _KEPT_HEAD + _KEPT_TAIL:
+        return output, cuts
+    here = Cut("tool_call_result.output", len(output.encode()), "", event.sequence)
+    return f"{output[:_KEPT_HEAD]}\n…\n{output[-_KEPT_TAIL:]}", cuts or (here,)

@@ -1,0 +1,215 @@
+"""An older stretch of history put before a newer one, with the same blocks as if all had been taken in order.
+
+The work is that of the older stretch; of the newer one only what hangs loose at its beginning is looked at.
+"""
+
+from bisect import bisect_left
+
+from betcode.tui.model.blocks import Asked, Block, Said, ToolUse, Words
+from betcode.tui.model.history_segment import Slot, Stretch, start_cuts
+from betcode.v1 import agent_pb2 as v1
+
+
+def put_before(older: Stretch, newer: Stretch) -> None:
+    """`newer` has all of both afterwards; blocks that both have parts of stay the newer one's objects."""
+    _Joint(older, newer).close()
+
+
+class _Joint:
+    def __init__(self, older: Stretch, newer: Stretch) -> None:
+        self._older = older
+        self._newer = newer
+        self._mended: dict[Block, Block] = {}  # a beginning, and the block that goes on with it
+
+    def close(self) -> None:
+        older, newer = self._older, self._newer
+        self._settle_todos()
+        self._mend()
+        self._settle_prompts()
+        self._settle_messages()
+        self._settle_ends()
+        for key, block in older.by_key.items():
+            newer.by_key[key] = self._now(block)
+        self._put_in_place()
+        self._adopt()
+        self._close_or_keep_open()
+        newer.ends_turn |= older.ends_turn
+        newer.ends_agent |= older.ends_agent
+
+    def _now(self, block: Block) -> Block:
+        return self._mended.get(block, block)
+
+    # ------------------------------------------------------------ blocks that both have a part of
+
+    def _mend(self) -> None:
+        older, newer = self._older, self._newer
+        pairs = [(block, newer.by_key[key]) for key, block in older.by_key.items() if key in newer.by_key]
+        pairs += [
+            (words, newer.unnamed_first[slot]) for slot, words in older.unnamed.items() if slot in newer.unnamed_first
+        ]
+        for beginning, rest in pairs:
+            self._take_out(rest)
+            self._mended[beginning] = rest
+        for beginning, rest in pairs:
+            if rest.key != beginning.key:
+                del newer.by_key[rest.key]
+                if isinstance(rest, Words) and newer.open.pop(rest.key, None) is not None:
+                    newer.open[beginning.key] = rest
+            _go_on(beginning, rest)
+            if isinstance(rest, Words) and rest.is_settled:
+                newer.open.pop(rest.key, None)
+
+    def _take_out(self, block: Block) -> None:
+        newer = self._newer
+        if block.parent is not None:
+            block.parent.children.remove(block)
+            newer.touch(block.parent)
+            block.parent = None
+            return
+        _remove(newer.blocks, block)
+        if block.parent_id:
+            newer.orphans[block.parent_id].remove(block)
+
+    def _put_in_place(self) -> None:
+        older, newer = self._older, self._newer
+        for block in older.by_key.values():
+            if isinstance(block, ToolUse):
+                owner = self._now(block)
+                assert isinstance(owner, ToolUse)
+                children = [self._now(child) for child in block.children]
+                for child in children:
+                    child.parent = owner
+                owner.children = children if owner is block else children + owner.children
+        newer.blocks[:0] = [self._now(block) for block in older.blocks]
+        for parent_id, orphans in older.orphans.items():
+            newer.orphans[parent_id] = [self._now(block) for block in orphans] + newer.orphans.get(parent_id, [])
+        for block in older.by_key.values():
+            newer.touch(self._now(block))
+
+    def _adopt(self) -> None:
+        """What a subagent said stands below the call that began it, once that is here."""
+        newer = self._newer
+        for block in self._older.by_key.values():
+            use = self._now(block)
+            if not isinstance(use, ToolUse) or not (waiting := newer.orphans.get(use.tool_id)):
+                continue
+            mine = [orphan for orphan in waiting if orphan.first > use.first]
+            if not mine:
+                continue
+            newer.orphans[use.tool_id] = [orphan for orphan in waiting if orphan.first <= use.first]
+            for orphan in mine:
+                _remove(newer.blocks, orphan)
+                orphan.parent = use
+            use.children = sorted(use.children + mine, key=_began)
+            newer.touch(use)
+
+    # ------------------------------------------------------------ what was left open
+
+    def _close_or_keep_open(self) -> None:
+        older, newer = self._older, self._newer
+        for key, block in older.open.items():
+            if block in self._mended:
+                continue
+            if newer.closes(block.parent_id):
+                newer.broken_off(block)
+            else:
+                newer.open[key] = block
+        first: dict[Slot, Words] = {}
+        for slot, words in older.unnamed_first.items():
+            now = self._now(words)
+            assert isinstance(now, Words)
+            first[slot] = now
+        for slot, words in older.unnamed.items():
+            if words not in self._mended and not newer.closes(slot[1]):
+                newer.unnamed[slot] = words
+        for slot, words in newer.unnamed_first.items():
+            if not older.closes(slot[1]):
+                first.setdefault(slot, words)
+        newer.unnamed_first = first
+
+    def _settle_ends(self) -> None:
+        """What a turn took may be told before the page that its end stands on."""
+        older, newer = self._older, self._newer
+        if newer.end_without_usage is not None and older.usage is not None:
+            newer.end_without_usage.summary = older.usage
+            newer.touch(newer.end_without_usage)
+            newer.end_without_usage = None
+        if older.has_turn_end or older.usage is not None:
+            newer.end_without_usage = older.end_without_usage
+        if not newer.has_turn_end and newer.usage is None:
+            newer.usage = older.usage
+        newer.has_turn_end |= older.has_turn_end
+
+    def _settle_todos(self) -> None:
+        """Things to do are told by the call before them."""
+        older, newer = self._older, self._newer
+        told = newer.leading_todo
+        if told is not None and older.ended is not None:
+            self._take_out(told)
+            del newer.by_key[told.key]
+            older.ended.progress = told.lines[0]  # before it is mended: the newer part may begin the call anew
+        if older.newest:
+            newer.leading_todo = older.leading_todo
+        if not newer.newest:
+            newer.ended = older.ended  # there is nothing to be mended then
+
+    def _settle_messages(self) -> None:
+        older, newer = self._older, self._newer
+        for block in older.by_key.values():
+            if isinstance(block, Said) and block not in self._mended and block.message_id in newer.states:
+                block.state, block.reason = newer.states.pop(block.message_id)
+        newer.states = older.states | newer.states
+
+    def _settle_prompts(self) -> None:
+        older, newer = self._older, self._newer
+        for request_id, asked in older.asked.items():
+            now = [self._now(block) for block in asked]
+            mine = [block for block in now if isinstance(block, Asked)]
+            if outcome := newer.outcomes.get(request_id):
+                for block in mine:
+                    outcome.settle(block)
+            others = [block for block in newer.asked.get(request_id, ()) if block not in mine]
+            newer.asked[request_id] = mine + others
+        for request_id, outcome in older.outcomes.items():
+            if request_id in newer.outcomes:
+                continue
+            newer.outcomes[request_id] = outcome
+            for block in newer.asked.get(request_id, ()):
+                outcome.settle(block)
+                newer.touch(block)
+
+
+def _go_on(beginning: Block, rest: Block) -> None:
+    """Give a block what earlier events made of it."""
+    rest.key, rest.first, rest.parent_id = beginning.key, beginning.first, beginning.parent_id
+    match rest, beginning:
+        case Words(), Words() if not rest.is_settled:
+            if beginning.is_settled:
+                rest.pieces, rest.is_settled, rest.is_partial = beginning.pieces, True, beginning.is_partial
+            else:
+                rest.pieces = beginning.pieces + rest.pieces
+        case ToolUse(), ToolUse() if not rest.is_called:
+            rest.is_called, rest.name, rest.telling = beginning.is_called, beginning.name, beginning.telling
+            rest.input_json, rest.description = beginning.input_json, beginning.description
+            rest.cuts = start_cuts(beginning) + rest.cuts
+            rest.progress = rest.progress or beginning.progress
+        case Said(), Said():
+            rest.text, rest.client_id, rest.by = beginning.text, beginning.client_id, beginning.by
+            rest.attachments = beginning.attachments
+            if rest.state == v1.MESSAGE_STATE_ACCEPTED and not rest.reason:
+                rest.state, rest.reason = beginning.state, beginning.reason
+        case Asked(), Asked():
+            rest.title, rest.is_question = beginning.title, beginning.is_question
+        case _:
+            pass
+
+
+def _remove(blocks: list[Block], block: Block) -> None:
+    at = bisect_left(blocks, block.first, key=_began)
+    while blocks[at] is not block:
+        at += 1
+    del blocks[at]
+
+
+def _began(block: Block) -> int:
+    return block.first

@@ -1,0 +1,230 @@
+"""How a session stands now, for the line at the foot of the screen and the panels beside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.event_table import EventTable
+from betcode.tui.model.queue import MessageQueue, QueuedMessage
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.pending import words_for
+from betcode.wording.silence import is_answer
+
+_AT_REST = frozenset({v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR})
+
+
+@dataclass(slots=True)
+class Standing:
+    """Changed in place as events come in; each is counted once, in the summary or here."""
+
+    own_client_id: str = ""
+    session_id: str = ""
+    provider: str = ""
+    model: str = ""
+    worktree: str = ""
+    branch: str = ""
+    status: v1.AgentStatus.ValueType = v1.IDLE
+    worked_since: datetime | None = None  # when the turn began, as far as it is known
+    has_answered: bool = True  # the agent, since then
+    run_state: str = ""
+    waiting_for: str = ""  # as in SessionSummary
+    waiting_until: datetime | None = None
+    cost_usd: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    context_percent: float = 0.0  # 0: not known
+    budget_reached: tuple[str, ...] = ()  # "cost", "tokens", "turns", "time"
+    todos: tuple[v1.TodoItem, ...] = ()
+    plan: str = ""
+    plan_mode: bool = False
+    commands: tuple[v1.AgentCommand, ...] = ()
+    can: v1.ProviderCapabilities | None = None  # None: the daemon does not say
+    lock: v1.InputLockChange = field(default_factory=v1.InputLockChange)
+    present: tuple[v1.PresentClient, ...] = ()
+    _queue: MessageQueue = field(default_factory=MessageQueue)
+    _counted_until: int = 0  # the number up to which cost and tokens are counted
+    _todos_at: int = 0  # the numbers of the events that told of todos and plan; 0: none did
+    _plan_at: int = 0
+    _new_at: int = 0  # of the message that began something new
+    _hears_work: bool = False  # at this place of the history; the summary speaks of now
+
+    # ------------------------------------------------------------ for those who show it
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.status not in _AT_REST
+
+    @property
+    def queue(self) -> Sequence[QueuedMessage]:
+        """Messages that wait for the agent or with it, the oldest first."""
+        return self._queue.shown(self.own_client_id)
+
+    def waits(self, now: datetime) -> str:
+        """What it waits for beside its agent, in a few words; mostly nothing."""
+        if not self.is_at_work and self.run_state == "crashed":
+            return "crashed"
+        return words_for(self.waiting_for, self.waiting_until, now)
+
+    # ------------------------------------------------------------ what changes it
+
+    def begin(self, summary: v1.SessionSummary) -> None:
+        """What the list of sessions says of it; also of one that is followed already."""
+        self.session_id, self.provider, self.worktree = summary.id, summary.provider, summary.worktree_name
+        if summary.last_sequence < self._counted_until:
+            return  # we have heard more than it says
+        self.model = summary.model
+        self.status = v1.IDLE if summary.status != "active" else self.status if self.is_at_work else v1.THINKING
+        self.run_state, self.waiting_for = summary.run_state, summary.waiting_for
+        self.waiting_until = summary.waiting_until.ToDatetime(UTC) if summary.HasField("waiting_until") else None
+        self.cost_usd = summary.total_cost_usd
+        self.tokens_in, self.tokens_out = summary.total_input_tokens, summary.total_output_tokens
+        self.budget_reached = tuple(summary.budget_use.reached) if summary.HasField("budget") else ()
+        self._counted_until = summary.last_sequence
+
+    def inform(self, info: v1.SessionInfo) -> None:
+        """What the agent last said of itself."""
+        self.model = info.model or self.model
+        self.context_percent = info.context_usage_percent or self.context_percent
+        if info.HasField("capabilities"):
+            self.can = info.capabilities
+        if info.commands:
+            self.commands = tuple(info.commands)
+        if info.branch:  # events do not tell it
+            self.branch = info.branch
+
+    def recall(self, event: v1.AgentEvent) -> None:
+        """An event of before: things to do and a plan hold until newer ones are told, or until they are done with."""
+        match event.WhichOneof("event"):
+            case "todo_update" if event.sequence > self._todos_at:
+                items, self._todos_at = tuple(event.todo_update.items), event.sequence
+                self.todos = () if event.sequence < self._new_at and _all_done(items) else items
+            case "plan_mode" if event.sequence > self._plan_at:
+                self._plan_at, self.plan_mode = event.sequence, event.plan_mode.active
+                is_over = event.sequence < self._new_at and not self.plan_mode
+                self.plan = "" if is_over else event.plan_mode.plan or self.plan
+            case _:
+                pass
+
+    def take(self, event: v1.AgentEvent) -> None:
+        """The next event; what the summary has counted already is not counted again."""
+        is_new = not event.sequence or event.sequence > self._counted_until
+        self._counted_until = max(self._counted_until, event.sequence)
+        self.has_answered = self.has_answered or is_answer(event)
+        self._queue.take(event, is_at_work=self._hears_work)
+        handler = STATE.handler(event)
+        if handler is not None:
+            handler(self, event, is_new)
+
+    def _model_answers(self, _event: v1.AgentEvent, _is_new: bool) -> None:
+        self.waiting_for = ""
+        self._hears_work = True
+
+    def _usage(self, event: v1.AgentEvent, is_new: bool) -> None:
+        if is_new:
+            self.cost_usd += event.usage.cost_usd
+            self.tokens_in += event.usage.input_tokens
+            self.tokens_out += event.usage.output_tokens
+
+    def _todo_or_plan(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.recall(event)
+
+    def _turn_complete(self, _event: v1.AgentEvent, _is_new: bool) -> None:
+        self._hears_work = False
+        self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
+
+    def _user_input(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        """At rest, a message begins something new; during a turn it belongs to the work that is under way."""
+        if self.is_at_work:
+            return
+        self._new_at = event.sequence
+        if _all_done(self.todos):
+            self.todos = ()
+        if not self.plan_mode:
+            self.plan = ""
+
+    def _session_info(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.inform(event.session_info)
+
+    def _input_lock(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.lock = event.input_lock
+
+    def _presence(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.present = tuple(event.presence.clients)
+
+    def _status(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        was_at_work = self.is_at_work
+        self.status = event.status_change.status
+        self._hears_work = self.is_at_work
+        if self.is_at_work:
+            self.waiting_for, self.run_state = "", "running"
+            if self.worked_since is None or not was_at_work:
+                self.worked_since = event.timestamp.ToDatetime(UTC)
+                self.has_answered = False
+        else:
+            self.worked_since = None
+
+    def _compacted(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        boundary = event.compaction
+        if boundary.tokens_before and self.context_percent:
+            self.context_percent *= min(boundary.tokens_after / boundary.tokens_before, 1.0)
+        else:
+            self.context_percent = 0.0
+
+    def _error(self, event: v1.AgentEvent, is_new: bool) -> None:
+        error = event.error
+        if not is_new:
+            return
+        if error.code == ErrorCode.SUBPROCESS_CRASHED and error.is_fatal:
+            self.waiting_for, self.run_state = "", "crashed"
+        elif error.code == ErrorCode.SUBPROCESS_CRASHED:
+            self._wait("retry", error.details.get("retry_at", ""))
+        elif error.code == ErrorCode.RATE_LIMITED:
+            self._wait("limit", error.details.get("reset_at", ""))
+
+    def _notice(self, event: v1.AgentEvent, is_new: bool) -> None:
+        notice = event.notice
+        if not is_new:
+            return
+        if notice.kind == v1.NOTICE_KIND_BUDGET:
+            self.budget_reached = tuple(filter(None, notice.details.get("reached", "").split(",")))
+        elif waits := notice.details.get("waiting_for", ""):
+            self._wait(waits, notice.details.get("reset_at", ""))
+
+    def _wait(self, waits: str, until: str) -> None:
+        self.waiting_for = waits
+        try:
+            self.waiting_until = datetime.fromisoformat(until) if until else None
+        except ValueError:
+            self.waiting_until = None
+
+
+def _all_done(items: Sequence[v1.TodoItem]) -> bool:
+    return all(item.status == v1.COMPLETED for item in items)
+
+
+STATE: EventTable[Callable[[Standing, v1.AgentEvent, bool], None]] = EventTable(
+    "the status line of the screen",
+    {
+        "text_delta": Standing._model_answers,
+        "thinking_delta": Standing._model_answers,
+        "usage": Standing._usage,
+        "error": Standing._error,
+        "notice": Standing._notice,
+        "todo_update": Standing._todo_or_plan,
+        "plan_mode": Standing._todo_or_plan,
+        "user_input": Standing._user_input,
+        "turn_complete": Standing._turn_complete,
+        "status_change": Standing._status,
+        "session_info": Standing._session_info,
+        "compaction": Standing._compacted,
+        "input_lock": Standing._input_lock,
+        "presence": Standing._presence,
+    },
+    ignored=frozenset(
+        {"message_state"}  # `queue.py` handles it
+        | {"tool_call_start", "tool_call_result", "gap", "deprecation"}  # shown in the conversation
+        # The screen's list of open prompts has its own stream.
+        | {"permission_request", "permission_resolved", "permission_reminder", "user_question"}
+    ),
+)

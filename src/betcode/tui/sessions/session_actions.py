@@ -1,0 +1,153 @@
+"""What is done to a session as a whole, from the list or its menu: each asks what it needs and says how it went."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+from betcode.client import Client, ClientError
+from betcode.tui.dialogs import AskLine, AskYesNo, TextView
+from betcode.tui.input_sequencer import SequencedApp
+from betcode.tui.line_view import Kind, Line
+from betcode.tui.sessions.directory import Directory
+from betcode.tui.sessions.rows import called
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.budgets import budget_lines
+from betcode.wording.ids import short_id
+from betcode.wording.patches import PatchPainter
+from betcode.wording.terminal_text import clean, one_line
+from betcode.wording.whole_files import NotWritten, format_of, write_whole
+
+_SHOWN_BYTES = 2 * 1024 * 1024  # of a patch
+_NAME = 40
+_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.PLACE}  # of lines in a hunk
+
+Open = Callable[[str], None]
+
+
+class Deeds:
+    """Runs in a task of the screen, above whatever is shown."""
+
+    def __init__(self, app: SequencedApp[int], client: Client, directory: Directory, open_session: Open) -> None:
+        self._app = app
+        self._client = client
+        self._directory = directory
+        self._open = open_session
+
+    async def do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
+        """The deed of this name, with what was given for it; what the daemon refuses is said."""
+        deeds: dict[str, Callable[[v1.SessionSummary], Awaitable[None]]] = {
+            "rename": partial(self._rename, given=given),
+            "fork": self._fork,
+            "export": partial(self._export, given=given),
+            "compact": self._compact,
+            "budget": self._budget,
+            "close": self._close,
+            "delete": self._delete,
+            "copy": self._copy,
+            "diff": self._diff,
+        }
+        try:
+            if name == "fork_here":
+                await self._fork(one, at)
+            else:
+                await deeds[name](one)
+        except ClientError as error:
+            self._say(error.message, bad=True)
+        self._directory.look()
+
+    async def _rename(self, one: v1.SessionSummary, given: str = "") -> None:
+        name: str | None = given
+        if not given:
+            asks = AskLine("What is the session called? Empty: no name", one.name)
+            name = await self._app.push_screen_wait(asks)
+        if name is not None:
+            await self._client.rename(one.id, name.strip())
+            self._say(f"It is called {name.strip()}" if name.strip() else "It has no name any more")
+
+    async def _fork(self, one: v1.SessionSummary, at: int = 0) -> None:
+        with self._app.input.hold():  # what is typed from now on is for the fork
+            made = await self._client.fork(one.id, at_sequence=at)
+            self._say(f"Forked from {one_line(called(one), _NAME)}; this is the new one")
+            self._open(made.session_id)
+
+    async def _export(self, one: v1.SessionSummary, given: str = "") -> None:
+        usual = f"betcode-{short_id(one.id)}.html"
+        asks = AskLine("Into which file? It may end in .html, .md or .json", usual)
+        file: str | None = given
+        if not given:
+            file = await self._app.push_screen_wait(asks)
+        if not file or not file.strip():
+            return
+        path = Path(file.strip()).expanduser()
+        try:
+            await write_whole(self._client.export(one.id, format_of(path)), path)
+        except NotWritten as trouble:
+            self._say(str(trouble), bad=True)
+        else:
+            self._say(f"Written to {path.resolve()}")
+
+    async def _compact(self, one: v1.SessionSummary) -> None:
+        self._say("The agent shortens its context; that takes a while")
+        done = await self._client.compact(one.id)
+        saved = f": {done.tokens_saved:,} tokens less" if done.tokens_saved else ""
+        self._say(f"The context was shortened{saved}")
+
+    async def _budget(self, one: v1.SessionSummary) -> None:
+        now = await self._directory.find(one.id) or one
+        lines = budget_lines(now.budget, now.budget_use)
+        change = f"Change it with: betcode session budget {short_id(one.id)}"
+        await self._app.push_screen_wait(TextView("Budget", [Line(line) for line in (*lines, "", change)]))
+
+    async def _close(self, one: v1.SessionSummary) -> None:
+        about = " Its agent is at work and will be ended." if one.status == "active" else ""
+        question = f"Close {one_line(called(one), _NAME)}?{about} Its history stays."
+        if await self._app.push_screen_wait(AskYesNo(question)):
+            was_open = await self._client.close(one.id)
+            self._say("The session is closed" if was_open else "The session was closed already")
+
+    async def _delete(self, one: v1.SessionSummary) -> None:
+        about = " Its agent is at work and will be ended." if one.status == "active" else ""
+        question = f"Delete {one_line(called(one), _NAME)} and its whole history?{about}"
+        if await self._app.push_screen_wait(AskYesNo(question)):
+            await self._client.delete(one.id)
+            self._say("The session and its history are deleted")
+
+    async def _copy(self, one: v1.SessionSummary) -> None:
+        self._app.copy_to_clipboard(one.id)
+        self._say(f"Copied: {one.id}")
+
+    async def _diff(self, one: v1.SessionSummary) -> None:
+        """What the last turn changed; where turns are not counted, all of them."""
+        now = await self._directory.find(one.id) or one
+        turn = now.budget_use.turns
+        painter = PatchPainter(colour=False)
+        lines: list[Line] = []
+        pieces: list[str] = []
+        size = 0
+        async with aclosing(self._client.diffs.of_session(one.id, turn=turn)) as chunks:
+            async for chunk in chunks:
+                if chunk.note:
+                    lines.append(Line(f"Note: {clean(chunk.note)}", Kind.NOTE))
+                size += len(chunk.data)
+                if size > _SHOWN_BYTES:
+                    lines.append(Line(f"Cut: see all of it with betcode session diff {short_id(one.id)}", Kind.NOTE))
+                    break
+                pieces.append(painter.feed(chunk.data))
+        patch = "".join((*pieces, painter.feed(b"", final=True)))
+        lines += patch_lines(patch) if patch else [Line("Nothing was changed")]
+        title = f"What turn {turn} changed" if turn else "What was changed"
+        await self._app.push_screen_wait(TextView(title, lines))
+
+    def _say(self, words: str, *, bad: bool = False) -> None:
+        self._app.notify(clean(words), severity="error" if bad else "information", markup=False)
+
+
+def patch_lines(text: str) -> list[Line]:
+    """A patch that is safe to be shown, each line with what it is."""
+    lines: list[Line] = []
+    in_hunk = False
+    for line in text.removesuffix("\n").split("\n"):
+        in_hunk = line.startswith("@@ ") or (in_hunk and not line.startswith("diff --git "))
+        lines.append(Line(line, _KINDS.get(line[:1], Kind.PLAIN) if in_hunk else Kind.TITLE))
+    return lines

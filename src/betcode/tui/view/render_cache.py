@@ -1,0 +1,83 @@
+"""Drawings of blocks, remembered while they are good and while there is room for them."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from betcode.tui.model.blocks import Block, Thoughts, Words
+from betcode.tui.view import markdown_lines
+from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, draw
+from betcode.tui.view.markdown_lines import MarkdownLines, plain_lines
+from betcode.tui.view.spans import Line
+
+_MOST_LINES = 20_000  # in all drawings together; far more than a screen, and a few megabytes
+
+
+@dataclass(slots=True)
+class _Kept:
+    stamp: tuple[int, int]
+    drawing: Drawing
+    markdown: MarkdownLines | None = None
+
+
+class Drawings:
+    """Draws each block once for each change of it; blocks inside blocks too."""
+
+    def __init__(self) -> None:
+        self.opened: dict[str, int] = {}
+        self.is_plain = not markdown_lines.is_loaded()  # words are drawn as they were written until it is
+        self.count = 0  # how many drawings were made, which tests compare
+        self._changes = 0  # of what is opened
+        self._kept: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
+        self._lines = 0
+
+    def of(self, block: Block, width: int) -> Drawing:
+        """As the block is now."""
+        stamp = (block.revision, self._changes)
+        place = (block.key, width)
+        kept = self._kept.get(place)
+        if kept is not None and kept.stamp == stamp:
+            self._kept.move_to_end(place)
+            return kept.drawing
+        if kept is None:
+            kept = self._kept[place] = _Kept(stamp, Drawing())
+        self._kept.move_to_end(place)
+        before = len(kept.drawing.lines)
+        kept.stamp = stamp
+        kept.drawing = draw(block, Canvas(width, self.opened, self._words, self.of))
+        self.count += 1
+        if place not in self._kept:  # what is inside it took all the room meanwhile
+            self._kept[place], before = kept, 0
+        self._lines += len(kept.drawing.lines) - before
+        self._forget(place)
+        return kept.drawing
+
+    def open(self, key: str, level: int) -> None:
+        """How far this is opened; 0 folds it."""
+        if level:
+            self.opened[key] = level
+        else:
+            self.opened.pop(key, None)
+        self._changes += 1
+
+    def no_longer_plain(self) -> None:
+        """Markdown is loaded: what was drawn without it is drawn again."""
+        self.is_plain = False
+        self._changes += 1
+
+    def _words(self, block: Words, width: int) -> list[Line]:
+        room = width - GUTTER
+        margin = ("▏ ", "thought quiet") if isinstance(block, Thoughts) else NOTHING
+        if self.is_plain:
+            return [(margin, *line) for line in plain_lines(block.text, room)]
+        kept = self._kept[(block.key, width)]
+        if kept.markdown is None:
+            kept.markdown = MarkdownLines(room, (margin,))
+        return kept.markdown.lines(block.text)
+
+    def _forget(self, newest: tuple[str, int]) -> None:
+        while self._lines > _MOST_LINES and len(self._kept) > 1:
+            place, kept = self._kept.popitem(last=False)
+            if place == newest:
+                self._kept[place] = kept
+                return
+            self._lines -= len(kept.drawing.lines)

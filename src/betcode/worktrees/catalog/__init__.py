@@ -1,0 +1,1 @@
+"""The list of repositories and worktrees, reconciled with git."""

@@ -1,0 +1,115 @@
+"""What the rows of a repository become when git's list is held against them; no worktree is ever deleted by it."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from betcode.domain.worktrees import (
+    Origin,
+    RepositoryRow,
+    SetupState,
+    WorktreeRow,
+    WorktreeState,
+    new_worktree_id,
+)
+from betcode.git.repository import ListedWorktree
+from betcode.git.worktree_files import OnDisk
+
+_BEING_CHANGED = frozenset({WorktreeState.CREATING, WorktreeState.REMOVING})
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What git lists of a repository, and what stands at each of those paths."""
+
+    main: ListedWorktree  # or the bare repository itself
+    present: Mapping[str, ListedWorktree]  # by path; those that are there
+    found: Mapping[str, OnDisk]  # by path
+
+
+def followed(
+    repository: RepositoryRow, rows: Sequence[WorktreeRow], look: Look, now_ns: int
+) -> tuple[list[WorktreeRow], list[WorktreeRow]]:
+    """The rows that were there, as they are now, and those of worktrees that nobody knew."""
+    places = _places(rows, look)
+    after = [
+        _at(row, look.present[places[row.id]], look.found[places[row.id]]) if row.id in places else made_stale(row)
+        for row in rows
+    ]
+    unknown = [each for path, each in look.present.items() if path not in places.values()]
+    return after, _adopted(repository, rows, unknown, look, now_ns)
+
+
+def made_stale(row: WorktreeRow) -> WorktreeRow:
+    """The row of a worktree that is not there; of one that is being made or removed others know more."""
+    return row if row.state in _BEING_CHANGED else replace(row, state=WorktreeState.STALE)
+
+
+def _places(rows: Sequence[WorktreeRow], look: Look) -> dict[str, str]:
+    """Where each row's worktree is: known by its mark, wherever it went, else by its path."""
+    marks = {on_disk.mark: path for path, on_disk in look.found.items() if on_disk.mark and path in look.present}
+    places: dict[str, str] = {}
+    # Of several that were at one path the one that is there still comes first, then the one that was there last.
+    ordered = sorted(rows, key=lambda row: (row.state is WorktreeState.STALE, -row.last_used_ns))
+    for row in ordered:
+        if row.git_mark in marks and marks[row.git_mark] not in places.values():
+            places[row.id] = marks[row.git_mark]
+    taken = set(places.values())
+    for row in ordered:
+        if row.id not in places and row.path in look.present and row.path not in taken:
+            places[row.id] = row.path
+            taken.add(row.path)
+    return places
+
+
+def _at(row: WorktreeRow, listed: ListedWorktree, on_disk: OnDisk) -> WorktreeRow:
+    """The row after what git and the files say of its worktree; of one that is being made that may be anything."""
+    if row.state in _BEING_CHANGED:
+        return row
+    return replace(
+        row,
+        path=listed.path,
+        branch=listed.branch,
+        state=WorktreeState.READY if row.state is WorktreeState.STALE else row.state,
+        git_dir=on_disk.git_dir or row.git_dir,
+        git_mark=on_disk.mark or row.git_mark,
+    )
+
+
+def _adopted(
+    repository: RepositoryRow,
+    rows: Sequence[WorktreeRow],
+    unknown: Sequence[ListedWorktree],
+    look: Look,
+    now_ns: int,
+) -> list[WorktreeRow]:
+    """Rows for worktrees that somebody else made."""
+    names = {row.name for row in rows}
+    made = []
+    for listed in unknown:
+        is_main = listed == look.main
+        name = _free_name(os.path.basename(listed.path) or "root", names)  # noqa: PTH119 - it is a name
+        names.add(name)
+        made.append(
+            WorktreeRow(
+                id=new_worktree_id(),
+                repository=repository.id,
+                name=name,
+                path=listed.path,
+                branch=listed.branch,
+                origin=Origin.MAIN if is_main else Origin.ADOPTED,
+                state=WorktreeState.READY,
+                created_ns=now_ns,
+                last_used_ns=now_ns,
+                git_dir=look.found[listed.path].git_dir,
+                git_mark=look.found[listed.path].mark,
+                setup=SetupState.NONE if is_main else SetupState.SKIPPED,
+            )
+        )
+    return made
+
+
+def _free_name(wanted: str, taken: Iterable[str]) -> str:
+    names = frozenset(taken)
+    numbered = (f"{wanted}-{number}" for number in range(2, len(names) + 3))
+    return next(name for name in (wanted, *numbered) if name not in names)

@@ -1,0 +1,232 @@
+"""Which worktrees there are: what git lists is true, and the rows follow it."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import anyio
+
+from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.errors import (
+    AmbiguousWorktree,
+    BetcodeError,
+    WorktreeNotFound,
+)
+from betcode.domain.worktrees import (
+    NO_SESSIONS,
+    Origin,
+    RepositoryId,
+    RepositoryRow,
+    WorktreeId,
+    WorktreeRow,
+    WorktreeSessions,
+    WorktreeState,
+)
+from betcode.git.repository import ListedWorktree, listed_worktrees
+from betcode.util.wall_clock import now_ns
+from betcode.worktrees.catalog.reconcile import Look, followed, made_stale
+from betcode.worktrees.catalog.repositories import Repositories
+from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.path_checks import all_there, looked_at
+from betcode.worktrees.repository_queue import Queues
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 8  # repositories that are looked at
+_LOOK_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeenWorktree:
+    """A worktree as it is now: its row, what git says of it, and its sessions."""
+
+    repository: RepositoryRow
+    row: WorktreeRow
+    git: ListedWorktree | None  # None: git does not know it, or it is gone and nobody locked it
+    sessions: WorktreeSessions = NO_SESSIONS
+
+    @property
+    def is_there(self) -> bool:
+        """Whether git knows it, and it is where git says."""
+        return self.git is not None and self.row.state is not WorktreeState.STALE
+
+    @property
+    def is_active(self) -> bool:
+        return self.repository.active_worktree == self.row.id
+
+
+class Registry:
+    """The rows, brought up to date whenever somebody looks. No worktree is ever deleted here."""
+
+    def __init__(self, room: WorktreeRoom) -> None:
+        self._room = room
+        self.repositories = Repositories(room)
+        self._rows = Queues()  # read and written in one turn: nobody writes back what somebody else has changed
+
+    async def find(self, text: str) -> WorktreeRow:
+        """The worktree of that id, or of which only one id begins so.
+
+        Raises:
+            WorktreeNotFound, AmbiguousWorktree
+        """
+        rows = await self._room.store.worktrees()
+        wanted = text.lower()
+        exact = [row for row in rows if row.id == wanted]
+        found = exact or [row for row in rows if len(wanted) >= 8 and row.id.startswith(wanted)]
+        if not found:
+            raise WorktreeNotFound(text[:100])
+        if len(found) > 1:
+            raise AmbiguousWorktree(text[:100])
+        return found[0]
+
+    async def seen(self, repository: RepositoryRow) -> list[SeenWorktree]:
+        """The worktrees of a repository as they are now, the main one first, from one call of git.
+
+        Raises:
+            GitFailed
+        """
+        async with self._rows.turn(repository.id):
+            listed = await listed_worktrees(self._room.git, repository.common_dir)
+            look = await self._look(repository, listed)
+            rows = await self._brought_up_to_date(repository, look)
+        named = {each.path: each for each in listed if each.is_locked} | dict(look.present)
+        return await self._with_sessions(repository, rows, named)
+
+    async def seen_one(self, worktree: WorktreeId) -> SeenWorktree:
+        """Raises WorktreeNotFound, GitFailed."""
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        for seen in await self.seen(await self.repositories.get(row.repository)):
+            if seen.row.id == worktree:
+                return seen
+        raise WorktreeNotFound(worktree)
+
+    async def save(self, row: WorktreeRow) -> None:
+        """A new row, or all of one that nobody else changes.
+
+        Raises:
+            WorktreeExists: another one has the name, in its repository, or the path.
+        """
+        async with self._rows.turn(row.repository):
+            await self._room.store.save_worktrees([row])
+
+    async def change(self, worktree: WorktreeId, **facts: Any) -> WorktreeRow:
+        """The row with other values in the fields that are named, whatever became of the rest of it meanwhile.
+
+        Raises:
+            WorktreeNotFound: it was forgotten.
+        """
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        async with self._rows.turn(row.repository):
+            row = await self._room.store.worktree(worktree)
+            if row is None:
+                raise WorktreeNotFound(worktree)
+            changed = replace(row, **facts)
+            await self._room.store.save_worktrees([changed])
+            return changed
+
+    async def forget(self, row: WorktreeRow) -> None:
+        """The worktree is gone; who looks at this moment does not bring its row back."""
+        async with self._rows.turn(row.repository):
+            await self._room.store.forget_worktree(row.id)
+
+    async def seen_everywhere(self) -> list[SeenWorktree]:
+        """Those of all repositories that are known; of one that cannot be read, its rows as far as files tell."""
+        repositories = await self._room.store.repositories()
+        found: dict[RepositoryId, list[SeenWorktree]] = {}
+        limit = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def see(repository: RepositoryRow) -> None:
+            async with limit:
+                found[repository.id] = await self.seen_if_possible(repository)
+
+        async with anyio.create_task_group() as tasks:
+            for repository in repositories:
+                tasks.start_soon(see, repository)
+        return [seen for repository in repositories for seen in found[repository.id]]
+
+    async def seen_if_possible(self, repository: RepositoryRow) -> list[SeenWorktree]:
+        """Like `seen`; where git does not tell, the rows as far as files do."""
+        trouble = f"git did not answer within {_LOOK_WITHIN_S:g} s"
+        with anyio.move_on_after(_LOOK_WITHIN_S):
+            try:
+                return await self.seen(repository)
+            except BetcodeError as failed:
+                trouble = failed.message
+        logger.warning("the worktrees of %s cannot be listed: %s", repository.path, trouble)
+        return await self._with_sessions(repository, await self.checked(repository), {})
+
+    async def rows(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
+        """As they were when somebody looked last; those that are gone are left out."""
+        rows = await self._room.store.worktrees(repository.id)
+        return [row for row in rows if row.state is not WorktreeState.STALE]
+
+    async def missing(self, repository: RepositoryRow, rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
+        """Those of the rows at whose path there is no worktree; none where the disk does not tell."""
+        work = partial(all_there, [row.path for row in rows])
+        try:
+            there = await self._room.sessions.looks.look(repository.common_dir, work)
+        except (NoAnswer, OSError) as trouble:
+            logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, trouble)
+            return []
+        return [row for row in rows if row.path not in there]
+
+    async def checked(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
+        """Its rows after a look at files alone: those whose directory is gone are stale.
+
+        A repository that is gone, and of which nobody kept a worktree, is forgotten.
+        """
+        async with self._rows.turn(repository.id):
+            rows = await self._room.store.worktrees(repository.id)
+            missing = {row.id for row in await self.missing(repository, rows)}
+            after = [made_stale(row) if row.id in missing else row for row in rows]
+            await self._save(after, rows)
+            if not rows and await self.repositories.is_gone(repository):
+                await self._room.store.forget_repository(repository.id)
+                logger.info("a repository is not known any more", extra={"repository": repository.path})
+            return after
+
+    async def _look(self, repository: RepositoryRow, listed: Sequence[ListedWorktree]) -> Look:
+        """What stands where git says that its worktrees are; while the files give no answer, git's word counts."""
+        work = partial(looked_at, repository.common_dir, repository.path, listed)
+        try:
+            return await self._room.sessions.looks.look(repository.common_dir, work)
+        except (NoAnswer, OSError):
+            return looked_at("", "", listed)
+
+    async def _brought_up_to_date(self, repository: RepositoryRow, look: Look) -> Sequence[WorktreeRow]:
+        rows = await self._room.store.worktrees(repository.id)
+        after, adopted = followed(repository, rows, look, now_ns())
+        await self._save([*after, *adopted], rows)
+        return [*after, *adopted]
+
+    async def _with_sessions(
+        self, repository: RepositoryRow, rows: Sequence[WorktreeRow], named: Mapping[str, ListedWorktree]
+    ) -> list[SeenWorktree]:
+        sessions = await self._room.store.sessions_of([row.id for row in rows])
+        now = next((row for row in await self._room.store.repositories() if row.id == repository.id), repository)
+        return [
+            SeenWorktree(now, row, named.get(row.path), sessions.get(row.id, NO_SESSIONS))
+            for row in sorted(rows, key=lambda row: (row.origin is not Origin.MAIN, row.created_ns, row.id))
+        ]
+
+    async def _save(self, rows: Sequence[WorktreeRow], before: Sequence[WorktreeRow]) -> None:
+        known = {row.id: row for row in before}
+        changed = [row for row in rows if known.get(row.id) != row]
+        if changed:
+            # What git lists here is not there for another repository, whatever its row says.
+            for path in await self._room.store.save_seen(changed):
+                logger.warning("a worktree is gone: another stands there; its row is kept", extra={"path": path})
+        for row in changed:
+            was = known.get(row.id)
+            if was is None:
+                logger.info("a worktree is known from now on", extra={"worktree": row.name, "path": row.path})
+            elif row.state is WorktreeState.STALE is not was.state:
+                logger.warning("a worktree is gone; its row is kept", extra={"worktree": row.name, "path": row.path})
+            elif row.path != was.path:
+                logger.info("a worktree was moved", extra={"worktree": row.name, "path": row.path})

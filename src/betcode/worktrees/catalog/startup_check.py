@@ -1,0 +1,25 @@
+"""At start: what is said of worktrees that went away while no daemon ran."""
+
+import logging
+
+from betcode.domain.errors import BetcodeError
+from betcode.domain.worktrees import WorktreeState
+from betcode.worktrees.catalog.registry import Registry
+from betcode.worktrees.context import WorktreeRoom
+
+logger = logging.getLogger(__name__)
+
+
+async def reconcile(room: WorktreeRoom, registry: Registry) -> None:
+    """Mark the rows whose directory is gone as stale, after git was asked whether somebody moved it; none is deleted.
+
+    Nobody waits for this, and a disk that does not answer is left alone.
+    """
+    try:
+        for repository in await room.store.repositories():
+            before = [row for row in await room.store.worktrees(repository.id) if row.state is WorktreeState.READY]
+            gone = await registry.missing(repository, before)
+            if gone:
+                await registry.seen_if_possible(repository)
+    except BetcodeError as trouble:
+        logger.warning("worktrees could not be looked at: %s", trouble.message)

@@ -1,0 +1,70 @@
+"""What all work on worktrees shares."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from anyio.abc import TaskGroup
+
+from betcode.config.settings import Settings
+from betcode.domain.bounded_io import Looks
+from betcode.domain.identifiers import SessionId
+from betcode.domain.rows import NewSession
+from betcode.domain.worktrees import WorktreeId, WorktreePlaces, WorktreeStore
+from betcode.git.command import Git
+from betcode.worktrees.repository_queue import Queues
+
+Faults = Callable[[str], None]
+
+
+def no_faults(step: str) -> None:
+    """The named steps at which a test may end the process."""
+
+
+class Sessions(Protocol):
+    """What is asked of the engine."""
+
+    @property
+    def looks(self) -> Looks: ...
+
+    def place_with(self, places: WorktreePlaces) -> None:
+        """Ask these from now on where sessions belong and where their agents start."""
+        ...
+
+    async def create(self, new: NewSession) -> SessionId: ...
+    async def close(self, session: SessionId) -> bool: ...
+
+
+class Trust(Protocol):
+    async def __call__(self, directory: str) -> bool:
+        """Whether a person has trusted what comes with this project."""
+        ...
+
+
+@dataclass(slots=True)
+class WorktreeRoom:
+    store: WorktreeStore
+    git: Git
+    sessions: Sessions
+    settings: Settings  # the only part that changes: settings may be read again
+    state_dir: Path
+    is_trusted: Trust
+    environment: Callable[[], Awaitable[Mapping[str, str]]]  # of the user's login shell
+    tasks: TaskGroup  # for what goes on when whoever asked has left
+    faults: Faults = no_faults
+    fixed: frozenset[str] = frozenset()  # settings that no project can change
+    user_file: Path | None = None  # with the user's own settings
+    umask: int = -1  # the user's; -1: our own
+    queues: Queues = field(default_factory=Queues)
+    at_work: set[WorktreeId] = field(default_factory=set)  # those that somebody removes or restores
+
+    @contextmanager
+    def at_work_on(self, worktree: WorktreeId) -> Iterator[None]:
+        """Nobody else begins to remove it meanwhile."""
+        self.at_work.add(worktree)
+        try:
+            yield
+        finally:
+            self.at_work.discard(worktree)

@@ -1,0 +1,1 @@
+"""Creates worktrees and runs their setup."""

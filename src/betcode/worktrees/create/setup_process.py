@@ -1,0 +1,131 @@
+"""One program of a setup: run in a session of its own, and gone with everything it started when it is over."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
+
+import anyio
+import anyio.to_thread
+
+from betcode.git.process import next_piece
+from betcode.holder.platform import Process, descendants, marked, processes, start_time
+from betcode.holder.tool_leftovers import end_found
+
+# Everything below a hook carries the worktree's id in it, also what left its session and its parent.
+MARKER = "BETCODE_SETUP"
+_GRACE_S = 1.0
+_ENDED_WITHIN_S = 10.0
+_DRAINED_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    argv: Sequence[str]
+    directory: str
+    environment: Mapping[str, str]
+    marker: str
+    umask: int = -1
+
+
+class HookNotStarted(Exception):
+    """The system does not run it; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    code: int  # negative: the signal that ended it
+    left_behind: int  # processes that were still there
+
+
+async def run_hook(hook: Hook, on_start: Callable[[str], Awaitable[None]], on_output: Callable[[bytes], None]) -> Ended:
+    """Run it to its end; whoever cancels this ends it, with everything it started.
+
+    Raises:
+        HookNotStarted
+    """
+    try:
+        process = await anyio.to_thread.run_sync(_start, hook)  # it waits for the disk of the worktree
+    except (OSError, ValueError) as trouble:
+        raise HookNotStarted(getattr(trouble, "strerror", None) or str(trouble)) from None
+    name = process_name(process.pid)
+    try:
+        await on_start(name)
+        drained = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_pump, process, on_output, drained)
+            code = await _ended(process)
+            left = await end_hook(hook.marker, name, is_ours=True)
+            # What left even that, unmarked, may hold the pipe for ever.
+            with anyio.move_on_after(_DRAINED_WITHIN_S):
+                await drained.wait()
+            tasks.cancel_scope.cancel()
+        return Ended(code, left)
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDED_WITHIN_S):
+            await end_hook(hook.marker, name, is_ours=True)
+            await _ended(process)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _start(hook: Hook) -> "Popen[bytes]":
+    process = Popen(
+        hook.argv,
+        cwd=hook.directory,
+        env={**hook.environment, MARKER: hook.marker},
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=STDOUT,
+        bufsize=0,
+        start_new_session=True,
+        umask=hook.umask,
+    )
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    return process
+
+
+async def _ended(process: "Popen[bytes]") -> int:
+    """Its code; a limiter of its own, since it may run for long."""
+    own = anyio.CapacityLimiter(1)
+    return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True, limiter=own)
+
+
+async def _pump(process: "Popen[bytes]", on_output: Callable[[bytes], None], drained: anyio.Event) -> None:
+    assert process.stdout is not None
+    while piece := await next_piece(process.stdout.fileno()):
+        on_output(piece)
+    drained.set()
+
+
+async def end_hook(marker: str, name: str = "", *, is_ours: bool = False) -> int:
+    """End what carries the marker, and what is below or in the session of the process of that name; how many.
+
+    `is_ours`: it was started by this process, so that its session is known although it may have left it.
+    """
+    return await anyio.to_thread.run_sync(lambda: end_found(lambda: _found(marker, name, is_ours), grace_s=_GRACE_S))
+
+
+def process_name(pid: int) -> str:
+    """What names a process for good."""
+    return f"{pid}:{start_time(pid)}"
+
+
+def _found(marker: str, name: str, is_ours: bool) -> list[Process]:
+    found = {one.pid: one for one in marked(marker, MARKER)}
+    pid, _, start = name.partition(":")
+    # A session keeps the number of its first process from being given to another.
+    if pid and start_time(int(pid)) in ((int(start), 0) if is_ours else (int(start),)):
+        found |= {one.pid: one for one in [*_of_session(int(pid)), *descendants(int(pid))]}
+    return [one for one in found.values() if one.pid != os.getpid()]
+
+
+def _of_session(session: int) -> list[Process]:
+    found = []
+    for one in processes().values():
+        with suppress(OSError):
+            if not one.zombie and os.getsid(one.pid) == session:
+                found.append(one)
+    return found

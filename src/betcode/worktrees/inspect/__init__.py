@@ -1,0 +1,1 @@
+"""Examines a worktree: what it contains and what a removal would lose."""

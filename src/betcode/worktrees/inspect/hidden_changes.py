@@ -1,0 +1,57 @@
+"""Changes that git does not tell, since somebody marked the files: "assume unchanged" and "skip worktree"."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.git.command import Git
+from betcode.git.status import Changed, IndexEntry
+from betcode.git.tree import Tree
+
+
+async def hidden_changes(git: Git, tree: Tree, hidden: Sequence[IndexEntry]) -> list[Changed]:
+    """Those of the marked files that are there, or should be, and are not what the index has.
+
+    Raises:
+        GitFailed
+    """
+    looked_at = await anyio.to_thread.run_sync(to_look_at, tree, hidden)
+    if not looked_at:
+        return []
+    with tempfile.TemporaryDirectory(prefix="betcode-") as private:
+        index = Path(private) / "index"
+        await anyio.to_thread.run_sync(tree.copy_index, index)
+        await unhide(git, tree, looked_at, index)
+        out = await tree.run(git, "diff-files", "-z", "--name-status", "--no-renames", index=index)
+    words = os.fsdecode(out).split("\0")
+    wanted = set(looked_at)
+    return [
+        Changed(path, f" {letter}", is_present=letter != "D")
+        for letter, path in zip(words[0::2], words[1::2], strict=False)
+        if path in wanted
+    ]
+
+
+def to_look_at(tree: Tree, hidden: Sequence[IndexEntry]) -> list[str]:
+    """A file that need not be there is looked at only if it is. It may block."""
+    top = Path(tree.top)
+    return [each.path for each in hidden if not each.is_skipped or is_file_at(top, each.path)]
+
+
+def is_file_at(top: Path, path: str) -> bool:
+    """A file or a link, below the top and not behind a link. It may block."""
+    file = top / path
+    if ".." in file.parts or not file.is_relative_to(top):
+        return False
+    behind = any(parent.is_symlink() for parent in file.parents if parent.is_relative_to(top) and parent != top)
+    return not behind and (file.is_symlink() or file.is_file())
+
+
+async def unhide(git: Git, tree: Tree, paths: Sequence[str], index: Path) -> None:
+    """Take the marks off in a private index."""
+    lines = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    for mark in ("--no-assume-unchanged", "--no-skip-worktree"):
+        await tree.run(git, "update-index", "-z", mark, "--stdin", stdin=lines, index=index)

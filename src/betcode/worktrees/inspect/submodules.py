@@ -1,0 +1,106 @@
+"""What submodules of a worktree hold that is nowhere else: their repositories go with the worktree."""
+
+import os
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.domain.wording import joined, named
+from betcode.git.command import Git
+from betcode.git.status import Changed, changes, odd_entries
+from betcode.git.tree import Tree, submodule_tree
+
+_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Something in one submodule."""
+
+    path: str
+    what: str
+    is_within: bool = False  # its repository lies in the worktree itself, not in git's directory of that
+
+    @property
+    def words(self) -> str:
+        return f"{self.what} in the submodule {named(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A submodule whose files are there."""
+
+    path: str  # below the worktree's top
+    tree: Tree
+
+
+async def filled_submodules(git: Git, tree: Tree, paths: Sequence[str], depth: int = _DEPTH) -> list[Filled]:
+    """Of these, and of those within them, the ones that are filled.
+
+    Raises:
+        GitFailed
+    """
+    found: list[Filled] = []
+    for path in paths:
+        inner = await anyio.to_thread.run_sync(submodule_tree, str(Path(tree.top) / path))
+        if inner is None or inner.git_dir in (tree.git_dir, tree.common_dir):
+            continue
+        found.append(Filled(path, inner))
+        if depth:
+            within = [each.path for each in await odd_entries(git, inner) if each.is_submodule]
+            nested = await filled_submodules(git, inner, within, depth - 1)
+            found += [Filled(f"{path}/{each.path}", each.tree) for each in nested]
+    return found
+
+
+def module_directories(tree: Tree) -> list[Path]:
+    """The repositories of submodules that lie in git's directory of the worktree. It may block."""
+    modules = Path(tree.git_dir) / "modules"
+    return sorted(head.parent for head in modules.rglob("HEAD") if (head.parent / "objects").is_dir())
+
+
+async def held_by_submodules(git: Git, tree: Tree, paths: Sequence[str]) -> list[Held]:
+    """What would be lost with them.
+
+    Raises:
+        GitFailed
+    """
+    if tree.git_dir == tree.common_dir:
+        return []
+    found: list[Held] = []
+    seen: set[str] = set()
+    for filled in await filled_submodules(git, tree, paths):
+        seen.add(filled.tree.git_dir)
+        what = joined(
+            [words for words in (await _changes(git, filled.tree), await _commits(git, filled.tree.git_dir)) if words]
+        )
+        if what:
+            found.append(Held(filled.path, what, is_within=filled.tree.git_dir.startswith(tree.top + os.sep)))
+    modules = Path(tree.git_dir) / "modules"
+    for directory in await anyio.to_thread.run_sync(module_directories, tree):
+        what = "" if str(directory) in seen else await _commits(git, str(directory))
+        found += [Held(str(directory.relative_to(modules)), what)] if what else []
+    return found
+
+
+async def _changes(git: Git, tree: Tree) -> str:
+    count = 0
+    async with aclosing(changes(git, tree)) as found:
+        async for each in found:
+            # A submodule within it is told by itself.
+            count += isinstance(each, Changed) and not each.is_inside_submodule
+    return f"{count} changed {'file' if count == 1 else 'files'}" if count else ""
+
+
+async def _commits(git: Git, git_dir: str) -> str:
+    """Its branches, its stash and what is checked out count, since all of its repository goes."""
+    variables = {"GIT_DIR": git_dir, "GIT_WORK_TREE": git_dir}  # its own files may be gone
+    heads = await git.ask("rev-parse", "--verify", "-q", "HEAD", at=git_dir, variables=variables)
+    stash = await git.ask("rev-parse", "--verify", "-q", "refs/stash", at=git_dir, variables=variables)
+    starts = [answer.text.strip() for answer in (heads, stash) if not answer.code]
+    which = (*starts, "--branches", "--not", "--remotes", "--tags")
+    count = int(await git.run("rev-list", "--count", *which, at=git_dir, variables=variables, bound_s=120.0))
+    return f"{count} {'commit that is' if count == 1 else 'commits that are'} nowhere else" if count else ""

@@ -1,0 +1,70 @@
+"""Looks at the places where worktrees should be. They may block: do them off the event loop."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from betcode.domain.text import is_valid
+from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.git.repository import ListedWorktree, nearest_top
+from betcode.git.worktree_files import NOTHING, OnDisk, on_disk
+from betcode.worktrees.catalog.reconcile import Look
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A directory, seen from the files."""
+
+    directory: str  # links followed
+    top: str  # of the worktree that it is in, as far as files tell; empty: none
+    found: OnDisk = NOTHING
+
+
+def looked_at(common_dir: str, main_path: str, listed: Sequence[ListedWorktree]) -> Look:
+    """What stands where git says that its worktrees are; without a `common_dir` nothing is looked at."""
+    main = listed[0]
+    # Where git's directory is not in the main worktree (of a submodule, say) git names that directory instead.
+    if common_dir and not main.is_bare and on_disk(main.path).git_dir != common_dir:
+        main = replace(main, path=main_path) if on_disk(main_path).git_dir == common_dir else main
+    # A path that is no UTF-8 can be neither stored nor sent: such a worktree is left to git alone.
+    every = [each for each in (main, *listed[1:]) if not each.is_bare and is_valid(each.path)]
+    found = {each.path: on_disk(each.path) if common_dir else NOTHING for each in every}
+    present = {
+        each.path: each
+        for each in every
+        if not each.prunable and (not common_dir or _is_of(found[each.path].git_dir, common_dir))
+    }
+    return Look(main, present, found)
+
+
+def all_there(paths: Sequence[str]) -> frozenset[str]:
+    """Those at which a worktree is."""
+    return frozenset(path for path in paths if on_disk(path).git_dir)
+
+
+def spot_of(directory: str) -> Spot:
+    """It may block."""
+    real = os.path.realpath(directory)
+    top = nearest_top(real)
+    if not top or Path(real).is_relative_to(Path(top) / ".git"):  # git's own files
+        return Spot(real, "")
+    return Spot(real, top, on_disk(top))
+
+
+def row_at(rows: Sequence[WorktreeRow], spot: Spot) -> WorktreeRow | None:
+    """The row of the worktree in which a directory is, where files and rows tell that without git."""
+    for row in rows if spot.top else ():
+        if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
+            return row
+    return None
+
+
+def is_same(row: WorktreeRow, found: OnDisk) -> bool:
+    """Not so where another worktree, or another repository, was made in its place."""
+    return bool(found.git_dir) and row.git_dir in ("", found.git_dir) and row.git_mark in ("", found.mark)
+
+
+def _is_of(git_dir: str, common_dir: str) -> bool:
+    """Not so where somebody made another repository in place of the worktree."""
+    return git_dir == common_dir or Path(git_dir).parent == Path(common_dir) / "worktrees"

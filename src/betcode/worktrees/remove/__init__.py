@@ -1,0 +1,1 @@
+"""Removes worktrees, keeps what was removed, and restores it."""

@@ -1,0 +1,65 @@
+"""What was removed is kept for some time, and then no longer."""
+
+import logging
+import time
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import BetcodeError
+from betcode.domain.worktrees import RepositoryRow
+from betcode.util import wall_clock
+from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.remove.trash import Trash
+
+logger = logging.getLogger(__name__)
+
+_FIRST_AFTER_S = 60.0
+_EVERY_S = 3600.0
+_LEAP_NS = 3600 * 10**9
+
+
+async def keep_trash(room: WorktreeRoom, trash: Trash) -> None:
+    """Look again and again. A clock that was set ahead, perhaps by mistake, deletes nothing at once."""
+    ahead_ns = wall_clock.now_ns() - time.monotonic_ns()
+    await anyio.sleep(_FIRST_AFTER_S)  # a start has other things to do
+    while True:
+        before_ns, ahead_ns = ahead_ns, wall_clock.now_ns() - time.monotonic_ns()
+        if ahead_ns - before_ns > _LEAP_NS:
+            logger.info("the clock has leapt ahead: removed worktrees are looked at in the next round")
+        else:
+            try:
+                await expire(room, trash, wall_clock.now_ns())
+            except Exception:
+                # Tried again; nothing else is harmed.
+                logger.exception("removed worktrees could not be looked at")
+        await anyio.sleep(_EVERY_S)
+
+
+async def expire(room: WorktreeRoom, trash: Trash, now_ns: int) -> int:
+    """Drop what is older than it is to be kept; how many there were. Repositories that are gone are passed over."""
+    before_ns = now_ns - trash.keep_ns
+    dropped = 0
+    for repository in await room.store.repositories():
+        try:
+            dropped += await _expire_in(repository, trash, before_ns)
+        except BetcodeError as trouble:
+            logger.info("the removed worktrees of %s cannot be looked at: %s", repository.path, trouble.message)
+    await anyio.to_thread.run_sync(_expire_private, trash, before_ns)
+    return dropped
+
+
+async def _expire_in(repository: RepositoryRow, trash: Trash, before_ns: int) -> int:
+    old = [each for each in await trash.removed_from(repository) if 0 < each.removed_ns < before_ns]
+    for each in old:
+        await trash.drop(repository, each.id, each.commit)
+        logger.info("a removed worktree can be restored no longer", extra={"worktree": each.text("name")})
+    return len(old)
+
+
+def _expire_private(trash: Trash, before_ns: int) -> None:
+    """Files whose repository is gone go by their own facts; where these are gone, too, by their age."""
+    for identifier in trash.private_ids():
+        kept = trash.privately(identifier)
+        if (kept.removed_ns if kept else trash.changed_ns(identifier)) < before_ns:
+            trash.drop_private(identifier)

@@ -1,0 +1,46 @@
+"""What an earlier daemon began and did not finish: removals and restores."""
+
+import logging
+from collections.abc import Sequence
+
+from betcode.domain.errors import BetcodeError, WorktreeNotFound
+from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.worktrees.catalog.registry import Registry
+from betcode.worktrees.remove.removal_steps import Removal, Step, removal_of
+from betcode.worktrees.remove.remove import Removing
+from betcode.worktrees.remove.restore import Restoring
+
+logger = logging.getLogger(__name__)
+
+
+async def finish_or_take_back(
+    rows: Sequence[WorktreeRow], registry: Registry, removing: Removing, restoring: Restoring
+) -> None:
+    """Each that an earlier daemon began; what cannot be is told, and stays to be tried again."""
+    for row in rows:
+        removal = removal_of(row.removal)
+        if removal is not None:
+            try:
+                await _recover(row, removal, registry, removing, restoring)
+            except BetcodeError as trouble:
+                logger.warning(
+                    "what was begun with a worktree is not finished: %s", trouble.message, extra={"worktree": row.name}
+                )
+            except Exception:
+                logger.exception("what was begun with a worktree is not finished", extra={"worktree": row.name})
+
+
+async def _recover(
+    row: WorktreeRow, removal: Removal, registry: Registry, removing: Removing, restoring: Restoring
+) -> None:
+    match removal.step:
+        case Step.BEGUN | Step.GOING:
+            await removing.take_up(row.id, removal)
+        case Step.RESTORING:
+            repository = await registry.repositories.get(row.repository)
+            try:
+                removed = await restoring.find(repository, removal.id)
+            except WorktreeNotFound:  # somebody has dropped what was kept; what is there is there
+                await registry.change(row.id, state=WorktreeState.READY, removal="")
+                return
+            await restoring.restore(removed, row.path)

@@ -1,0 +1,313 @@
+"""A worktree is removed: refused while something would be lost, and kept first where it is forced.
+
+In this order: refusals; the row says REMOVING; sessions are closed; a second look; everything is kept; the directory
+is moved aside in one step, and looked at again, since somebody may have written into it; the row says that it goes;
+git forgets it; it is deleted; the row is forgotten. Until the row says that it goes, whatever happens is taken back.
+"""
+
+import logging
+import os
+import tempfile
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import (
+    BetcodeError,
+    GitFailed,
+    SessionNotFound,
+    WorktreeNotFound,
+    WorktreeUnusable,
+)
+from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.wording import named, placed
+from betcode.domain.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
+from betcode.git.links import registered_directory
+from betcode.git.repository import ListedWorktree, listed_worktrees
+from betcode.git.status import Changed, Head, changes
+from betcode.git.tree import Tree
+from betcode.worktrees.catalog.registry import Registry, SeenWorktree
+from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.inspect.contents import Contents, contents_of, unpushed_of
+from betcode.worktrees.inspect.fingerprints import fingerprint
+from betcode.worktrees.inspect.inspect import tree_of
+from betcode.worktrees.inspect.nested import found_in
+from betcode.worktrees.inspect.refusals import (
+    called,
+    refuse_at_work,
+    refuse_loss,
+    refuse_nested,
+    refuse_what_is_never_removed,
+)
+from betcode.worktrees.inspect.submodules import held_by_submodules
+from betcode.worktrees.remove.delete_directory import aside_of, delete, mounted_in, move
+from betcode.worktrees.remove.removal_steps import Removal, Step, removal_of
+from betcode.worktrees.remove.trash import Trash
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 3  # where somebody writes into it meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A worktree is gone."""
+
+    sessions_closed: int = 0
+    removed_id: str = ""  # for a restore; empty: there was nothing to keep
+    kept_until_ns: int = 0
+
+
+class Removing:
+    def __init__(self, room: WorktreeRoom, registry: Registry, trash: Trash) -> None:
+        self._room = room
+        self._registry = registry
+        self._trash = trash
+
+    async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> Done:
+        """Remove it, or finish what an earlier try has left.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, WorktreeHasChanges, GitFailed, StorageDegraded
+        """
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        if worktree in self._room.at_work:
+            raise WorktreeUnusable(f"{named(row.name)} is being removed or restored already: wait until that is done")
+        with self._room.at_work_on(worktree):
+            removal = removal_of(row.removal)
+            if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
+                await self.finish(row, removal)
+                return await self._done(0, removal)
+            if removal is not None and removal.step is Step.BEGUN:  # and could not be taken back then
+                await self.take_back(row, removal)
+            if removal is not None and removal.step is Step.RESTORING:
+                await self._registry.change(row.id, state=WorktreeState.READY, removal="")
+            return await self._remove(await self._registry.seen_one(worktree), force=force, by=by)
+
+    async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
+        refuse_what_is_never_removed(seen)
+        if not seen.is_there:
+            return await self._remove_gone(seen, force=force, by=by)
+        row = seen.row
+        tree = await tree_of(seen)
+        if mounts := await anyio.to_thread.run_sync(mounted_in, row.path):
+            raise WorktreeUnusable(
+                f"Something is mounted at {placed(mounts[0])}, and would be deleted with it: unmount that first"
+            )
+        refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
+        if other := await found_in(self._room, seen):
+            raise WorktreeUnusable(
+                f"{called(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
+            )
+        if not force:
+            refuse_at_work(seen)
+        refuse_loss(seen, await contents_of(self._room.git, tree, row), force=force)
+        removal = Removal(identifier := time_ordered_uuid(), Step.BEGUN, aside_of(row.path, identifier))
+        row = await self._note(row, removal)
+        self._room.faults("removal-noted")
+        try:
+            if row.setup is SetupState.RUNNING:  # since the row was looked at
+                raise WorktreeUnusable(f"{called(seen)} is being set up: wait until that is done")
+            closed = await self._close_sessions(row.id)
+            self._room.faults("removal-sessions-closed")
+            async with self._room.queues.turn(row.repository):
+                removal = await self._keep_and_move(seen, tree, row, removal, force=force, by=by)
+                row = await self._note(row, removal)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.take_back(row, removal)
+            raise
+        self._room.faults("removal-going")
+        await self.finish(row, removal)
+        return await self._done(closed, removal)
+
+    async def _note(self, row: WorktreeRow, removal: Removal) -> WorktreeRow:
+        facts = {"state": WorktreeState.REMOVING, "removal": removal.written(), "trouble": ""}
+        return await self._registry.change(row.id, **facts)
+
+    async def _done(self, closed: int, removal: Removal) -> Done:
+        if not removal.has_kept:
+            return Done(closed)
+        moment = await anyio.to_thread.run_sync(self._trash.privately, removal.id)
+        until_ns = (moment.removed_ns if moment else 0) + self._trash.keep_ns
+        return Done(closed, removal.id, until_ns)
+
+    async def _keep_and_move(
+        self, seen: SeenWorktree, tree: Tree, row: WorktreeRow, removal: Removal, *, force: bool, by: str
+    ) -> Removal:
+        """The directory is moved aside and is what was looked at; what would be lost is kept."""
+        aside = replace(tree, top=removal.aside)
+        for _ in range(_TRIES):
+            # First: what comes after it is in the contents, or is seen in the end.
+            before = await fingerprint(self._room.git, tree)
+            contents = await contents_of(self._room.git, tree, row)
+            self._room.faults("removal-looked")
+            refuse_loss(seen, contents, force=force)
+            if not contents.is_clean:
+                removal = replace(removal, has_kept=True)
+                await self._trash.keep(removal.id, tree, row, contents, by)
+                self._room.faults("removal-kept")
+            await anyio.to_thread.run_sync(move, tree.top, aside.top)
+            self._room.faults("removal-aside")
+            if await fingerprint(self._room.git, aside) == before:
+                return replace(removal, step=Step.GOING)
+            await anyio.to_thread.run_sync(move, aside.top, tree.top)
+        raise WorktreeUnusable(f"{called(seen)} is written into again and again: end that, and remove it again")
+
+    async def _close_sessions(self, worktree: WorktreeId) -> int:
+        closed = 0
+        for session in await self._room.store.open_sessions(worktree):
+            try:
+                closed += await self._room.sessions.close(session)
+            except SessionNotFound:  # somebody has deleted it meanwhile
+                continue
+        return closed
+
+    async def finish(self, row: WorktreeRow, removal: Removal) -> None:
+        """From where the row says that it goes.
+
+        Raises:
+            WorktreeUnusable, GitFailed: the row says what is left, and it can be tried again.
+        """
+        try:
+            repository = await self._registry.repositories.get(row.repository)
+            if await anyio.to_thread.run_sync(os.path.isdir, repository.common_dir):
+                await self._leave_git(row, repository)
+                self._room.faults("removal-forgotten-by-git")
+                if removal.aside:
+                    await delete(removal.aside)
+                self._room.faults("removal-deleted")
+            elif await anyio.to_thread.run_sync(os.path.lexists, removal.aside):  # what was kept has gone with it
+                raise WorktreeUnusable(
+                    f"The repository is gone, and the files of {named(row.name)} are at {placed(removal.aside)}: "
+                    "take what you want of them, delete them and remove it again"
+                )
+        except BetcodeError as trouble:
+            await self._registry.change(row.id, trouble=trouble.message)
+            raise
+        await self._registry.forget(row)
+        logger.info("a worktree was removed", extra={"worktree": row.name, "path": row.path, "kept": removal.has_kept})
+
+    async def _leave_git(self, row: WorktreeRow, repository: RepositoryRow) -> None:
+        """Have git forget this one entry, if it still has it."""
+        async with self._room.queues.turn(row.repository):
+            listed = await listed_worktrees(self._room.git, repository.common_dir)
+            if any(each.path == row.path for each in listed):
+                await self._room.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
+
+    async def take_up(self, worktree: WorktreeId, removal: Removal) -> None:
+        """What an earlier daemon began, unless somebody has asked for it meanwhile.
+
+        Raises:
+            WorktreeUnusable, GitFailed
+        """
+        if worktree in self._room.at_work:
+            return
+        with self._room.at_work_on(worktree):
+            row = await self._room.store.worktree(worktree)
+            if row is None or removal_of(row.removal) != removal:
+                return
+            if removal.step is Step.GOING:
+                await self.finish(row, removal)
+            else:
+                await self.take_back(row, removal)
+                logger.warning("a removal that was broken off is taken back", extra={"worktree": row.name})
+
+    async def take_back(self, row: WorktreeRow, removal: Removal) -> None:
+        """It was not to be: the directory is where it was, and nothing needs to be kept for it."""
+        if os.path.lexists(removal.aside):
+            try:
+                await anyio.to_thread.run_sync(_put_back, removal.aside, row.path)
+            except WorktreeUnusable as trouble:
+                note = f"Its files are at {placed(removal.aside)}: {trouble.message}, and remove it again"
+                await self._registry.change(row.id, trouble=note)
+                raise
+        await self._registry.change(row.id, state=WorktreeState.READY, removal="")
+        try:
+            await self._trash.drop(await self._registry.repositories.get(row.repository), removal.id)
+        except BetcodeError as trouble:
+            logger.warning("what was kept of %s stays: %s", row.name, trouble.message)
+
+    # ------------------------------------------------------------ what is gone already
+
+    async def _remove_gone(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
+        """The directory is not there: git forgets this one entry, and what only it knew is kept."""
+        row, common_dir = seen.row, seen.repository.common_dir
+        if os.path.lexists(row.path):
+            raise WorktreeUnusable(
+                f"git does not know {placed(row.path)} as a worktree any more: try git worktree repair, "
+                "or look at its files, delete them yourself and remove it again"
+            )
+        listed = await listed_worktrees(self._room.git, common_dir)
+        entry = next((each for each in listed if each.path == row.path), None)
+        removal = Removal(time_ordered_uuid(), Step.GOING)
+        if entry is not None:
+            async with self._room.queues.turn(row.repository):
+                removal = await self.kept_of_gone(seen, entry, removal, force=force, by=by)
+        row = await self._note(row, removal)
+        closed = await self._close_sessions(row.id)
+        await self.finish(row, removal)
+        return await self._done(closed, removal)
+
+    async def kept_of_gone(
+        self, seen: SeenWorktree, entry: ListedWorktree, removal: Removal, *, force: bool, by: str
+    ) -> Removal:
+        """What only git's entry of it knows is kept. To be called in a turn of its repository.
+
+        Raises:
+            WorktreeHasChanges, GitFailed, StorageDegraded
+        """
+        common_dir = seen.repository.common_dir
+        git_dir = await anyio.to_thread.run_sync(registered_directory, common_dir, seen.row.path)
+        if not git_dir:
+            return removal
+        with tempfile.TemporaryDirectory(prefix="betcode-") as empty:
+            tree = Tree(empty, git_dir, common_dir)
+            async with aclosing(changes(self._room.git, tree, submodules=False)) as found:
+                staged = [each async for each in found if isinstance(each, Changed) and each.status[0] not in " ?"]
+            head = Head(entry.head, entry.branch)
+            unpushed, count = await unpushed_of(self._room.git, tree, head, any_branch=True)
+            contents = Contents(
+                head,
+                changed=tuple(staged[:100]),
+                unpushed=unpushed,
+                submodules=tuple(await held_by_submodules(self._room.git, tree, [])),
+                changed_count=len(staged),
+                unpushed_count=count,
+            )
+            refuse_loss(seen, contents, force=force)
+            if contents.is_clean:
+                return removal
+            await self._trash.keep(removal.id, tree, seen.row, contents, by, are_files_gone=True)
+        return replace(removal, has_kept=True)
+
+    async def forget(self, worktree: WorktreeId) -> None:
+        """Forget one that is not there any more; no file is touched.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, GitFailed
+        """
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        try:
+            row = (await self._registry.seen_one(worktree)).row
+        except GitFailed:  # its repository is gone
+            if os.path.lexists(row.path):
+                raise
+        if row.state is not WorktreeState.STALE and os.path.lexists(row.path):
+            raise WorktreeUnusable(f"{named(row.name)} is there: remove it, if you do not want it any more")
+        if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
+            raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
+        await self._registry.forget(row)
+
+
+def _put_back(aside: str, path: str) -> None:
+    """Raises WorktreeUnusable. It may block."""
+    with suppress(OSError):
+        os.rmdir(path)  # noqa: PTH106 - somebody made it anew, and has put nothing into it
+    move(aside, path)

@@ -1,0 +1,254 @@
+"""What was removed by force: refs of the repository, and private files below the state directory."""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import GitFailed
+from betcode.domain.identifiers import is_uuid
+from betcode.domain.text import valid
+from betcode.domain.worktrees import RepositoryId, RepositoryRow, WorktreeRow
+from betcode.git.packs import let_go
+from betcode.git.private_objects import FSYNC
+from betcode.git.private_repository import remove
+from betcode.git.status import odd_entries
+from betcode.git.tree import Tree
+from betcode.util import wall_clock
+from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.create import untracked_copies
+from betcode.worktrees.inspect.contents import Contents
+from betcode.worktrees.inspect.submodules import filled_submodules
+from betcode.worktrees.remove.keep_commit import Keeping, facts_in
+from betcode.worktrees.remove.submodule_store import keep_modules
+
+logger = logging.getLogger(__name__)
+
+_NAMESPACE = "refs/betcode/trash/"
+_WHOLE = "%(refname)%00%(objectname)%00%(contents)%00%00"
+_PRIVATE = "private.json"
+_FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A worktree that can be restored, from the facts of its commit."""
+
+    repository: RepositoryRow
+    id: str
+    commit: str
+    facts: Mapping[str, object]
+
+    def text(self, name: str) -> str:
+        value = self.facts.get(name)
+        return valid(value) if isinstance(value, str) else ""
+
+    def number(self, name: str) -> int:
+        value = self.facts.get(name)
+        return value if isinstance(value, int) and 0 <= value < 2**63 else 0
+
+    @property
+    def ref(self) -> str:
+        return _NAMESPACE + self.id
+
+    @property
+    def removed_ns(self) -> int:
+        return self.number("removed_at_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Privately:
+    """What is kept of a worktree outside git."""
+
+    repository: str  # the id
+    removed_ns: int
+    brought_along: Mapping[str, str]
+    modes: Mapping[str, int]
+
+
+class Trash:
+    def __init__(self, room: WorktreeRoom) -> None:
+        self._room = room
+
+    def directory(self, identifier: str) -> Path:
+        return self._room.state_dir / "trash" / identifier
+
+    def place_of(self, identifier: str, repository: RepositoryId) -> str:
+        """Under which name something is kept privately of what was removed from a repository. It may block.
+
+        Any repository may have a ref with the id of something that was removed from another, as a copy of that has:
+        what is kept for the other is neither given to it nor dropped with it.
+        """
+        kept = self.privately(identifier)
+        return identifier if kept is None or kept.repository == repository else f"{identifier}.{repository}"
+
+    def scratch(self, name: str) -> Path:
+        """A private place for work, emptied."""
+        place = self.directory(name) / "work"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True, mode=0o700)
+        return place
+
+    @property
+    def keep_ns(self) -> int:
+        return int(self._room.settings.worktree.trash_keep_s * 1e9)
+
+    async def keep(
+        self,
+        identifier: str,
+        tree: Tree,
+        row: WorktreeRow,
+        contents: Contents,
+        by: str,
+        *,
+        are_files_gone: bool = False,
+    ) -> None:
+        """Write the ref, with all that is in the worktree; what was kept under that id before is replaced.
+
+        Raises:
+            GitFailed, StorageDegraded: it cannot be kept.
+        """
+        now_ns = wall_clock.now_ns()
+        facts: dict[str, object] = {
+            "version": 1,
+            "worktree": row.id,
+            "name": row.name,
+            "branch": row.branch,
+            "path": row.path,
+            "base": row.base,
+            "made_branch": row.made_branch,
+            "origin": row.origin.value,
+            "created_at_ns": row.created_ns,
+            "changed": contents.changed_count,
+            "untracked": contents.untracked_count,
+            "unpushed": contents.unpushed_count,
+            "in_progress": contents.in_progress,
+            "removed_at_ns": now_ns,
+            "by": by[:200],
+        }
+        try:
+            await anyio.to_thread.run_sync(self._keep_privately, identifier, tree, row, now_ns)
+            scratch = await anyio.to_thread.run_sync(self.scratch, identifier)
+            keeping = Keeping(self._room.git, tree, scratch)
+            kept = await keeping.kept(
+                facts, row.brought_along, now_ns, _mark(identifier), are_files_gone=are_files_gone
+            )
+            odd = [] if are_files_gone else await odd_entries(self._room.git, tree)
+            filled = await filled_submodules(self._room.git, tree, [each.path for each in odd if each.is_submodule])
+            await keep_modules(self._room.git, tree, filled, self.directory(identifier), scratch, now_ns)
+            self._room.faults("removal-written")
+            await self._room.git.run(
+                "update-ref",
+                "-m",
+                "betcode: a worktree was removed",
+                _NAMESPACE + identifier,
+                kept.commit,
+                at=tree.common_dir,
+                variables={"GIT_DIR": tree.common_dir, **FSYNC},
+            )
+            await anyio.to_thread.run_sync(remove, kept.keep)
+            await anyio.to_thread.run_sync(shutil.rmtree, scratch)
+        except OSError as trouble:
+            raise GitFailed(f"{row.name} cannot be kept, and was not removed: {trouble}") from None
+
+    def _keep_privately(self, identifier: str, tree: Tree, row: WorktreeRow, now_ns: int) -> None:
+        place = self.directory(identifier)
+        shutil.rmtree(place / _FILES, ignore_errors=True)
+        (place / _FILES).mkdir(parents=True, mode=0o700)
+        for each in (place.parent, place):
+            each.chmod(0o700)
+        top = Path(tree.top)
+        untracked_copies.keep_copies(top, row.brought_along, place / _FILES)
+        facts = {
+            "repository": row.repository,
+            "removed_at_ns": now_ns,
+            "brought_along": dict(row.brought_along),
+            "modes": untracked_copies.modes_of(top, row.brought_along),
+        }
+        file = place / _PRIVATE
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(facts))
+
+    def privately(self, name: str) -> Privately | None:
+        """None: nothing is kept there. It may block."""
+        try:
+            facts = json.loads((self.directory(name) / _PRIVATE).read_text())
+            return Privately(
+                str(facts["repository"]), int(facts["removed_at_ns"]), facts["brought_along"], facts["modes"]
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def files_of(self, name: str) -> Path:
+        return self.directory(name) / _FILES
+
+    async def removed_from(self, repository: RepositoryRow) -> list[Removed]:
+        """What can be restored, the newest first, from one call of git.
+
+        Raises:
+            GitFailed
+        """
+        try:
+            out = await self._refs(repository, _WHOLE, _NAMESPACE)
+        except GitFailed:  # one whose commit somebody has deleted must not hide the others
+            out = b""
+            for name in os.fsdecode(await self._refs(repository, "%(refname)", _NAMESPACE)).splitlines():
+                with suppress(GitFailed):
+                    out += await self._refs(repository, _WHOLE, name)
+        found = []
+        for record in os.fsdecode(out).split("\0\0\n"):
+            name, _, rest = record.partition("\0")
+            commit, _, message = rest.partition("\0")
+            identifier = name.removeprefix(_NAMESPACE)
+            # The id names a directory, too.
+            if message and is_uuid(identifier):
+                try:
+                    found.append(Removed(repository, identifier, commit, facts_in(message)))
+                except GitFailed:
+                    logger.info("%s is none of ours", name)
+        return sorted(found, key=lambda each: each.removed_ns, reverse=True)
+
+    async def _refs(self, repository: RepositoryRow, wanted: str, which: str) -> bytes:
+        words = ("for-each-ref", f"--format={wanted}", which)
+        at = repository.common_dir
+        return await self._room.git.run(*words, at=at, variables={"GIT_DIR": at})
+
+    async def drop(self, repository: RepositoryRow, identifier: str, commit: str = "") -> None:
+        """Forget what was kept; a ref that somebody changed meanwhile stays.
+
+        Raises:
+            GitFailed
+        """
+        expected = (commit,) if commit else ()
+        where = {"at": repository.common_dir, "variables": {"GIT_DIR": repository.common_dir}}
+        await self._room.git.run("update-ref", "-d", _NAMESPACE + identifier, *expected, **where)  # type: ignore[arg-type]
+        await anyio.to_thread.run_sync(let_go, f"{repository.common_dir}/objects", _mark(identifier))
+        await anyio.to_thread.run_sync(lambda: self.drop_private(self.place_of(identifier, repository.id)))
+
+    def drop_private(self, name: str) -> None:
+        shutil.rmtree(self.directory(name), ignore_errors=True)
+
+    def changed_ns(self, identifier: str) -> int:
+        """When its private directory changed last, as far as that can be told. It may block."""
+        try:
+            return self.directory(identifier).lstat().st_mtime_ns
+        except OSError:
+            return wall_clock.now_ns()
+
+    def private_ids(self) -> Sequence[str]:
+        """Of all that something is kept of outside git. It may block."""
+        try:
+            return sorted(os.listdir(self._room.state_dir / "trash"))  # noqa: PTH208
+        except OSError:
+            return []
+
+
+def _mark(identifier: str) -> str:
+    return f"betcode: {identifier}\n"

@@ -1,0 +1,1 @@
+"""Snapshots of a worktree per turn, and the diffs between them."""
