@@ -82,3 +82,39 @@ def test_every_decision_is_in_the_index() -> None:
         assert f"({path.name})" in index, path.name
     for name in index.split("](")[1:]:
         assert (decisions / name.split(")")[0]).exists(), name
+
+
+def headings(text: str) -> set[str]:
+    """The anchors that a page has: its headings as GitHub and GitLab write them in links."""
+    lines = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).splitlines()
+    titles = (line.lstrip("#").strip().lower() for line in lines if line.startswith("#"))
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+def broken_links(page: Path) -> list[str]:
+    """The links of a page that lead to no file, or to no heading of that file."""
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in headings(target.read_text(encoding="utf-8"))):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# Other page\n\n```\n# no heading\n```\n\n## The `code` of it\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[a](other.md#other-page) [b](other.md#the-code-of-it) [c](https://example.com/x)\n# Here\n[d](#here)"
+    )
+    assert broken_links(page) == []
+    page.write_text("[a](gone.md) [b](other.md#no-heading) [c](#nowhere)")
+    assert broken_links(page) == ["gone.md", "other.md#no-heading", "#nowhere"]
