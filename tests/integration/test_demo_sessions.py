@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
+from support.daemon import becomes_true
 from support.runs import runs_in
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import demo_sessions, demo_talk
@@ -92,9 +93,10 @@ async def test_a_daemon_that_finds_idle_sessions_starts_no_agent(tmp_path: Path)
         daemon.configure({})
         await daemon.start()
         assert (await talk.summary()).status == "idle"
-        assert [process.pid for process in daemon.processes()] == [daemon.pid]
+        await becomes_true(lambda: [process.pid for process in daemon.processes()] == [daemon.pid])
+        assert len(runs_in(daemon.places.runs)) == 1, "no other agent was started meanwhile"
         await talk.turn("hello again")
-        assert len(daemon.processes()) == 3  # and a holder with its agent
+        await becomes_true(lambda: len(daemon.processes()) == 3)  # and a holder with its agent
 
 
 async def test_a_journal_of_one_session_can_be_played_in_another(tmp_path: Path) -> None:

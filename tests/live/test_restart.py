@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from support.claude import needs_claude
+from support.daemon import becomes_true
 from support.model_script import bash, say
 from support.patience import PATIENCE_S
 from support.runs import gone
@@ -63,7 +64,7 @@ async def test_stopping_with_agents_ends_a_real_agent_and_its_tool(tmp_path: Pat
         assert "1 agent ended, 0 go on" in await command(world, "stop", "--agents")
         await gone(agent)
         await world.daemon.ended()
-        assert world.daemon.processes() == []
+        await becomes_true(lambda: world.daemon.processes() == [])
         await world.daemon.start()
         events = await talk.until(is_idle)
         assert events[-2].turn_complete.stop_reason == "stopped"

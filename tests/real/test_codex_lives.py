@@ -79,7 +79,7 @@ async def test_a_killed_codex_is_resumed_with_the_next_message(world: CodexWorld
     assert said[2] == "thread/resume"
     assert "Remember 42" in json.dumps(world.requests(tmp_path)[-1].body)
     assert_whole(talk.events)
-    assert not first.alive
+    await becomes_true(lambda: not first.alive)
 
 
 async def test_a_conversation_that_codex_has_lost_is_a_clear_end(world: CodexWorld, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from betcode.domain.identifiers import new_session_id
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 from support.command import Shell
-from support.daemon import Daemon, agent_program
+from support.daemon import Daemon, agent_program, becomes_true
 from support.talk import Talk, is_idle, settled_text
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +120,8 @@ async def test_seven_sessions_fail_at_seven_places_and_the_daemon_serves_on(tmp_
             daemon.kill()
             await daemon.start()
             assert settled_text(await healthy.turn("say again")) == "again"
-            assert len(daemon.processes()) == 3  # the daemon, a holder and the agent of the healthy session
+            # The daemon, and a holder with the agent of the healthy session.
+            await becomes_true(lambda: len(daemon.processes()) == 3)
     finally:
         daemon.end_everything()
 

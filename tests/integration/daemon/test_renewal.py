@@ -66,7 +66,7 @@ async def test_idle_agents_are_retired_by_the_new_limits(tmp_path: Path) -> None
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say hello")
-        assert len(daemon.processes()) == 3
+        await becomes_true(lambda: len(daemon.processes()) == 3)
         await renewed(daemon, {"agents": {"idle_retire": "50ms"}})
         await becomes_true(lambda: [one.pid for one in daemon.processes()] == [daemon.pid])
 

@@ -63,11 +63,11 @@ async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path)
         working = await at_work(daemon, client)
         idle = await obedient_talk(daemon, client)
         await idle.turn("say hello")
-        assert len(daemon.processes()) == 1 + 2 * 2
+        await becomes_true(lambda: len(daemon.processes()) == 1 + 2 * 2)
         parted = await client.stop_daemon(daemon.pid, ALL_END)
         assert await daemon.ended() == IN_TIME
         assert (parted.agents_ended, parted.agents_left) == (2, 0)
-        assert daemon.processes() == []
+        await becomes_true(lambda: daemon.processes() == [])
         await daemon.start()
         assert len(daemon.agent_pids) == 2, "none was begun again by itself"
         after = await working.until(is_idle)
