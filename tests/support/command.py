@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from betcode.config.lockfile import read_holder
+from support import preloaded
 from support.daemon import Daemon, agent_program
 from support.patience import PATIENCE_S
 
@@ -41,16 +42,7 @@ class Shell:
 
     def run(self, *arguments: str, stdin: str | None = None, **more: str) -> "subprocess.CompletedProcess[str]":
         """Run to the end without a terminal."""
-        return subprocess.run(
-            self.argv(*arguments),
-            env=self.environment | more,
-            cwd=self.work,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-        )
+        return preloaded.run(self.argv(*arguments), self.environment | more, self.work, stdin)
 
     def json(self, *arguments: str) -> Any:
         """The JSON that a command prints."""

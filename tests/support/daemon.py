@@ -20,7 +20,9 @@ from betcode.config.paths import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, all_marked, process, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support import preloaded
 from support.patience import PATIENCE_S
+from support.preloaded import Started
 from support.process_trees import trees_below
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Daemon:
         for directory in (self.work, self.places.config_dir, root / "home"):
             directory.mkdir(parents=True, exist_ok=True)
         self.configure(settings or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """What settings.json says from the next start on."""
@@ -111,19 +113,24 @@ class Daemon:
         path = self.work / "agent.pids"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    def launch(self, *, argv: Sequence[str] = (), **more_environment: str) -> subprocess.Popen[bytes]:
-        """Start the process and do not wait until it serves."""
+    def launch(self, *, argv: Sequence[str] = (), **more_environment: str) -> Started:
+        """Start the process and do not wait until it serves; with `argv` always by a new interpreter."""
+        environment = self._environment | more_environment
         errors = self.root / "stderr"
-        with errors.open("ab") as stderr:
-            self._process = subprocess.Popen(
-                argv or self.argv,
-                env=self._environment | more_environment,
-                cwd=self.root,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                start_new_session=True,
-            )
+        with errors.open("ab") as stderr, Path(os.devnull).open("r+b") as null:
+            if not argv and preloaded.can_fork(self.argv, environment):
+                streams = (null.fileno(), null.fileno(), stderr.fileno())
+                self._process = preloaded.start(self.argv, environment, self.root, streams, new_session=True)
+            else:
+                self._process = subprocess.Popen(
+                    argv or self.argv,
+                    env=environment,
+                    cwd=self.root,
+                    stdin=null,
+                    stdout=null,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
         return self._process
 
     async def start(self, **more_environment: str) -> None:
@@ -205,6 +212,8 @@ class Daemon:
         return trees_below(table, [*holder_pids(self.places.runs), *(pid for pid in table if self._mentions(pid))])
 
     def _mentions(self, pid: int) -> bool:
+        if self._process is not None and pid == self._process.pid:
+            return True  # a forked one has the command line of the process that forked it
         return os.fsencode(f"{self.root}/") in _command_line(pid) + b"/"
 
     def _serves_this_directory(self, pid: int) -> bool:

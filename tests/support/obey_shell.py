@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from support import preloaded
 from support.calling import Called, Calling, calling
 from support.campaigns import RegistryFile, make_campaign
 from support.command import Shell, end_inside
@@ -31,8 +32,7 @@ class ObeyShell(Shell):
 
     def betcode(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """The other command line, of the same daemon."""
-        argv = [sys.executable, "-m", "betcode", *arguments]
-        return subprocess.run(argv, env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=60)
+        return preloaded.run([sys.executable, "-m", "betcode", *arguments], self.environment, self.work)
 
     def told(self, *arguments: str, code: int = 0) -> Called:
         """What a command prints, which ends with this code."""
