@@ -22,18 +22,24 @@ help:  ## show this list
 run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 	@exec $(PY) -m betcode.cli.first_run
 
-# The tests are compiled once, by two, and not by each of the four; an environment that keeps no bytecode does not count.
-test: export PYTHONDONTWRITEBYTECODE =
+# An environment that keeps no bytecode does not count.
+test test-fast test-wide: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.for-work  ## run all tests but those of test-wide (set-up included)
-	@echo "betcode: collecting the tests; this takes about half a minute the first time ..."
+	@$(MAKE) --no-print-directory .cache/tests-compiled
+	$(TEST) $(SIDE_BY_SIDE) -m "not wide"
+
+# The first time, two processes compile all tests; else each of the four would do it. Later they compile what changed.
+.cache/tests-compiled:
+	@echo "betcode: compiling the tests; this takes about half a minute ..."
 	@$(PY) -m pytest --collect-only -qq tests/unit >/dev/null & \
 	$(PY) -m pytest --collect-only -qq --ignore=tests/unit >/dev/null; wait
-	$(TEST) $(SIDE_BY_SIDE) -m "not wide"
+	@touch $@
 
 test-fast: .venv/.for-work  ## run the unit and contract tests, while you work
 	$(TEST) -q $(SIDE_BY_SIDE) -m "not wide" tests/unit tests/contract
 
 test-wide: .venv/.for-work  ## run the tests with programs from npm or in a sandbox, and all of the large matrices
+	@$(MAKE) --no-print-directory .cache/tests-compiled
 	$(TEST) $(SIDE_BY_SIDE) -m wide
 
 check: lint proto-check  ## everything that must hold before a change is taken in

@@ -1,7 +1,7 @@
 """Daemon, holder or agent killed at each step of a tool's use: the tool does its work once, or at most once.
 
-`make test` plays a part of the matrix with each kind of agent; `make soak` all of it, BETCODE_MATRIX times (3), with
-the kind BETCODE_KIND.
+`make test` plays SHORT with each kind of agent, and `make test-wide` the whole matrix. `make soak` plays all of it
+BETCODE_MATRIX times (3), with the kind BETCODE_KIND.
 """
 
 import os
@@ -17,7 +17,7 @@ from support.kinds import KINDS, Kind, chosen_kind
 pytestmark = pytest.mark.anyio
 
 SOAK = os.environ.get("BETCODE_SOAK") == "1"
-TIMES = int(os.environ.get("BETCODE_MATRIX", "3"))
+TIMES = int(os.environ.get("BETCODE_MATRIX", "3")) if SOAK else 1
 SHORT = (
     Case(Who.DAEMON, Step.ASKED),
     Case(Who.DAEMON, Step.ANSWERED, "Bash"),
@@ -46,12 +46,13 @@ async def test_a_tool_does_its_work_once_whoever_is_killed_meanwhile(kind: Kind,
                 raise AssertionError(str(case)) from broken
 
 
-@pytest.mark.skipif(not SOAK, reason="hundreds of rounds take long: make soak")
-async def test_the_whole_matrix_breaks_no_promise(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.wide
+@pytest.mark.parametrize("kind", [chosen_kind()] if SOAK else KINDS.values(), ids=lambda kind: kind.name)
+async def test_the_whole_matrix_breaks_no_promise(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> None:
     broken: list[str] = []
     began = time.monotonic()
     for number in range(TIMES):
-        async with open_matrix(tmp_path_factory.mktemp(f"m{number}"), chosen_kind()) as matrix:
+        async with open_matrix(tmp_path_factory.mktemp(f"m{number}"), kind) as matrix:
             for case in all_cases():
                 try:
                     await matrix.play(case)

@@ -20,6 +20,7 @@ from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
 from support.odd_runs import FIRST, ODD_RUNS, OddRun, UnprivilegedDaemon, put_strays
 from support.runs import lives
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
+from support.wide import representative
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +75,14 @@ async def assert_goes_on(daemon: Daemon, talk: Talk, file: str, words: str) -> N
     assert "error" not in kinds(talk.events)
 
 
-@pytest.mark.parametrize("kind", ODD_RUNS)
+def part(kind: str) -> tuple[str, bool, bool]:
+    """The part of a run's directory that is odd, whether a holder still uses it, and whether it is reported."""
+    case = ODD_RUNS[kind]
+    return kind.split(maxsplit=1)[0], case.holder_dead, bool(case.reported)
+
+
+# A representative for each part.
+@pytest.mark.parametrize("kind", representative(ODD_RUNS, part))
 async def test_a_daemon_starts_and_serves_whatever_a_run_is(tmp_path: Path, stack: ExitStack, kind: str) -> None:
     case = ODD_RUNS[kind]
     async with obedient_daemon(tmp_path) as daemon:
@@ -93,7 +101,9 @@ async def test_a_daemon_starts_and_serves_whatever_a_run_is(tmp_path: Path, stac
             await assert_usable(odd)
 
 
-@pytest.mark.parametrize("kind", [kind for kind, case in ODD_RUNS.items() if not case.holder_dead])
+@pytest.mark.parametrize(
+    "kind", representative((kind for kind, case in ODD_RUNS.items() if not case.holder_dead), part)
+)
 async def test_a_daemon_goes_on_when_a_run_becomes_odd(tmp_path: Path, stack: ExitStack, kind: str) -> None:
     case = ODD_RUNS[kind]
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
@@ -161,7 +171,8 @@ PERMISSIONS: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.parametrize("deny", PERMISSIONS)
+# One representative: what may not be opened makes no difference to other sessions.
+@pytest.mark.parametrize("deny", representative(PERMISSIONS, lambda _: "permission", lambda deny: deny.__name__))
 @pytest.mark.parametrize("at_start", [True, False], ids=["at start", "while running"])
 async def test_a_run_that_may_not_be_opened_is_its_sessions_trouble_alone(
     tmp_path: Path, deny: Callable[[Path], None], at_start: bool

@@ -19,6 +19,7 @@ import pytest
 from support.kinds import ACP, CLAUDE, Kind, chosen_kind
 from support.rounds.plan import Kill, Plan, Say, Target, Watch, Way, make_plan
 from support.rounds.rounds import run_round
+from support.wide import representative
 
 pytestmark = pytest.mark.anyio
 
@@ -43,10 +44,18 @@ EACH = [*((CLAUDE, seed) for seed in (*FIXED, UNSEEN)), (ACP, 1), (ACP, 2), (ACP
 
 
 @pytest.mark.skipif(SOAK, reason="many rounds run instead")
-@pytest.mark.parametrize(("kind", "seed"), CHOSEN if SEED else EACH, ids=lambda each: getattr(each, "name", str(each)))
+# Representatives: of each kind of agent, a seed that is always the same and one that nobody has seen.
+@pytest.mark.parametrize(
+    "case",
+    representative(
+        CHOSEN if SEED else EACH,
+        lambda case: (case[0].name, case[1] == UNSEEN),
+        lambda case: f"{case[0].name}-{case[1]}",
+    ),
+)
 @pytest.mark.behaviour("reconcile.sessions.adopted")
-async def test_a_round_of_random_faults_breaks_no_promise(kind: Kind, seed: int, tmp_path: Path) -> None:
-    seed = seed or any_seed()
+async def test_a_round_of_random_faults_breaks_no_promise(case: tuple[Kind, int], tmp_path: Path) -> None:
+    kind, seed = case[0], case[1] or any_seed()
     with anyio.fail_after(BOUND_S):
         verdict = await run_round(seed, tmp_path, kind)
     assert not verdict.faults, f"BETCODE_KIND={kind.name} BETCODE_SEED={seed} shows it again\n{verdict}"

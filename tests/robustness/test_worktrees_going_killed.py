@@ -1,6 +1,5 @@
 """A daemon that is killed at any step of a removal or a restore loses nothing: the next one finishes or takes back."""
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -48,9 +47,7 @@ async def test_a_kill_at_a_step_loses_nothing(tmp_path: Path) -> None:
     await _kill_at(_STEPS, tmp_path)
 
 
-@pytest.mark.skipif(
-    os.environ.get("BETCODE_SOAK") != "1", reason="the telling ones are shown in each run: BETCODE_SOAK=1"
-)
+@pytest.mark.wide
 async def test_a_kill_at_any_step_loses_nothing(tmp_path: Path) -> None:
     await _kill_at(_ALL_STEPS, tmp_path)
 

@@ -1,7 +1,8 @@
 """Which tests belong to `make test-wide` and not to `make test`.
 
-The marker `wide` decides. It is set by folder (FOLDERS: tests with programs from npm), by parameter (a provider whose
-program is from npm) and, for large matrices, by `representative`. Each test runs in exactly one of the two.
+The marker `wide` decides. It is set by folder (FOLDERS: tests with programs from npm; FIRST_ONLY: all but the first
+test of each file), by parameter (a provider whose program is from npm) and, for large matrices, by `representative`.
+Each test runs in exactly one of the two.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -12,15 +13,23 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 FOLDERS = frozenset({"real"})
+# The real claude CLI: the first test of a file shows its main promise, and the others show the variants.
+FIRST_ONLY = frozenset({"live"})
 FROM_NPM = frozenset({"codex", "opencode"})  # the providers whose programs are
 _TESTS = Path(__file__).parents[1]
 
 T = TypeVar("T")
 
 
-def is_wide_folder(path: Path, tests: Path = _TESTS) -> bool:
-    """Whether all tests of this file are wide."""
-    return path.is_relative_to(tests) and path.relative_to(tests).parts[0] in FOLDERS
+def wide_by_folder(found: Iterable[tuple[Path, str]], tests: Path = _TESTS) -> list[bool]:
+    """Whether each test, given by its file and its function, is wide because of its folder."""
+    first: dict[Path, str] = {}  # function of each file
+
+    def is_wide(path: Path, function: str) -> bool:
+        folder = path.relative_to(tests).parts[0] if path.is_relative_to(tests) else ""
+        return folder in FOLDERS or (folder in FIRST_ONLY and first.setdefault(path, function) != function)
+
+    return [is_wide(*each) for each in found]
 
 
 def representative(
@@ -47,6 +56,7 @@ def wide_where(cases: Iterable[T], is_wide: Callable[[T], bool], name: Callable[
 
 @pytest.hookimpl(tryfirst=True)  # before the option -m deselects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if is_wide_folder(item.path):
+    found = [(item.path, getattr(item, "originalname", item.name)) for item in items]
+    for item, is_wide in zip(items, wide_by_folder(found), strict=True):
+        if is_wide:
             item.add_marker(pytest.mark.wide)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from support.wide import is_wide_folder, representative, wide_where
+from support.wide import representative, wide_by_folder, wide_where
 
 
 def marked(parameters: list) -> dict[str, bool]:  # type: ignore[type-arg] # pytest does not publish the type
@@ -30,8 +30,23 @@ def test_cases_are_wide_where_a_rule_decides_so() -> None:
     assert marked(wide_where(["openai", "codex"], {"codex"}.__contains__)) == {"openai": False, "codex": True}
 
 
+TESTS = Path("/checkout/tests")
+
+
+def by_folder(*found: tuple[str, str]) -> list[bool]:
+    return wide_by_folder([(TESTS / path, function) for path, function in found], TESTS)
+
+
 def test_a_folder_of_npm_programs_is_wide() -> None:
-    tests = Path("/checkout/tests")
-    assert is_wide_folder(tests / "real" / "test_codex.py", tests)
-    assert not is_wide_folder(tests / "live" / "test_turns.py", tests)
-    assert not is_wide_folder(Path("/elsewhere/real/test_codex.py"), tests)
+    found = [
+        ("real/test_codex.py", "test_a"),
+        ("unit/real/test_codex.py", "test_a"),
+        ("/elsewhere/real/x.py", "test_a"),
+    ]
+    assert by_folder(*found) == [True, False, False]
+
+
+def test_the_first_test_of_each_file_with_the_real_claude_is_not_wide() -> None:
+    first, second = "live/test_turns.py", "live/test_deaths.py"
+    found = [(first, "test_a"), (first, "test_a"), (first, "test_b"), (second, "test_b"), (first, "test_c")]
+    assert by_folder(*found) == [False, False, True, False, True]
