@@ -16,23 +16,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-_MODULES = (
-    "betcode.daemon.__main__",
-    "betcode.daemon.command_line",
-    "betcode.daemon.run",
-    "betcode.cli.main",
-    "betcode.cli.daemon_control",
-    "betcode.cli.dispatch",
-    "betcode.cli.transcript",
-    "betcode.cli.obey.main",
-    "betcode.cli.obey.dispatch",
-)
+import betcode.cli.core.dispatch
+import betcode.cli.main
+import betcode.cli.obey.dispatch
+import betcode.cli.obey.main
+import betcode.client
+import betcode.daemon.__main__
+import betcode.daemon.command_line
+import betcode.daemon.run  # noqa: F401 (all of these are for the processes that are forked)
+
 _REQUEST_BYTES = 1 << 17
 
 
 def main() -> None:
-    for name in _MODULES:
-        importlib.import_module(name)
     gc.collect()
     gc.freeze()  # the pages stay shared
     assert len(list(Path("/proc/self/task").iterdir())) == 1
