@@ -118,3 +118,16 @@ def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
     assert broken_links(page) == []
     page.write_text("[a](gone.md) [b](other.md#no-heading) [c](#nowhere)")
     assert broken_links(page) == ["gone.md", "other.md#no-heading", "#nowhere"]
+
+
+def _where_to_change_what() -> list[str]:
+    section = ARCHITECTURE.partition("## Where to change what")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| .* \|$", section, re.MULTILINE)[1:]
+    assert len(rows) == 12
+    return sorted({path for row in rows for path in re.findall(r"`([a-z0-9_]+/[a-z0-9_./]*)`", row)})
+
+
+@pytest.mark.parametrize("path", _where_to_change_what())
+def test_paths_of_where_to_change_what_exist(path: str) -> None:
+    base = ROOT if path.startswith(("proto/", "docs/", "tests/")) else ROOT / "src" / "betcode"
+    assert (base / path).exists()
