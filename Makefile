@@ -36,7 +36,7 @@ test: .venv/.for-work  ## run all tests but those of test-wide (set-up included)
 	@touch $@
 
 test-fast: .venv/.for-work  ## run the unit and contract tests, while you work
-	$(TEST) -q $(SIDE_BY_SIDE) -m "not wide" tests/unit tests/contract
+	$(TEST) -q -n 2 --dist loadfile -m "not wide" tests/unit tests/contract
 
 test-wide: .venv/.for-work  ## run the tests with programs from npm or in a sandbox, and all of the large matrices
 	@$(MAKE) --no-print-directory .cache/tests-compiled
