@@ -14,7 +14,7 @@ ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
 
-.PHONY: help run test test-fast test-wide check coverage bench soak proto proto-check lint format behaviours wheel readme reference pictures clean moved
+.PHONY: help run test test-fast test-pythons test-wide check coverage bench soak proto proto-check lint format behaviours wheel readme reference pictures clean moved
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ test: .venv/.for-work  ## run all tests but those of test-wide (set-up included)
 
 test-fast: .venv/.for-work  ## run the unit and contract tests, while you work
 	$(TEST) -q -n 2 --dist loadfile -m "not wide" tests/unit tests/contract
+
+test-pythons: .venv/.for-work  ## run the fast tests on the other Pythons that pyproject.toml names
+	$(PY) scripts/pythons.py
 
 test-wide: .venv/.for-work  ## run the tests with programs from npm or in a sandbox, and all of the large matrices
 	@$(MAKE) --no-print-directory .cache/tests-compiled

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make .venv from uv.lock: `use` what betcode itself needs, `work` also what its development needs.
+# Make .venv (or BETCODE_VENV) from uv.lock: `use` what betcode itself needs, `work` also what its development needs.
 #
 # Needs Python 3.11 or newer and one of: uv, pip, or Python's venv module. Nothing outside this folder is touched: on
 # Debian, where there is neither venv nor a pip that may install, pip still can with --target, and uv does the rest.
@@ -7,6 +7,8 @@ set -eu
 
 what=$1
 here=$(pwd)
+venv=${BETCODE_VENV:-.venv}
+export UV_PROJECT_ENVIRONMENT="$venv"
 boot=$here/.cache/bootstrap
 log=$here/.cache/setup.log
 mkdir -p "$here/.cache"
@@ -16,7 +18,7 @@ stop() { say "$*"; exit 1; }
 
 find_python() {
     # An environment that works is kept as it is.
-    for name in ${PYTHON:-.venv/bin/python} python3 python3.13 python3.12 python3.11 python3.14; do
+    for name in ${PYTHON:-"$venv/bin/python"} python3 python3.13 python3.12 python3.11 python3.14; do
         # The interpreter's own path: a version manager's shim is not one.
         if path=$("$name" -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)' 2>/dev/null); then
             printf '%s\n' "$path"
@@ -71,16 +73,16 @@ install() {
         # shellcheck disable=SC2086
         "$1" export --quiet --frozen --no-emit-project --no-python-downloads --python "$python" \
             ${groups%--inexact} --output-file "$wanted" >/dev/null &&
-            { [ -x .venv/bin/python ] || "$1" venv --no-python-downloads --python "$python" .venv; } &&
-            "$1" pip install --compile-bytecode --python .venv/bin/python --no-deps --require-hashes --requirement "$wanted" &&
-            "$1" pip install --python .venv/bin/python --no-deps --editable .
+            { [ -x "$venv/bin/python" ] || "$1" venv --no-python-downloads --python "$python" "$venv"; } &&
+            "$1" pip install --compile-bytecode --python "$venv/bin/python" --no-deps --require-hashes --requirement "$wanted" &&
+            "$1" pip install --python "$venv/bin/python" --no-deps --editable .
     fi
 }
 
 python=$(find_python)
 case $what in
-    use) say "setting up in $here/.venv (about 45 MB to fetch the first time) ..." ;;
-    *) say "setting up in $here/.venv (about 250 MB to fetch the first time, for the tests) ..." ;;
+    use) say "setting up in $here/$venv (about 45 MB to fetch the first time) ..." ;;
+    *) say "setting up in $here/$venv (about 250 MB to fetch the first time, for the tests) ..." ;;
 esac
 if own=$(command -v uv) && install "$own"; then
     :
@@ -89,8 +91,8 @@ else
     install "$boot/bin/uv" || stop "the packages could not be installed; see above."
 fi
 # What is compiled now is not compiled when somebody waits for the first screen.
-.venv/bin/python -m compileall -q -j 0 src || say "bytecode could not be written; betcode starts more slowly"
-printf '%s' "$here" >.venv/.place
-touch .venv/.for-use
-[ "$what" = use ] || touch .venv/.for-work
+"$venv/bin/python" -m compileall -q -j 0 src || say "bytecode could not be written; betcode starts more slowly"
+printf '%s' "$here" >"$venv/.place"
+touch "$venv/.for-use"
+[ "$what" = use ] || touch "$venv/.for-work"
 say "ready"

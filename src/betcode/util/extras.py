@@ -1,11 +1,9 @@
 """Packages that only some users need: which features need them, and how to install them."""
 
-import json
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
 
@@ -32,6 +30,8 @@ def missing_extra(extra: Extra) -> str:
 
 def install_command(extra: str, prefix: Path, origin: str, *, has_pip: bool) -> str:
     """The shell command that adds an extra to the environment at `prefix`; `origin`: the URL betcode came from."""
+    import shlex
+
     wanted = f"betcode[{extra}] @ {origin}" if origin else f"betcode[{extra}]"
     if (prefix / "uv-receipt.toml").exists():
         return shlex.join(["uv", "tool", "install", "--force", wanted])
@@ -51,6 +51,10 @@ def _is_there(module: str) -> bool:
 
 def _origin() -> str:
     """The URL of the wheel or folder that betcode was installed from; empty if it came from an index."""
+    # Imported here: the daemon imports this module at its start, and mostly nothing is missing.
+    import json
+    from importlib import metadata
+
     try:
         text = metadata.distribution("betcode").read_text("direct_url.json")
         return str(json.loads(text)["url"]) if text else ""
