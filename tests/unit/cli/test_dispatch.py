@@ -1,5 +1,8 @@
 """What a command leaves behind when something goes wrong."""
 
+import subprocess
+import sys
+
 import pytest
 
 from betcode.cli.core.dispatch import dispatch, guarded
@@ -38,3 +41,12 @@ def test_an_interrupt_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_command_that_succeeds_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["completion", "bash"]) == 0
     assert "betcode --complete" in capsys.readouterr().out
+
+
+def test_help_does_not_import_what_takes_long() -> None:
+    code = (
+        "import sys; from betcode.cli.parser import build_parser; build_parser().format_help(); "
+        "print(*sorted({'anyio', 'asyncio', 'dataclasses', 'google', 'grpc', 'inspect'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []

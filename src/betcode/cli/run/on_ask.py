@@ -1,8 +1,8 @@
 """What a run does when the agent asks and nobody sits at the terminal."""
 
 import argparse
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from betcode.config.units import NotUnderstood, duration_s
 
@@ -21,8 +21,7 @@ class OnAsk(Enum):
     PARK = "park"  # leave, and the prompt stays open
 
 
-@dataclass(frozen=True, slots=True)
-class AskPolicy:
+class AskPolicy(NamedTuple):  # `betcode --help` imports this, and importing dataclasses takes a third of its time
     on_ask: OnAsk
     wait_s: float = 0.0
     reason: str = _NO_TERMINAL  # of a denial
