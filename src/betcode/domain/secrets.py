@@ -20,12 +20,13 @@ class Detector:
 
     name: str
     hints: tuple[str, ...]  # small letters; a text without any of them has none of its kind
-    pattern: re.Pattern[str]
+    pattern: str  # compiled when it is first needed: the daemon starts sooner without
     likely: Callable[[str], bool] = lambda _secret: True
+    flags: re.RegexFlag = re.NOFLAG
 
     def hide(self, text: str) -> str:
         """The text with a mark in place of each secret of this kind."""
-        return self.pattern.sub(self._mark, text)
+        return re.sub(self.pattern, self._mark, text, flags=self.flags)
 
     def _mark(self, match: re.Match[str]) -> str:
         whole, secret = match[0], match["secret"]
@@ -146,7 +147,7 @@ def _detector(
     likely: Callable[[str], bool] = lambda _secret: True,
     flags: re.RegexFlag = re.NOFLAG,
 ) -> Detector:
-    return Detector(name, tuple(hints.split()), re.compile(pattern, flags), likely)
+    return Detector(name, tuple(hints.split()), pattern, likely, flags)
 
 
 def _token(name: str, hints: str, pattern: str, likely: Callable[[str], bool] = lambda _secret: True) -> Detector:
