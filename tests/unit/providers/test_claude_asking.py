@@ -6,6 +6,7 @@ import pytest
 
 from betcode.providers.claude import ClaudeDialogue
 from betcode.providers.claude.state import VERSION, State, load
+from support.deep_json import UNREADABLY_DEEP
 from support.dialogue import INIT, fresh, hear, say
 from support.recordings import SESSION, record
 
@@ -74,10 +75,11 @@ def test_a_use_that_is_shown_without_an_id_waits_for_its_answer() -> None:
     ("request_id", "own_input"),
     [
         ('"r"', '{"a": NaN, "input": {"b": ["}", 1e999]}}'),
-        ('"r"', '{"a":' + '{"a":' * 1100 + "1" + "}" * 1100 + "}"),
-        ("7", '{"a":' + '{"a":' * 1100 + "1" + "}" * 1100 + "}"),
+        ('"r"', UNREADABLY_DEEP),
+        ("7", UNREADABLY_DEEP),
         ("7", "{NaN"),
     ],
+    ids=["NaN", "deep", "deep, with a number for an id", "no JSON"],
 )
 def test_what_cannot_be_read_is_kept_byte_for_byte(request_id: str, own_input: str) -> None:
     asked = '{"subtype":"can_use_tool","tool_name":"X","input": ' + own_input + ' ,"tool_use_id":"t"}'

@@ -15,6 +15,7 @@ from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result
+from support.deep_json import UNREADABLY_DEEP
 from support.dialogue import INIT, RESULT, fresh, hear, say
 from support.recordings import SESSION, WIRE, record, records_of
 
@@ -187,7 +188,7 @@ def test_an_input_nested_beyond_measure_is_shown_in_part(levels: int) -> None:
 def test_an_input_that_cannot_be_read_is_shown_as_it_came() -> None:
     dialogue = fresh()
     say(dialogue, INIT)
-    deep = '{"a":' * 5000 + "1" + "}" * 5000
+    deep = UNREADABLY_DEEP
     asked = '{"subtype":"can_use_tool","tool_name":"X","tool_use_id":"t","input":' + deep + "}"
     events = say(dialogue, '{"type":"control_request","request_id":"r","request":' + asked + "}")
     request = next(event.permission_request for event in events if event.HasField("permission_request"))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from betcode.wire import Malformed, Unknown, decode
 from betcode.wire.frames import Assistant, ControlRequest, Init, Result, Status, StreamEvent, User
+from support.deep_json import UNREADABLY_DEEP
 
 FRAMES: list[dict[str, Any]] = [
     {"type": "result", "subtype": "success", "usage": {"input_tokens": 3}, "total_cost_usd": 0.5, "result": "done"},
@@ -115,7 +116,7 @@ def test_a_tools_input_keeps_its_text_even_with_half_a_surrogate_pair() -> None:
 
 
 def test_an_input_that_had_to_be_changed_says_so() -> None:
-    deep = b'{"a":' * 3000 + b"1" + b"}" * 3000
+    deep = UNREADABLY_DEEP.encode()
     frame = decode(
         b'{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","input":' + deep + b"}}"
     )
