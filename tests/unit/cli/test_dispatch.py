@@ -45,7 +45,7 @@ def test_a_command_that_succeeds_exits_with_0(capsys: pytest.CaptureFixture[str]
 
 def test_help_does_not_import_what_takes_long() -> None:
     code = (
-        "import sys; from betcode.cli.parser import build_parser; build_parser().format_help(); "
+        "import sys; from betcode.cli.core.parser import build_parser; build_parser().format_help(); "
         "print(*sorted({'anyio', 'asyncio', 'dataclasses', 'google', 'grpc', 'inspect'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60)
