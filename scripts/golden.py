@@ -1,43 +1,47 @@
-"""Write down the events that every recording gives now. Read what changed before you believe it.
+"""Write down the events that recordings give now. Read what changed before you believe it.
 
-python scripts/golden.py [NAME ...]
+python scripts/golden.py
+
+Writes each golden file that exists, and the outline of every recording.
 """
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from betcode.providers.claude import ClaudeProvider
 from betcode.v1.agent_pb2 import AgentEvent
 from support import acp_recordings as acp
 from support import codex_recordings as codex
-from support.recordings import GOLDEN, SESSION, recordings, records_of, shown
+from support import recordings as claude
+from support.outline import FILE, outline
 
 
-def main(names: list[str]) -> None:
-    for path in recordings():
-        if not names or path.stem in names:
-            dialogue = ClaudeProvider().dialogue(SESSION, "")
-            write(GOLDEN / f"{path.stem}.json", (e for record in records_of(path) for e in dialogue.receive(record)))
-    for path in codex.recordings():
-        if not names or path.stem in names:
-            write(codex.GOLDEN / f"{path.stem}.json", codex.replay(path))
-    for path in acp.recordings():
-        if not names or path.stem in names:
-            write(acp.GOLDEN / f"{path.stem}.json", acp.replay(path))
+def main() -> None:
+    write_all(claude.GOLDEN, claude.recordings(), claude.replay)
+    write_all(codex.GOLDEN, codex.recordings(), codex.replay)
+    write_all(acp.GOLDEN, acp.recordings(), acp.replay)
 
 
-def write(target: Path, events: Iterable[AgentEvent]) -> None:
-    rows = ",\n".join(json.dumps(shown(event), ensure_ascii=False, sort_keys=True) for event in events)
-    text = f"[\n{rows}\n]\n" if rows else "[]\n"
+def write_all(golden: Path, recordings: list[Path], replay: Callable[[Path], Iterable[AgentEvent]]) -> None:
+    outlines = {}
+    for path in recordings:
+        events = list(replay(path))
+        outlines[path.stem] = outline(events)
+        if (target := golden / f"{path.stem}.json").exists():
+            rows = ",\n".join(json.dumps(claude.shown(event), ensure_ascii=False, sort_keys=True) for event in events)
+            write(target, f"[\n{rows}\n]\n" if rows else "[]\n")
+    entries = ",\n".join(f"{json.dumps(name)}: {json.dumps(steps)}" for name, steps in sorted(outlines.items()))
+    write(golden / FILE, f"{{\n{entries}\n}}\n")
+
+
+def write(target: Path, text: str) -> None:
     if not target.exists() or target.read_text() != text:
-        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
         print(f"written: {target.parent.name}/{target.name}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

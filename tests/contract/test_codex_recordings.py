@@ -10,19 +10,26 @@ from betcode.providers.codex import frames
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
 from support.codex_recordings import GOLDEN, PROVIDER, SESSION, recordings, replay, runs_of
-from support.recordings import read_back
+from support.outline import outline, read_outlines
+from support.recordings import golden_files, read_back
 
 ALL = pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem.removeprefix("appserver-"))
 
 
+@pytest.mark.parametrize("path", golden_files(GOLDEN), ids=lambda path: path.stem)
+def test_a_recording_gives_the_events_of_its_golden_file(path: Path) -> None:
+    expected = [read_back(row) for row in json.loads(path.read_text())]
+    [recording] = [each for each in recordings() if each.stem == path.stem]
+    assert replay(recording) == expected
+
+
 @ALL
-def test_a_recording_gives_the_events_written_down(path: Path) -> None:
-    expected = [read_back(row) for row in json.loads((GOLDEN / f"{path.stem}.json").read_text())]
-    assert replay(path) == expected
+def test_a_recording_has_its_outline(path: Path) -> None:
+    assert outline(replay(path)) == read_outlines(GOLDEN)[path.stem]
 
 
-def test_there_is_a_golden_file_for_each_recording_and_no_other() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.json")} == {path.stem for path in recordings()}
+def test_there_is_an_outline_for_each_recording_and_no_other() -> None:
+    assert read_outlines(GOLDEN).keys() == {path.stem for path in recordings()}
     assert len(recordings()) >= 14
 
 

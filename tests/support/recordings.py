@@ -10,7 +10,9 @@ from google.protobuf import json_format
 from betcode.domain.identifiers import SessionId
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
+from betcode.providers.claude import ClaudeProvider
 from betcode.v1.agent_pb2 import AgentEvent
+from support.outline import FILE as OUTLINES
 
 WIRE = Path(__file__).parent.parent / "contract" / "wire" / "claude"
 GOLDEN = Path(__file__).parent.parent / "contract" / "golden" / "claude"
@@ -52,6 +54,17 @@ def records_from(rows: Iterator[dict[str, Any]]) -> Iterator[Record]:
             end=offset + len(data),
         )
         offset += len(data)
+
+
+def replay(path: Path) -> list[AgentEvent]:
+    """The events of a recording."""
+    dialogue = ClaudeProvider().dialogue(SESSION, "")
+    return [event for record in records_of(path) for event in dialogue.receive(record)]
+
+
+def golden_files(directory: Path) -> list[Path]:
+    """The recordings of a directory whose events are stored in full."""
+    return sorted(path for path in directory.glob("*.json") if path.name != OUTLINES)
 
 
 def record(line: str | bytes | dict[str, Any], kind: RecordKind = RecordKind.OUT, at_ms: float = 0) -> Record:

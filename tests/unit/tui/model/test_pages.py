@@ -1,8 +1,6 @@
 """However a history is cut into pages, and whichever came first, it is the same conversation."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 
 from betcode.tui.model.conversation import Conversation
 from betcode.v1 import agent_pb2 as v1
-from support.recordings import GOLDEN, read_back
+from support.recordings import recordings, replay
 from support.shown_blocks import cut, dump, numbered
 
 _TOOLS = ("t1", "t2", "t3", "t4", "t5")
@@ -148,16 +146,11 @@ def test_pages_read_in_any_order_of_time_give_the_same_blocks(seed: int, length:
 
 def test_recorded_sessions_are_the_same_from_any_page() -> None:
     dice = Random(7)
-    for path in sorted(GOLDEN.glob("*.json")):
-        events = numbered(read_back(row) for row in _rows(path))
+    for path in recordings():
+        events = numbered(replay(path))
         if events:
             pages = cut(events, [dice.randint(0, len(events)) for _ in range(8)])
             assert dump(_in_pages(pages, dice).blocks) == dump(_in_order(events).blocks), path.stem
-
-
-def _rows(path: Path) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = json.loads(path.read_text())
-    return rows
 
 
 @pytest.mark.parametrize("seed", range(5))
