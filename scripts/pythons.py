@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ("-q", "-n", "4", "--dist", "loadfile", "-m", "not wide", "tests/unit", "tests/contract")
+TESTS = ("-q", "-n", "2", "--dist", "loadfile", "-m", "not wide", "tests/unit", "tests/contract")
 _CLASSIFIER = re.compile(r"Programming Language :: Python :: (\d+\.\d+)")
 
 
