@@ -122,7 +122,7 @@ async def _idle(app: Desk, pilot: Pilot[None]) -> None:
             await pilot.pause()
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)  # each opens two screens: half a second
 @given(KEYS)
 @example(["one two", "ctrl+w", "three"])
 @example(["one", "backspace", "backspace", "X"])
