@@ -6,10 +6,10 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.changes import AppendEvents, Change, SaveSession
-from betcode.domain.identifiers import Seq, new_session_id
-from betcode.domain.rows import NewSession, SessionState, StoredEvent
-from betcode.domain.session import SessionStatus
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import AppendEvents, Change, SaveSession
+from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, new_session_id
 from betcode.storage import open_store
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta
 

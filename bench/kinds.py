@@ -20,8 +20,8 @@ from bench.figure import Effort, Figure, Judged, median
 from bench.model_server import model_server
 from bench.stage import BOUND_S, Daemon, resident_bytes, running_daemon
 from betcode.client import NewConversation
-from betcode.domain.provider_config import PREFIX
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.agents.provider_config import PREFIX
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import descendants
 from betcode.holder.reader import JournalReader

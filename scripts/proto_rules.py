@@ -1,7 +1,7 @@
 """Hold proto/ to the rules that no compiler knows; leave with 1 and the reasons where it breaks one.
 
 - What came after the first release says in a comment which version brought it.
-- What is marked as deprecated is declared in betcode.domain.deprecations, the reverse, and its comment names the
+- A deprecated element is declared in betcode.domain.release.deprecations, and the reverse, and its comment names the
   replacement.
 - betcode.v1 imports nothing of betcode.v1alpha, and what is in there calls itself experimental.
 """
@@ -26,7 +26,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 from grpc_tools import protoc
 
-from betcode.domain.deprecations import DEPRECATIONS, Deprecation, Kind
+from betcode.domain.release.deprecations import DEPRECATIONS, Deprecation, Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_RELEASE = ROOT / "proto" / "released-0.1.0.txt"
@@ -137,7 +137,7 @@ def marks(files: Sequence[FileDescriptorProto], records: Sequence[Deprecation]) 
             yield f"{name} is deprecated and needs a comment that names its replacement, {record.replacement}"
     for name, found in known.items():
         if found.is_deprecated and found.kind is not None and name not in declared:
-            yield f"{name} is marked as deprecated and has no record in betcode.domain.deprecations"
+            yield f"{name} is marked as deprecated and has no record in betcode.domain.release.deprecations"
 
 
 def alpha(files: Sequence[FileDescriptorProto]) -> Iterator[str]:

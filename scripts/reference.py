@@ -12,14 +12,14 @@ from betcode.cli.core.exit_codes import EXIT_OF, ExitCode
 from betcode.cli.obey.failure import HINTS
 from betcode.config.schema import SETTINGS, Setting
 from betcode.daemon.providers import find_providers
-from betcode.domain.capability_table import ROWS, answers, told
-from betcode.domain.compatibility import AGENTS, CLIENTS
+from betcode.domain.agents.capability_table import ROWS, answers, told
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.features import FEATURES
-from betcode.domain.health import DEGRADED_STATES
-from betcode.domain.identifiers import new_session_id
+from betcode.domain.metrics.health import DEGRADED_STATES
 from betcode.domain.ports import Provider
-from betcode.domain.rows import NewSession
+from betcode.domain.release.compatibility import AGENTS, CLIENTS
+from betcode.domain.release.features import FEATURES
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import new_session_id
 from betcode.server.errors import STATUS
 from betcode.telemetry.metrics import METRICS
 from betcode.tui import keys

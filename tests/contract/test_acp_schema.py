@@ -11,7 +11,7 @@ import pytest
 from acp import schema
 from pydantic import BaseModel
 
-from betcode.domain.commands import (
+from betcode.domain.agents.commands import (
     AnswerPermission,
     AttachedFile,
     Behaviour,
@@ -20,9 +20,9 @@ from betcode.domain.commands import (
     RefuseRequest,
     SendMessage,
 )
-from betcode.domain.identifiers import MessageId
-from betcode.domain.launch import LaunchContext
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
+from betcode.domain.runs.launch import LaunchContext
+from betcode.domain.values.identifiers import MessageId
 from betcode.providers.acp import opening
 from betcode.wire.acp.decoding import decode, read
 from betcode.wire.acp.frames import Initialized, Message, Opened, Prompted

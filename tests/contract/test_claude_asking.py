@@ -2,8 +2,8 @@
 
 import json
 
-from betcode.domain.agent_state import CallScreening
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.agents.agent_state import CallScreening
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import SESSION
 from support.replaying import PROVIDER, of_kind, only, replay, up_to

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, decode

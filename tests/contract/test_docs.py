@@ -10,10 +10,10 @@ import pytest
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.config.schema import RULE_LISTS, SETTINGS
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.features import FEATURES
-from betcode.domain.rows import InputState, PromptState
-from betcode.domain.run import RunState
-from betcode.domain.session import SessionStatus
+from betcode.domain.release.features import FEATURES
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import InputState, PromptState
 from betcode.server.errors import STATUS
 
 ROOT = Path(__file__).parent.parent.parent

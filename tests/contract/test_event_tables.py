@@ -7,9 +7,9 @@ from proto_compat import ROOT
 
 from betcode.cli.run import headless
 from betcode.cli.session import transcript
-from betcode.domain import documents
-from betcode.domain.event_table import EVENT_KINDS, EventTable
-from betcode.domain.events_json import event_json
+from betcode.domain.events import search_documents as documents
+from betcode.domain.events.event_json import event_json
+from betcode.domain.events.event_table import EVENT_KINDS, EventTable
 from betcode.engine.core import counters
 from betcode.server.export import entries
 from betcode.server.export import redaction as hiding

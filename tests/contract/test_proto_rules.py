@@ -9,8 +9,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from proto_rules import ROOT, alpha, compiled, complaints, entries, marks, unversioned
 
 from betcode._version import __version__
-from betcode.domain.deprecations import Deprecation, Kind, months_later
-from betcode.domain.versions import is_older
+from betcode.domain.release.deprecations import Deprecation, Kind, months_later
+from betcode.domain.values.versions import is_older
 
 FILE = """
 syntax = "proto3";

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.changes import (
+from betcode.domain.errors import StorageFailed
+from betcode.domain.ports import Store
+from betcode.domain.runs.crash_policy import CrashHistory
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.transcript import TranscriptEnd
+from betcode.domain.store.changes import (
     AddBlob,
     AddInput,
     AppendEvents,
@@ -19,11 +25,7 @@ from betcode.domain.changes import (
     SaveRun,
     SaveSession,
 )
-from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import RunKey, Seq, SessionKey, new_run_id
-from betcode.domain.ports import Store
-from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import (
+from betcode.domain.store.rows import (
     Blob,
     InputKind,
     InputRow,
@@ -35,9 +37,7 @@ from betcode.domain.rows import (
     RunRow,
     SessionState,
 )
-from betcode.domain.run import RunState
-from betcode.domain.session import SessionStatus
-from betcode.domain.transcript import TranscriptEnd
+from betcode.domain.values.identifiers import RunKey, Seq, SessionKey, new_run_id
 from betcode.storage import SqliteStore
 from support.stored import all_events, events, making, new_session, store_at
 

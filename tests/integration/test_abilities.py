@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from betcode.config.paths import choose_places
-from betcode.domain.budget import Amounts, OnReached, set_to
-from betcode.domain.commands import AttachedFile, SendMessage
+from betcode.domain.agents.commands import AttachedFile, SendMessage
 from betcode.domain.errors import AgentCannot, BetcodeError, CompactionUnsupported, ForkRefused
-from betcode.domain.identifiers import MessageId, Seq, time_ordered_uuid
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.sessions.budget import Amounts, OnReached, set_to
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import MessageId, Seq, time_ordered_uuid
 from betcode.engine import PermissionAnswer
 from betcode.v1 import agent_pb2 as v1
 from support.engine import ME, Engine, a_session, engine

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from betcode.client import open_client
-from betcode.domain.commands import AttachedFile
-from betcode.domain.records import RecordKind
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.runs.journal_record import RecordKind
 from support.daemon import Daemon, becomes_true, obedient_daemon
 from support.rule_files import write_rules
 from support.runs import runs_in

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from support.patience import PATIENCE_S
 from support.runs import RunOnDisk, runs_in
 from support.talk import assert_whole, is_idle, kinds

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from betcode.campaigns import Executor, Exit, Output
-from betcode.domain.campaign_errors import CampaignUnusable, CommandRefused
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
 from betcode.util.bounded_io import Lookouts
 from support.campaigns import allow, make_campaign, put_program
 from support.hung_disk import hung_disk

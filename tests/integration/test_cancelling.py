@@ -12,7 +12,7 @@ import pytest
 
 from betcode.client import Client, open_client
 from betcode.client.errors import ClientError
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, obedient_daemon

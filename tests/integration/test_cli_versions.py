@@ -10,9 +10,9 @@ import anyio.to_thread
 import pytest
 
 from betcode._version import __version__
-from betcode.domain.compatibility import AGENTS
-from betcode.domain.features import FEATURES
-from betcode.domain.identifiers import new_session_id
+from betcode.domain.release.compatibility import AGENTS
+from betcode.domain.release.features import FEATURES
+from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 from support.command import Shell

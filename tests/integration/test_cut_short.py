@@ -6,8 +6,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.identifiers import Seq
-from betcode.domain.rows import SessionState, StoredEvent
+from betcode.domain.store.rows import SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
 from betcode.engine.shell.partial_output import cut_short

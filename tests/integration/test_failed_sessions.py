@@ -7,8 +7,8 @@ import pytest
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import SessionFailed
-from betcode.domain.rows import RunRow
-from betcode.domain.transcript import TranscriptEnd
+from betcode.domain.sessions.transcript import TranscriptEnd
+from betcode.domain.store.rows import RunRow
 from betcode.engine.agents import run_processes
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell import session_failure

@@ -9,8 +9,8 @@ import pytest
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import NoInputLock
-from betcode.domain.identifiers import Seq
-from betcode.domain.rows import Batch, SessionState
+from betcode.domain.store.rows import Batch, SessionState
+from betcode.domain.values.identifiers import Seq
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
 from betcode.engine.client_name import NOBODY, ClientName

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.shell.holder_client import AgentGone, HolderGone, HolderRefused, attach
 from betcode.holder import protocol
 from betcode.holder.launch import (

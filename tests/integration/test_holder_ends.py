@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.shell.holder_client import Attachment, HolderGone, attach
 from betcode.holder.launch import descends_from, end_leftovers
 from betcode.holder.platform import marked

@@ -8,7 +8,7 @@ from grpc import aio
 
 from betcode.config.paths import Places
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.recovery import CrashPolicy
+from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import config_pb2

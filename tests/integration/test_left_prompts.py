@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.audit import AuditFilter, DecidedBy
 from betcode.domain.errors import PermissionStale
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import Kept, PromptState
+from betcode.domain.permissions.audit import AuditFilter, DecidedBy
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.store.rows import Kept, PromptState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
 from support.engine import ME, Engine, engine

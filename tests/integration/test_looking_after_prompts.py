@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.changes import SavePrompt
-from betcode.domain.identifiers import RunKey, Seq
-from betcode.domain.rows import PromptKind, PromptRow, SessionState
+from betcode.domain.store.changes import SavePrompt
+from betcode.domain.store.rows import PromptKind, PromptRow, SessionState
+from betcode.domain.values.identifiers import RunKey, Seq
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
 from betcode.engine.context import Room

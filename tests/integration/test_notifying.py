@@ -14,7 +14,7 @@ import pytest
 
 from betcode.client import open_client
 from betcode.config.notify_settings import NotifySettings
-from betcode.domain.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
 from support.command import shell

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import open_client
-from betcode.domain.audit import input_hash
+from betcode.domain.permissions.audit import input_hash
 from support.command import Shell, shell
 from support.daemon import obedient_daemon
 from support.rule_files import decisions, project_rules, write_rules

@@ -11,8 +11,8 @@ import pytest
 
 from betcode.client.errors import Refused
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import PromptState
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.store.rows import PromptState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
 from support.engine import engine

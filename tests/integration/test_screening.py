@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from betcode.client import Client, open_client
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.permissions.trust import FILE_NAME, TrustedProjects
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon

@@ -11,7 +11,7 @@ import pytest
 from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, becomes_true, obedient_daemon
 from support.patience import PATIENCE_S

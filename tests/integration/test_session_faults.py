@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.budget import Amounts, Budget
 from betcode.domain.errors import SessionFailed, StorageDegraded
-from betcode.domain.identifiers import Seq
 from betcode.domain.ports import SessionFilter
-from betcode.domain.session_binding import Bond
+from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.budget import Amounts, Budget
+from betcode.domain.values.identifiers import Seq
 from betcode.engine import AgentsAtStop, ClientName
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1

@@ -6,8 +6,8 @@ import pytest
 
 from betcode.config.paths import choose_places
 from betcode.config.settings import EngineSettings
-from betcode.domain.audit import AuditFilter
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.permissions.audit import AuditFilter
 from betcode.engine import open_supervisor
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.rules import Outcome, ToolUse, screen

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import open_client
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from support.daemon import obedient_daemon
 from support.rule_files import project_rules, write_rules
 from support.runs import runs_in

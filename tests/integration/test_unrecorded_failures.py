@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.changes import Change, SaveBond
 from betcode.domain.errors import SessionFailed, StorageFailed
+from betcode.domain.store.changes import Change, SaveBond
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
 from support.hook_server import hook_server

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.recovery import CrashPolicy
+from betcode.domain.runs.crash_policy import CrashPolicy
 from support.claude import claude_environment, claude_that_dies_early, needs_claude
 from support.engine import Engine, a_session, engine
 from support.model_api import model_api

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from betcode.client.errors import Refused
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
 from support.claude import needs_claude
 from support.files import GIF, JPEG, PDF, WEBP, png

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.recovery import CrashPolicy
+from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from support.claude import CLAUDE, claude_environment, needs_claude

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from betcode.client import open_client
-from betcode.domain.compatibility import AGENTS
-from betcode.domain.records import RecordKind
+from betcode.domain.release.compatibility import AGENTS
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.holder.platform import descendants
 from support.claude import needs_claude
 from support.model_script import bash, say

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from support.claude import needs_claude
 from support.daemon import becomes_true

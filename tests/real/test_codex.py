@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from support.codex import KEY, CodexWorld, codex_environment, codex_world
 from support.openai_api import script
 from support.patience import PATIENCE_S

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import Refused
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.holder.platform import descendants
 from betcode.v1 import agent_pb2 as v1
 from support.codex import CodexWorld, codex_world

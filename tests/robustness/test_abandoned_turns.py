@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.domain.recovery import CrashPolicy
+from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, running_daemon
 from support.engine import Engine, engine

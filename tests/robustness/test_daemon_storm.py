@@ -9,7 +9,7 @@ import pytest
 
 from betcode.client import open_client
 from betcode.domain.ports import Provider
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.providers.claude import ClaudeProvider
 from betcode.providers.demo import DemoProvider
 from betcode.v1 import agent_pb2 as v1

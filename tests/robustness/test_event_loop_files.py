@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 
 from betcode.client import Client, NewConversation, NewWorktree, SessionKind, open_client
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program

@@ -12,7 +12,7 @@ import anyio
 import anyio.abc
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.shell.holder_client import HolderGone, attach
 from betcode.holder import protocol
 from betcode.holder.platform import resident_bytes

@@ -9,7 +9,7 @@ import pytest
 
 from betcode.client import Client, open_client
 from betcode.client.errors import ClientError
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, running_daemon

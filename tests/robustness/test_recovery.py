@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.run import RunState
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.runs.state import RunState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, running_daemon
 from support.engine import Engine, engine

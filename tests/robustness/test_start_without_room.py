@@ -8,12 +8,12 @@ import anyio
 import pytest
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.budget import NO_BUDGET
-from betcode.domain.commands import SendMessage
+from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import StorageDegraded
-from betcode.domain.identifiers import Seq, SessionId, new_message_id, new_session_id
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.sessions.budget import NO_BUDGET
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import Seq, SessionId, new_message_id, new_session_id
 from betcode.engine import ClientName, Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1

@@ -11,8 +11,8 @@ import pytest
 
 import support.store_child
 import support.store_opener
-from betcode.domain.identifiers import SessionId
 from betcode.domain.ports import SessionFilter
+from betcode.domain.values.identifiers import SessionId
 from betcode.storage import SqliteStore, open_store
 from support.stored import Fatal, all_events, ask
 

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from betcode.domain.commands import Command, SendMessage
-from betcode.domain.identifiers import MessageId
-from betcode.domain.launch import LaunchContext
+from betcode.domain.agents.commands import Command, SendMessage
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.runs.launch import LaunchContext
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import MessageId
 from betcode.providers.acp import opening
 from betcode.v1 import agent_pb2 as v1
 from support.acp_recordings import PROVIDER

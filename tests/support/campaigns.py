@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from betcode.domain.campaigns import Campaign
+from betcode.domain.obey.campaigns import Campaign
 
 FIRST = "0b6f3c52-7a51-4e0e-9d3e-1f2a3b4c5d6e"
 SECOND = "0b9999aa-1111-4222-8333-444455556666"

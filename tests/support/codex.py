@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.providers.codex.executable import find_binary
 from support.daemon import Daemon, running_daemon
 from support.npm_agents import npm_agent

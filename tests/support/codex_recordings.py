@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from betcode.domain.identifiers import SessionId
-from betcode.domain.records import Record
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.codex import CodexProvider
 from betcode.v1.agent_pb2 import AgentEvent
 from support.recordings import records_from

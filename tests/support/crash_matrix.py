@@ -17,7 +17,7 @@ import anyio
 
 from betcode.client import Client, open_client
 from betcode.client.errors import ClientError
-from betcode.domain.identifiers import new_message_id
+from betcode.domain.values.identifiers import new_message_id
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, becomes_true, running_daemon

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.providers.claude import ClaudeDialogue
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1

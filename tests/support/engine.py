@@ -11,10 +11,10 @@ import anyio
 
 from betcode.config.paths import Places
 from betcode.config.settings import EngineSettings
-from betcode.domain.commands import SendMessage
-from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import NewSession, PromptRow
+from betcode.domain.agents.commands import SendMessage
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.store.rows import NewSession, PromptRow
+from betcode.domain.values.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
 from betcode.engine import ClientName, PermissionAnswer, Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider
 from betcode.server import views

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.identifiers import SessionId
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.session_binding import Bond
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.sessions.binding import Bond
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine import open_supervisor
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1

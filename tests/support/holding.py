@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.engine.shell.holder_client import Attachment, HolderGone
 from betcode.holder.launch import HolderSpec, end_leftovers, is_alive, start_holder
 from betcode.holder.reader import JournalReader

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from betcode.client import NewConversation
 from betcode.config.agent_settings import AcpSettings
+from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.ports import Provider
-from betcode.domain.provider_config import PREFIX
 from betcode.providers.acp import AcpProvider
 from betcode.providers.claude import ClaudeProvider
 from support.daemon import AGENT_HEAD

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from betcode.config.settings import EngineSettings, Settings
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import SessionRow
-from betcode.domain.worktrees import TurnSnapshot
+from betcode.domain.repositories.worktrees import TurnSnapshot
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.store.rows import SessionRow
 from betcode.engine import Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider
 from betcode.storage import SqliteStore

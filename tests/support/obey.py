@@ -14,7 +14,7 @@ from grpc import aio
 from grpc_status import rpc_status
 
 from betcode.client.address import grpc_target
-from betcode.domain.identifiers import parse_session_id
+from betcode.domain.values.identifiers import parse_session_id
 from obey.local.v1 import local_pb2 as pb
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 from support.daemon import Daemon, agent_program, running_daemon

@@ -19,7 +19,7 @@ from grpc import aio
 from betcode.client import Client, ClientError, NewConversation, open_client
 from betcode.client.address import grpc_target
 from betcode.config.paths import Places, choose_places
-from betcode.domain.audit import AuditFilter
+from betcode.domain.permissions.audit import AuditFilter
 from betcode.server import Release
 from betcode.v1 import admin_pb2, agent_pb2
 from support.patience import PATIENCE_S

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.holder.launch import is_alive
 from betcode.holder.platform import RUN_MARKER
 from betcode.holder.reader import JournalReader

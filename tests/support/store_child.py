@@ -14,10 +14,10 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.changes import AddBlob, AddInput, AppendEvents, SaveRun, SaveSession
-from betcode.domain.identifiers import Seq, new_message_id, new_run_id
-from betcode.domain.rows import Blob, InputKind, InputRow, NewRun, SessionState, StoredEvent
-from betcode.domain.session import SessionStatus
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import AddBlob, AddInput, AppendEvents, SaveRun, SaveSession
+from betcode.domain.store.rows import Blob, InputKind, InputRow, NewRun, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, new_message_id, new_run_id
 from betcode.storage import SqliteStore, open_store
 from support.stored import Fatal, making
 

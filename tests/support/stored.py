@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 import apsw
 
-from betcode.domain.identifiers import Seq, SessionKey, new_session_id
-from betcode.domain.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, SessionKey, new_session_id
 from betcode.storage import SqliteStore, open_store
 from support.patience import PATIENCE_S
 

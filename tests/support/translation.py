@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from betcode.domain.bounds import bound
-from betcode.domain.identifiers import SessionId
+from betcode.domain.events.size_limit import bound
 from betcode.domain.ports import Provider
-from betcode.domain.records import Record
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.v1 import agent_pb2 as v1
 
 # What the engine says of itself: messages it accepted, answers it took, runs it began.

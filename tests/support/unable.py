@@ -1,6 +1,6 @@
 """A kind of agent whose table says no to everything that can be refused."""
 
-from betcode.domain.capabilities import Capabilities
+from betcode.domain.agents.capabilities import Capabilities
 from betcode.providers.claude import ClaudeProvider
 
 NOTHING = Capabilities(

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from betcode.domain.identifiers import SessionId, new_session_id
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId, new_session_id
 from support.engine import Engine
 from support.talk import is_idle
 

@@ -6,7 +6,7 @@ from betcode.campaigns.environment import SessionFacts, check_asked, command_env
 from betcode.campaigns.event_router import EventRouter
 from betcode.campaigns.keys import provider_keys
 from betcode.campaigns.sandbox import Sandbox
-from betcode.domain.campaigns import Campaign
+from betcode.domain.obey.campaigns import Campaign
 
 __all__ = [
     "Campaign",

@@ -5,7 +5,7 @@ import re
 
 from betcode.campaigns.paths import Confinement, shown
 from betcode.config.plain_file import read_plain
-from betcode.domain.campaign_errors import CampaignUnusable
+from betcode.domain.obey.campaign_errors import CampaignUnusable
 
 DEFAULTS = frozenset({"fest", "camp", "just", "git"})
 _FILE = ".campaign/settings/allowlist.json"

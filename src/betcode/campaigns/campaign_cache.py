@@ -12,8 +12,8 @@ from betcode.campaigns.paths import directory_inside
 from betcode.campaigns.registry import Entry, Registry, read_registry, registry_path
 from betcode.campaigns.roots import NotACampaign, root_above, root_here, seen_campaign
 from betcode.domain.bounded_io import Looks, NoAnswer
-from betcode.domain.campaign_errors import CampaignUnusable
-from betcode.domain.campaigns import Campaign
+from betcode.domain.obey.campaign_errors import CampaignUnusable
+from betcode.domain.obey.campaigns import Campaign
 
 
 @dataclass(frozen=True, slots=True)

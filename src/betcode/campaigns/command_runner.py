@@ -20,9 +20,9 @@ from betcode.campaigns.environment import command_environment
 from betcode.campaigns.manifest import HAVE_ONE, WORD, Manifest, WrongManifest, understood
 from betcode.campaigns.sandbox import Sandbox
 from betcode.domain.bounded_io import Looks, NoAnswer
-from betcode.domain.campaign_errors import CampaignUnusable, CommandRefused
-from betcode.domain.campaigns import Campaign
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
+from betcode.domain.obey.campaigns import Campaign
 
 logger = logging.getLogger(__name__)
 

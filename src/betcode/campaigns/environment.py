@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from betcode.domain.campaigns import Campaign, is_identifier
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import is_valid, shortened
+from betcode.domain.obey.campaigns import Campaign, is_identifier
+from betcode.domain.values.text import is_valid, shortened
 from betcode.git.environment import settings_of_a_call
 
 _RESERVED = "OBEY_"

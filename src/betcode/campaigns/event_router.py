@@ -6,11 +6,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from betcode.domain.campaign_events import CAMPAIGN_EVENTS, FESTIVAL_EVENTS, CampaignEvent, CampaignEvents
-from betcode.domain.campaigns import is_identifier, is_name_of_a_part
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.text import shortened
+from betcode.domain.obey.campaign_events import CAMPAIGN_EVENTS, FESTIVAL_EVENTS, CampaignEvent, CampaignEvents
+from betcode.domain.obey.campaigns import is_identifier, is_name_of_a_part
+from betcode.domain.values.identifiers import time_ordered_uuid
+from betcode.domain.values.text import shortened
 
 _WINDOW_NS = 500_000_000  # the same report within it is a repeat
 _REMEMBERED = 100

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from betcode.campaigns.paths import shown
 from betcode.campaigns.words import before_operands
-from betcode.domain.campaign_errors import CommandRefused
+from betcode.domain.obey.campaign_errors import CommandRefused
 
 _GLOBALS = frozenset(
     {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from betcode.campaigns.paths import Confinement, shown
 from betcode.campaigns.words import before_operands
-from betcode.domain.campaign_errors import CommandRefused
+from betcode.domain.obey.campaign_errors import CommandRefused
 
 _OPTIONS = frozenset(
     {

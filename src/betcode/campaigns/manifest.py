@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from betcode.campaigns.paths import shown
-from betcode.domain.campaign_errors import CommandRefused
-from betcode.domain.text import shortened
+from betcode.domain.obey.campaign_errors import CommandRefused
+from betcode.domain.values.text import shortened
 
 HAVE_ONE = frozenset({"fest", "camp"})
 WORD = "__manifest"

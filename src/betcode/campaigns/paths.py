@@ -3,9 +3,9 @@
 import os
 from pathlib import Path, PurePath
 
-from betcode.domain.campaign_errors import CommandRefused
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import is_valid, shortened
+from betcode.domain.obey.campaign_errors import CommandRefused
+from betcode.domain.values.text import is_valid, shortened
 
 _HARMLESS = frozenset({".env.example", ".env.sample", ".env.template"})
 _SECRET_NAMES = frozenset({".env", "credentials.json"})

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from betcode.config.plain_file import read_plain
-from betcode.domain.campaign_errors import AmbiguousCampaign, CampaignNotFound
-from betcode.domain.campaigns import is_identifier
-from betcode.domain.text import is_valid, shortened
+from betcode.domain.obey.campaign_errors import AmbiguousCampaign, CampaignNotFound
+from betcode.domain.obey.campaigns import is_identifier
+from betcode.domain.values.text import is_valid, shortened
 from betcode.util.user import home_directory
 
 _LIMIT_BYTES = 4 * 1024 * 1024

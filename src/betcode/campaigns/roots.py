@@ -7,7 +7,7 @@ from pathlib import Path
 
 from betcode.campaigns.registry import Entry
 from betcode.campaigns.yaml_file import WrongYaml, read_yaml
-from betcode.domain.campaigns import Campaign
+from betcode.domain.obey.campaigns import Campaign
 
 MARKER = ".campaign"
 _IDENTITY = "campaign.yaml"

@@ -11,8 +11,8 @@ from betcode.campaigns.just_rules import check_just
 from betcode.campaigns.manifest import Manifest
 from betcode.campaigns.paths import Confinement, shown
 from betcode.campaigns.words import refuse_leaving, refuse_unusable
-from betcode.domain.campaign_errors import CommandRefused
-from betcode.domain.campaigns import Campaign
+from betcode.domain.obey.campaign_errors import CommandRefused
+from betcode.domain.obey.campaigns import Campaign
 
 
 class Sandbox:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from betcode.campaigns.paths import Confinement, shown
-from betcode.domain.campaign_errors import CommandRefused
+from betcode.domain.obey.campaign_errors import CommandRefused
 
 WORD_BYTES = 32 * 1024
 COMMAND_BYTES = 128 * 1024

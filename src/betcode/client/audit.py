@@ -7,7 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.client.connection import Connection
 from betcode.client.stream import told
-from betcode.domain.audit import AuditFilter, Noted
+from betcode.domain.permissions.audit import AuditFilter, Noted
 from betcode.v1 import audit_pb2 as v1
 from betcode.v1.audit_pb2_grpc import AuditServiceStub
 

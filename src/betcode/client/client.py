@@ -33,8 +33,8 @@ from betcode.client.policy import PolicyClient
 from betcode.client.stream import told
 from betcode.client.worktrees import WorktreeClient
 from betcode.config.paths import Places
-from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AgentsAtStop, StopDaemonRequest, StopDaemonResponse
 from betcode.v1.admin_pb2_grpc import AdminServiceStub

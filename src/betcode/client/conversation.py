@@ -10,9 +10,9 @@ import grpc
 from betcode.client.connection import Connection, OnLink
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.follow import Perseverance, Position
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.v1.agent_pb2 import AgentEvent, AgentRequest, CancelRequest, StartConversation, UserMessage
 
 Call = grpc.aio.StreamStreamCall[AgentRequest, AgentEvent]

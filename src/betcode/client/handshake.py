@@ -100,7 +100,7 @@ class Handshake:
         # A daemon of our own release asks for nothing later; the comparison takes 8 ms to load.
         if not version or self.version.server_version == self.own_version:
             return False
-        from betcode.domain.versions import is_older
+        from betcode.domain.values.versions import is_older
 
         return is_older(self.own_version, version)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from betcode.domain.identifiers import new_session_id
+from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 
 

@@ -12,7 +12,7 @@ from betcode.config.prompt_time_settings import refuse_wrong_ttl
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import Settings
 from betcode.config.units import NotUnderstood
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 
 FILE_NAME = "settings.json"
 _SHOWN_CHARACTERS = 80  # of a wrong value

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from betcode.config.units import NotUnderstood
 from betcode.config.value_types import Kind
-from betcode.domain.notification import Occasion
+from betcode.domain.permissions.notification import Occasion
 
 
 @dataclass(frozen=True, slots=True)

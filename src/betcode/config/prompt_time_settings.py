@@ -1,7 +1,7 @@
 """Settings of how long prompts wait, which must go together."""
 
 from betcode.config.units import NotUnderstood
-from betcode.domain.times import short_duration
+from betcode.domain.values.times import short_duration
 
 
 def refuse_wrong_ttl(ttl_s: float, min_s: float, max_s: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from betcode.config.units import NotUnderstood, TooMuch, duration_s, short_size, size_bytes
-from betcode.domain.times import short_duration
+from betcode.domain.values.times import short_duration
 
 _MANY = 20
 _MOST_OF_ALL = 2**31 - 1

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from betcode._version import __version__
 from betcode.config.settings import ObservabilitySettings
-from betcode.domain.counts import Counts
+from betcode.domain.metrics.counts import Counts
 from betcode.engine import Supervisor
 from betcode.server import Door
 from betcode.telemetry.export import Telemetry, open_telemetry

@@ -24,9 +24,9 @@ from betcode.daemon.providers import Found, find_providers
 from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.settings_reload import keep_settings, with_features
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
-from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
-from betcode.domain.features import FeatureFlags
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Faults, OwnProcesses, Supervisor, open_supervisor
 from betcode.git.command import Git
 from betcode.holder.launch import allow_many_open_files, runs_inside

@@ -8,7 +8,7 @@ import anyio
 from betcode.config.reload import Keeper
 from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
-from betcode.domain.features import FeatureFlags
+from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Supervisor
 from betcode.notify import Notifying
 from betcode.server import Door

@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
-from betcode.domain.capabilities import Capabilities
-from betcode.domain.changes import Change
-from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.provider_about import ProviderAbout
-from betcode.domain.records import Record
-from betcode.domain.rows import (
+from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.agents.provider_about import ProviderAbout
+from betcode.domain.events.search_documents import SearchPage, SearchQuestion
+from betcode.domain.permissions.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.sessions.binding import Bond, Bonds
+from betcode.domain.sessions.deletion import SessionDeletion
+from betcode.domain.store.changes import Change
+from betcode.domain.store.rows import (
     AskedUse,
     Batch,
     ForkedPart,
@@ -29,9 +30,8 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.domain.session_binding import Bond, Bonds
-from betcode.domain.session_deletion import SessionDeletion
-from betcode.domain.store_opening import StoreOpening
+from betcode.domain.store.startup import StoreOpening
+from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.v1.agent_pb2 import AgentEvent
 
 

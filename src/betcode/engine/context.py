@@ -8,14 +8,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.counts import Counts
 from betcode.domain.errors import StorageDegraded
-from betcode.domain.notification import Notifier
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.metrics.turn_trace import TraceSink
+from betcode.domain.permissions.notification import Notifier
 from betcode.domain.ports import Provider, Store
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.turn_trace import TraceSink
-from betcode.domain.turn_watch import TurnWatch
-from betcode.domain.worktrees import WorktreePlaces
+from betcode.domain.repositories.worktrees import WorktreePlaces
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.sessions.turn_watch import TurnWatch
 from betcode.engine.agents.agent_processes import AgentProcesses
 from betcode.engine.agents.agent_reports import Reports
 from betcode.engine.agents.login_shell import LoginShell

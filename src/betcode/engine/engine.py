@@ -6,21 +6,21 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.budget import Budget
-from betcode.domain.commands import SendMessage
-from betcode.domain.documents import SearchPage, SearchQuestion
+from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import (
     SessionNotFound,
     StorageDegraded,
     StorageFailed,
 )
-from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.domain.events.search_documents import SearchPage, SearchQuestion
+from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.ports import SessionFilter
-from betcode.domain.prompt_lifetime import ExtendOn
-from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
-from betcode.domain.session import SessionStatus
-from betcode.domain.session_binding import Bond
-from betcode.domain.unusable_run import UnusableRun
+from betcode.domain.runs.unusable import UnusableRun
+from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.budget import Budget
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import NewSession, PromptRow, SessionRow, SessionState
+from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.engine.agents.agent_reports import Reported
 from betcode.engine.agents.mcp_reports import ReportedServer, reported_servers
 from betcode.engine.agents.provider_status import Kinds

@@ -10,12 +10,12 @@ import anyio.to_thread
 
 from betcode.config.paths import Places
 from betcode.config.settings import EngineSettings
-from betcode.domain.counts import Counts
-from betcode.domain.notification import Notifier
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.metrics.turn_trace import TraceSink
+from betcode.domain.permissions.notification import Notifier
 from betcode.domain.ports import Provider, Store
-from betcode.domain.recovery import CrashPolicy
-from betcode.domain.turn_trace import TraceSink
-from betcode.domain.turn_watch import TurnWatch
+from betcode.domain.runs.crash_policy import CrashPolicy
+from betcode.domain.sessions.turn_watch import TurnWatch
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from betcode.domain.errors import BetcodeError, SessionFailed, SessionNotFound, UnknownProvider
-from betcode.domain.identifiers import SessionId
 from betcode.domain.ports import Provider
-from betcode.domain.rows import SessionRow
+from betcode.domain.store.rows import SessionRow
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import Room
 from betcode.engine.shell.session import LiveSession
 from betcode.engine.shell.session_failure import describe

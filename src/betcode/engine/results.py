@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from betcode.domain.identifiers import MessageId, Seq
-from betcode.domain.rows import SessionRow
+from betcode.domain.store.rows import SessionRow
+from betcode.domain.values.identifiers import MessageId, Seq
 from betcode.engine.client_name import NOBODY, ClientName, Present
 from betcode.engine.core.status import NOTHING, Waiting
 from betcode.engine.maintenance.adoption import Found

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.budget import Budget
-from betcode.domain.commands import SendMessage
+from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import MessageId, NotAnIdentifier, parse_uuid
-from betcode.domain.rows import NewSession
+from betcode.domain.sessions.budget import Budget
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import MessageId, NotAnIdentifier, parse_uuid
 from betcode.engine.shell.attachments import checked
 
 NAME_CHARACTERS = 200

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from betcode.domain.text import valid
+from betcode.domain.values.text import valid
 from betcode.git.command import Git
 
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.git import filters
 from betcode.git.environment import SETTINGS, WORDS, environment_of
 from betcode.git.process import Child, ending, next_piece, start

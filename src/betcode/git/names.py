@@ -6,7 +6,7 @@ The rules are those of `git check-ref-format --branch`; tests hold the two again
 import re
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import is_valid, shortened
+from betcode.domain.values.text import is_valid, shortened
 
 _BRANCH_BYTES = 200  # a file system takes 255 of one component, and our paths are made from it
 _NAME_BYTES = 100

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
-from betcode.domain.text import is_valid, valid
+from betcode.domain.values.text import is_valid, valid
 from betcode.git.command import Answer, Git, failure
 from betcode.git.links import linked_git_directory
 

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
-from betcode.domain.wording import named
+from betcode.domain.values.phrases import named
 from betcode.git.command import Answer, Git, failure
 from betcode.git.environment import settings_of_a_call
 from betcode.git.private_repository import make_git_directory, write_head

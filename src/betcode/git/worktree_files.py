@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.text import valid
+from betcode.domain.values.text import valid
 from betcode.git.command import Git
 from betcode.git.links import line_of
 from betcode.git.repository import git_directory, nearest_top

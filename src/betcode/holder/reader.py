@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.holder.journal import PART_SUFFIX
 from betcode.holder.segments import Segment, compress_behind, segment_starts
 from betcode.util.wall_clock import LATEST_NS

@@ -4,7 +4,7 @@ import shutil
 import sys
 from html import escape
 
-from betcode.domain.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, Occasion
 from betcode.notify.programs import DESKTOP, NotSent, run_program
 
 # Text comes as arguments of the script, so that nothing in it is read as a script.

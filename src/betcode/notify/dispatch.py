@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from betcode.config.notify_settings import NotifySettings
-from betcode.domain.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, Occasion
 from betcode.notify import desktop, webhook
 from betcode.notify.programs import NotSent, run_program
 

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.config.plain_file import read_plain
-from betcode.domain.notification import Notification
+from betcode.domain.permissions.notification import Notification
 from betcode.notify.detached_thread import run_detached
 from betcode.notify.programs import NotSent
 

@@ -2,7 +2,7 @@
 
 from typing import Generic, Protocol, TypeVar
 
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
 from betcode.v1 import agent_pb2 as v1
 
 _NS = 1_000_000_000

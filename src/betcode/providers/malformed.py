@@ -2,8 +2,8 @@
 
 import logging
 
-from betcode.domain.records import Record
-from betcode.domain.text import shortened
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.values.text import shortened
 from betcode.providers.event_builder import Moment, StateT
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 
 from betcode.domain.errors import InvalidRequest, SessionClosed, SessionNotFound
-from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.rows import Batch, SessionRow, join_events
-from betcode.domain.session import SessionStatus
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import Batch, SessionRow, join_events
+from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine import Supervisor
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for

@@ -4,9 +4,9 @@ import contextlib
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
+from betcode.domain.permissions.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.values.identifiers import NotAnIdentifier, parse_session_id
 from betcode.engine import Supervisor
 from betcode.server.rpc import Caller, Context
 from betcode.v1 import audit_pb2 as v1

@@ -1,8 +1,8 @@
 """Budgets on the wire."""
 
-from betcode.domain.budget import NO_BUDGET, Amounts, Budget, OnReached, reached, set_to
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.rows import SessionState
+from betcode.domain.sessions.budget import NO_BUDGET, Amounts, Budget, OnReached, reached, set_to
+from betcode.domain.store.rows import SessionState
 from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1

@@ -13,7 +13,7 @@ from betcode.domain.errors import (
     RateLimited,
     SequenceOutOfRange,
 )
-from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine import Supervisor
 from betcode.server import views
 from betcode.server.agent import SUBMIT, AgentCalls

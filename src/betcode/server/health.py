@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from betcode.domain.health import DATABASE_LIMIT, Outcome, memory_states
-from betcode.domain.unusable_run import UnusableRun
+from betcode.domain.metrics.health import DATABASE_LIMIT, Outcome, memory_states
+from betcode.domain.runs.unusable import UnusableRun
 from betcode.engine import EngineFacts
 from betcode.holder.platform import resident_bytes
 from betcode.server.grpc_health import NOT_SERVING, SERVING, HealthBoard

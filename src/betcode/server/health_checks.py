@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.health import Outcome, pool_outcome
+from betcode.domain.metrics.health import Outcome, pool_outcome
 from betcode.engine import EngineFacts
 
 Facts = Callable[[], EngineFacts]

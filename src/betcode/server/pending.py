@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from betcode.domain.errors import InvalidRequest, SessionNotFound
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import PromptRow, PromptState, SessionRow
+from betcode.domain.store.rows import PromptRow, PromptState, SessionRow
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Supervisor
 from betcode.engine.follow.pending_watch import Resolved
 from betcode.server import views

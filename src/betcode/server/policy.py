@@ -3,7 +3,7 @@
 from contextlib import aclosing
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.engine import Supervisor
 from betcode.engine.permissions.policy_dry_run import ChangedUse, Tried
 from betcode.engine.permissions.project_guard import shown_items

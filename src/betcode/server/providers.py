@@ -5,9 +5,9 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.capability_table import told
-from betcode.domain.compatibility import AGENTS
-from betcode.domain.provider_about import Login, Standing
+from betcode.domain.agents.capability_table import told
+from betcode.domain.agents.provider_about import Login, Standing
+from betcode.domain.release.compatibility import AGENTS
 from betcode.engine import Supervisor
 from betcode.server.requests import DefaultProvider, checked_environment
 from betcode.server.rpc import Caller, Handler, Rim

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from betcode._version import __version__
-from betcode.domain.features import FeatureFlags
-from betcode.domain.request_counts import RequestCounts
+from betcode.domain.metrics.request_counts import RequestCounts
+from betcode.domain.release.features import FeatureFlags
 
 _INTRODUCED_LIMIT = 1_000  # clients that told their type before they called
 

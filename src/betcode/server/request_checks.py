@@ -14,10 +14,10 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from betcode.domain.deprecations import Deprecation, Kind, warning
 from betcode.domain.errors import FeatureNotAvailable
-from betcode.domain.features import FeatureFlags
-from betcode.domain.request_counts import RequestCounts
+from betcode.domain.metrics.request_counts import RequestCounts
+from betcode.domain.release.deprecations import Deprecation, Kind, warning
+from betcode.domain.release.features import FeatureFlags
 from betcode.v1 import version_pb2 as v1
 
 logger = logging.getLogger(__name__)

@@ -9,10 +9,13 @@ from typing import Literal
 
 from google.protobuf import json_format
 
-from betcode.domain.commands import AttachedFile, SendMessage
-from betcode.domain.documents import SearchQuestion
+from betcode.domain.agents.commands import AttachedFile, SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import (
+from betcode.domain.events.search_documents import SearchQuestion
+from betcode.domain.ports import SessionFilter
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import (
     MessageId,
     NotAnIdentifier,
     SessionId,
@@ -21,9 +24,6 @@ from betcode.domain.identifiers import (
     new_session_id,
     parse_session_id,
 )
-from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import NewSession
-from betcode.domain.session import SessionStatus
 from betcode.engine import PermissionAnswer
 from betcode.server import budgets
 from betcode.util.wall_clock import now_ns

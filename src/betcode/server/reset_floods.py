@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from betcode.domain.request_counts import RequestCounts
+from betcode.domain.metrics.request_counts import RequestCounts
 from betcode.holder.platform import peer_of
 from betcode.server.http2_sample import LEAST_BYTES, newest_reset
 from betcode.server.own_sockets import duplicate, own_sockets

@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc import aio
 
 from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.engine import ClientName
 from betcode.server.errors import InternalFault, status_of
 from betcode.server.open_streams import Connected

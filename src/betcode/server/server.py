@@ -16,8 +16,8 @@ from grpc import aio
 from betcode.config.paths import Places
 from betcode.config.reload import Keeper
 from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
-from betcode.domain.activities import Reports
-from betcode.domain.features import FeatureFlags
+from betcode.domain.obey.activities import Reports
+from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Supervisor
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls

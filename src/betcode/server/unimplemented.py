@@ -6,7 +6,7 @@ from typing import NoReturn
 from google.protobuf.descriptor import MethodDescriptor
 
 from betcode.domain.errors import FeatureNotAvailable
-from betcode.domain.features import FeatureFlags
+from betcode.domain.release.features import FeatureFlags
 from betcode.server.errors import status_of
 from betcode.server.rpc import Context, Handler, handler_of
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
-from betcode.domain.client_capabilities import validate_client_capabilities
-from betcode.domain.compatibility import AGENTS, API_VERSION, CLIENTS, client_refusal, client_warnings
-from betcode.domain.deprecations import warning
-from betcode.domain.features import flag_message
+from betcode.domain.release.client_capabilities import validate_client_capabilities
+from betcode.domain.release.compatibility import AGENTS, API_VERSION, CLIENTS, client_refusal, client_warnings
+from betcode.domain.release.deprecations import warning
+from betcode.domain.release.features import flag_message
 from betcode.engine import Reported
 from betcode.server.release import Release
 from betcode.server.rpc import Caller, Handler, Rim

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from betcode.domain.documents import SearchPage
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import GrantRow, InputState, PromptKind, PromptRow
+from betcode.domain.events.search_documents import SearchPage
+from betcode.domain.store.rows import GrantRow, InputState, PromptKind, PromptRow
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Compacted, Summary, Withdrawn
 from betcode.server import budgets
 from betcode.util.wall_clock import now_ns

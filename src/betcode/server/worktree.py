@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from betcode.domain.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
 from betcode.server.rpc import Caller, Handler, Rim
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import SeenWorktree, Worktrees, trouble_of

@@ -4,7 +4,7 @@ from contextlib import aclosing
 from typing import assert_never
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.worktrees import WorktreeId
+from betcode.domain.repositories.worktrees import WorktreeId
 from betcode.server.gate import Gate
 from betcode.server.rpc import Caller, Context, Handler, Rim
 from betcode.server.worktree import info

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from betcode.domain.text import valid
+from betcode.domain.values.text import valid
 from betcode.server.gate import Gate
 from betcode.server.rpc import Caller, Context, Handler, Rim
 from betcode.server.worktree import info

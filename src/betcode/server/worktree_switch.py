@@ -1,7 +1,7 @@
 """WorktreeService: going from one worktree to another, and what there is to choose from."""
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
 from betcode.server.rate_limits import RateLimits
 from betcode.server.requests import DefaultProvider, new_session, provider_of
 from betcode.server.rpc import Caller, Handler, Rim

@@ -8,8 +8,17 @@ from typing import Any
 
 import apsw
 
-from betcode.domain.audit import FIRST_HASH, Audited, AuditEntry, AuditFilter, AuditRow, Checked, DecidedBy, Noted
 from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.permissions.audit import (
+    FIRST_HASH,
+    Audited,
+    AuditEntry,
+    AuditFilter,
+    AuditRow,
+    Checked,
+    DecidedBy,
+    Noted,
+)
 from betcode.storage.database import connect_to_look, unusable
 
 _LAST = "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1"

@@ -6,9 +6,9 @@ from typing import Any, assert_never
 
 import apsw
 
-from betcode.domain.changes import SaveBond, SaveMetadata
-from betcode.domain.identifiers import SessionId, SessionKey
-from betcode.domain.session_binding import Bond, Bound, Unfinished
+from betcode.domain.sessions.binding import Bond, Bound, Unfinished
+from betcode.domain.store.changes import SaveBond, SaveMetadata
+from betcode.domain.values.identifiers import SessionId, SessionKey
 
 _COLUMNS = """campaign_id, festival_id, task_id, parent, restart_count, started_ns, ended_ns, failure, timeout_ns,
     deadline_ns, stop_by_ns"""

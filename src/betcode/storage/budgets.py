@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from betcode.domain.budget import NO_BUDGET, Amounts, Budget, OnReached
+from betcode.domain.sessions.budget import NO_BUDGET, Amounts, Budget, OnReached
 
 
 def budget_text(budget: Budget) -> str:

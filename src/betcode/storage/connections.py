@@ -4,7 +4,7 @@ from typing import assert_never
 
 import apsw
 
-from betcode.domain.changes import ForgetClients, SaveClients
+from betcode.domain.store.changes import ForgetClients, SaveClients
 
 # Only of a session that is there: a client may still leave one that was deleted.
 _INSERT = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.domain.session_deletion import DeletedSession
+from betcode.domain.sessions.deletion import DeletedSession
 from betcode.storage import epochs, reserve
 from betcode.storage.database import (
     WRITER_TIMEOUT_MS,

@@ -8,8 +8,8 @@ import json
 
 import apsw
 
-from betcode.domain.identifiers import Seq, SessionKey
-from betcode.domain.rows import ForkedPart, NewSession, SessionState
+from betcode.domain.store.rows import ForkedPart, NewSession, SessionState
+from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.storage.event_rowid import first_place, last_place, place_of
 from betcode.storage.session_deletion import hide
 from betcode.storage.write_queries import append, create_session

@@ -6,10 +6,10 @@ from typing import Any, assert_never
 
 import apsw
 
-from betcode.domain.changes import AddGrant, ClearGrant, SavePrompt
 from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
-from betcode.domain.rows import AskedUse, GrantRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.store.changes import AddGrant, ClearGrant, SavePrompt
+from betcode.domain.store.rows import AskedUse, GrantRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey
 
 _COLUMNS = """request_id, session_id, run, kind, tool_name, input, event, seq, received_at, state, decision, answers,
     answered_by, response_at, idempotency_key, answered_by_type, tool_description, tool_use_id, agent_id, message,

@@ -7,10 +7,12 @@ from typing import Any
 
 import apsw
 
-from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
-from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import (
+from betcode.domain.runs.crash_policy import CrashHistory
+from betcode.domain.runs.state import CancelStep, RunState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.transcript import TranscriptEnd
+from betcode.domain.store.rows import (
     NO_CRASHES,
     NO_LANDMARKS,
     Batch,
@@ -24,9 +26,7 @@ from betcode.domain.rows import (
     SessionRow,
     SessionState,
 )
-from betcode.domain.run import CancelStep, RunState
-from betcode.domain.session import SessionStatus
-from betcode.domain.transcript import TranscriptEnd
+from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.storage.budgets import budget_of
 from betcode.storage.event_rowid import SEQ_MASK, first_place, last_place, place_of, seq_of
 from betcode.storage.write_queries import BLOB_PIECE_BYTES

@@ -5,8 +5,8 @@ from typing import Any, Protocol, TypeVar
 
 import apsw
 
-from betcode.domain.activities import PushedActivity
-from betcode.domain.campaign_events import CampaignEvent
+from betcode.domain.obey.activities import PushedActivity
+from betcode.domain.obey.campaign_events import CampaignEvent
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class _Door(Protocol):
 
 
 class SqliteReports:
-    """Behind `betcode.domain.activities.Reports`."""
+    """Behind `betcode.domain.obey.activities.Reports`."""
 
     def __init__(self, read: _Door, write: _Door) -> None:
         self._read = read

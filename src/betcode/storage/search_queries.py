@@ -6,8 +6,8 @@ from typing import Any
 
 import apsw
 
-from betcode.domain.documents import Document, SearchHit, SearchPage, SearchQuestion, document_of
-from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.events.search_documents import Document, SearchHit, SearchPage, SearchQuestion, document_of
+from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.storage.database import connect_reader
 from betcode.storage.event_rowid import SEQ_MASK, first_place, last_place, seq_of
 from betcode.storage.search_index import TOKENS, search_file

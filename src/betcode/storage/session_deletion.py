@@ -6,8 +6,8 @@ words in the search index. A daemon that is killed in between finds the mark at 
 
 import apsw
 
-from betcode.domain.identifiers import RunId, SessionId, SessionKey
-from betcode.domain.session_deletion import DeletedSession
+from betcode.domain.sessions.deletion import DeletedSession
+from betcode.domain.values.identifiers import RunId, SessionId, SessionKey
 from betcode.storage.event_rowid import first_place, last_place
 
 _SLICE_ROWS = 2_000

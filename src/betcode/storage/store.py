@@ -10,12 +10,13 @@ import anyio
 import anyio.to_thread
 import apsw
 
-from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
-from betcode.domain.changes import AppendEvents, Change, SavePrompt
-from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
+from betcode.domain.events.search_documents import SearchPage, SearchQuestion
+from betcode.domain.permissions.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import (
+from betcode.domain.sessions.binding import Bond, Bound, Unfinished
+from betcode.domain.sessions.deletion import DeletedSession
+from betcode.domain.store.changes import AppendEvents, Change, SavePrompt
+from betcode.domain.store.rows import (
     AskedUse,
     Batch,
     ForkedPart,
@@ -30,8 +31,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.domain.session_binding import Bond, Bound, Unfinished
-from betcode.domain.session_deletion import DeletedSession
+from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.storage import (
     audit_log,
     binding_queries,

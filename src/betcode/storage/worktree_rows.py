@@ -7,10 +7,7 @@ from typing import Any, Protocol, TypeVar
 import apsw
 
 from betcode.domain.errors import WorktreeExists
-from betcode.domain.identifiers import SessionId, SessionKey
-from betcode.domain.session import SessionStatus
-from betcode.domain.turn_watch import WatchedSession
-from betcode.domain.worktrees import (
+from betcode.domain.repositories.worktrees import (
     Origin,
     RepositoryId,
     RepositoryRow,
@@ -21,6 +18,9 @@ from betcode.domain.worktrees import (
     WorktreeSessions,
     WorktreeState,
 )
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.turn_watch import WatchedSession
+from betcode.domain.values.identifiers import SessionId, SessionKey
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class _Door(Protocol):
 
 
 class SqliteWorktrees:
-    """Behind `betcode.domain.worktrees.WorktreeStore`; a part of the store, with its threads."""
+    """Behind `betcode.domain.repositories.worktrees.WorktreeStore`; a part of the store, with its threads."""
 
     def __init__(self, read: _Door, write: _Door) -> None:
         self._read = read

@@ -8,7 +8,12 @@ from typing import assert_never
 
 import apsw
 
-from betcode.domain.changes import (
+from betcode.domain.errors import StorageFailed
+from betcode.domain.runs.crash_policy import CrashHistory
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.input_transitions import OPEN
+from betcode.domain.store.changes import (
     AddAudit,
     AddBlob,
     AddGrant,
@@ -26,11 +31,7 @@ from betcode.domain.changes import (
     SaveRun,
     SaveSession,
 )
-from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import RunKey, SessionKey
-from betcode.domain.input_transitions import OPEN
-from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import (
+from betcode.domain.store.rows import (
     NO_CRASHES,
     Blob,
     InputRow,
@@ -41,8 +42,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.domain.run import RunState
-from betcode.domain.session_binding import Bond
+from betcode.domain.values.identifiers import RunKey, SessionKey
 from betcode.storage import audit_log, binding_queries, connections, prompt_queries
 from betcode.storage.budgets import budget_text
 from betcode.storage.event_rowid import first_place, last_place, place_of, seq_of

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from betcode.domain.counts import Counts
-from betcode.domain.turn_trace import TraceSink, TurnTrace
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.metrics.turn_trace import TraceSink, TurnTrace
 from betcode.telemetry import log_context
 from betcode.telemetry.metrics import SIGNALS, Gauges, Readings
 from betcode.util.extras import OTEL, missing_extra

@@ -19,7 +19,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Protocol
 
-from betcode.domain.secrets import redacted, redacted_json
+from betcode.domain.values.secrets import redacted, redacted_json
 from betcode.telemetry.log_context import current
 from betcode.telemetry.log_thread import LogThread, ThreadedHandler
 from betcode.util.state_files import UnusableEntry, open_file

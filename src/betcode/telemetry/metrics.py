@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from betcode.domain.counts import Counts, Decided, Direction, Distribution
+from betcode.domain.metrics.counts import Counts, Decided, Direction, Distribution
 
 
 class MetricKind(StrEnum):

@@ -29,8 +29,8 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from betcode.domain.counts import Distribution
-from betcode.domain.turn_trace import TurnTrace
+from betcode.domain.metrics.counts import Distribution
+from betcode.domain.metrics.turn_trace import TurnTrace
 from betcode.telemetry.metrics import METRICS, Metric, MetricKind, Readings
 from betcode.telemetry.spans import SCOPE, TurnSpans
 

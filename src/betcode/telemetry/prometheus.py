@@ -21,7 +21,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 
-from betcode.domain.counts import Distribution
+from betcode.domain.metrics.counts import Distribution
 from betcode.telemetry.metrics import METRICS, Metric, MetricKind, Readings
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from betcode.domain.turn_trace import Step, Summed, TurnTrace
+from betcode.domain.metrics.turn_trace import Step, Summed, TurnTrace
 
 SCOPE = "betcode"
 _FAILED = frozenset({"error", "crashed"})

@@ -4,8 +4,8 @@ import mimetypes
 from collections.abc import Sequence
 from pathlib import Path
 
-from betcode.domain.attachments import kind_of
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.sessions.media_type import kind_of
 
 _READ_AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
 

@@ -1,6 +1,6 @@
 """A session's budget in words."""
 
-from betcode.domain.budget import Amounts, describe
+from betcode.domain.sessions.budget import Amounts, describe
 from betcode.v1 import agent_pb2 as v1
 
 _NAMES = ("cost", "tokens", "turns", "time")

@@ -2,7 +2,7 @@
 
 import json
 
-from betcode.domain.edits import missing_field
+from betcode.domain.permissions.edited_input import missing_field
 from betcode.v1 import agent_pb2 as v1
 
 

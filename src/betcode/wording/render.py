@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from betcode.domain.event_table import EventTable
+from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.deprecation_notes import DeprecationNotes
 from betcode.wording.terminal_text import one_line, tool_called

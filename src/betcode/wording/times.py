@@ -3,7 +3,7 @@
 import math
 from datetime import timedelta
 
-from betcode.domain.times import short_duration
+from betcode.domain.values.times import short_duration
 
 
 def age(delta: timedelta) -> str:

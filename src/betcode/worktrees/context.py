@@ -10,9 +10,9 @@ from anyio.abc import TaskGroup
 
 from betcode.config.settings import Settings
 from betcode.domain.bounded_io import Looks
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import WorktreeId, WorktreePlaces, WorktreeStore
+from betcode.domain.repositories.worktrees import WorktreeId, WorktreePlaces, WorktreeStore
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.git.command import Git
 from betcode.worktrees.repository_queue import Queues
 

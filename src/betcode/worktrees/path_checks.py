@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from betcode.domain.text import is_valid
-from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.values.text import is_valid
 from betcode.git.repository import ListedWorktree, nearest_top
 from betcode.git.worktree_files import NOTHING, OnDisk, on_disk
 from betcode.worktrees.catalog.reconcile import Look

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from betcode.domain.worktrees import RepositoryId
+from betcode.domain.repositories.worktrees import RepositoryId
 
 
 class Queues:

@@ -14,7 +14,7 @@ from anyio.abc import ObjectReceiveStream
 
 from betcode.config.settings import Settings
 from betcode.domain.errors import GitFailed
-from betcode.domain.worktrees import RepositoryRow, WorktreeId, WorktreeRow, WorktreeStore
+from betcode.domain.repositories.worktrees import RepositoryRow, WorktreeId, WorktreeRow, WorktreeStore
 from betcode.git.command import Git
 from betcode.util.background_loops import keep_running, run_once
 from betcode.worktrees.background_work import Work, begin

@@ -10,8 +10,8 @@ import anyio
 
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import BetcodeError, InvalidRequest, WorktreeUnusable
-from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.store.rows import NewSession
 from betcode.git.worktree_files import on_disk
 from betcode.worktrees.catalog.problems import why_unusable
 from betcode.worktrees.catalog.registry import Registry
@@ -24,7 +24,7 @@ _GIT_WITHIN_S = 5.0  # a session is not kept waiting for longer by a look that i
 
 
 class Placing:
-    """Behind `betcode.domain.worktrees.WorktreePlaces`."""
+    """Behind `betcode.domain.repositories.worktrees.WorktreePlaces`."""
 
     def __init__(self, room: WorktreeRoom, registry: Registry) -> None:
         self._room = room

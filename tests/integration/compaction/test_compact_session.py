@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from betcode.client import Client, Refused, open_client
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
+from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, snapshots
 from support.daemon import Daemon, obedient_daemon

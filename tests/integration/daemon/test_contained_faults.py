@@ -10,7 +10,7 @@ import anyio.to_thread
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.domain.identifiers import new_session_id
+from betcode.domain.values.identifiers import new_session_id
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 from support.command import Shell

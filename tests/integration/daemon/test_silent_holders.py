@@ -10,8 +10,8 @@ import pytest
 
 from betcode.client import open_client
 from betcode.config.settings import EngineSettings
-from betcode.domain.commands import SendMessage
-from betcode.domain.identifiers import Seq, SessionId, new_message_id
+from betcode.domain.agents.commands import SendMessage
+from betcode.domain.values.identifiers import Seq, SessionId, new_message_id
 from betcode.engine import ClientName, Supervisor, open_supervisor
 from betcode.engine.maintenance import adoption
 from betcode.holder.launch import holder_pids

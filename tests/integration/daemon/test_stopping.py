@@ -13,7 +13,7 @@ import pytest
 from grpc import aio
 
 from betcode.client import Client, ClientError, Refused, open_client
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1

@@ -9,7 +9,7 @@ import pytest
 from grpc import aio
 
 from betcode.client import NewConversation, open_client
-from betcode.domain.identifiers import parse_session_id
+from betcode.domain.values.identifiers import parse_session_id
 from obey.local.v1 import local_pb2 as pb
 from support.obey import Obeyed, add_campaign, obey_stub, refused, rest
 from support.patience import PATIENCE_S

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.domain.identifiers import SessionId, new_session_id, ulid_spelling
+from betcode.domain.values.identifiers import SessionId, new_session_id, ulid_spelling
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.stream import conversation, info_of, is_idle, text_of

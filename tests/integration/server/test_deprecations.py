@@ -10,8 +10,8 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.domain.deprecations import Deprecation, Kind, months_later
-from betcode.domain.features import FEATURES, Feature, FeatureFlags
+from betcode.domain.release.deprecations import Deprecation, Kind, months_later
+from betcode.domain.release.features import FEATURES, Feature, FeatureFlags
 from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2

@@ -270,7 +270,7 @@ async def test_a_message_sent_twice_is_accepted_once(agent: Agent, tmp_path: Pat
 
 
 async def test_either_spelling_of_a_session_id_is_taken(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
-    from betcode.domain.identifiers import SessionId, ulid_spelling
+    from betcode.domain.values.identifiers import SessionId, ulid_spelling
 
     session_id = await finished_session(agent, str(tmp_path))
     assert len(await history(agent, ulid_spelling(SessionId(session_id)), is_idle)) > 3

@@ -11,7 +11,7 @@ import pytest
 from grpc import aio
 
 from betcode.client import Client, ClientError, LockAnswer
-from betcode.domain.identifiers import new_message_id, new_session_id
+from betcode.domain.values.identifiers import new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S

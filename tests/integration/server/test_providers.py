@@ -8,7 +8,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError
 
 from betcode.client import open_client
-from betcode.domain.identifiers import new_session_id
+from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import running_daemon

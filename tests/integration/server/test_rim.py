@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from betcode._version import __version__
-from betcode.domain import features as flags
+from betcode.domain.release import features as flags
 from betcode.holder.platform import resident_bytes
 from betcode.server.rpc import Caller, Context, Rim
 from betcode.server.server import contract_services

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import Client, open_client
-from betcode.domain.identifiers import MessageId
+from betcode.domain.values.identifiers import MessageId
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import a_place
 from support.daemon import Agent, Daemon

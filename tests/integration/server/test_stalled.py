@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.commands import SendMessage
-from betcode.domain.identifiers import MessageId, Seq, SessionId, SessionKey, new_session_id, time_ordered_uuid
-from betcode.domain.rows import Batch, NewSession
+from betcode.domain.agents.commands import SendMessage
+from betcode.domain.store.rows import Batch, NewSession
+from betcode.domain.values.identifiers import MessageId, Seq, SessionId, SessionKey, new_session_id, time_ordered_uuid
 from betcode.engine import ClientName, Supervisor
 from betcode.engine.follow.tail import Tail
 from betcode.storage import SqliteStore

@@ -15,7 +15,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode.client import Client, ClientError, ClientIdentity, NewConversation, open_client
-from betcode.domain.audit import AuditFilter
+from betcode.domain.permissions.audit import AuditFilter
 from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health

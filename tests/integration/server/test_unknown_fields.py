@@ -7,8 +7,8 @@ import pytest
 from grpc import aio
 
 from betcode.config.paths import choose_places
-from betcode.domain.identifiers import Seq, new_session_id
-from betcode.domain.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, new_session_id
 from betcode.engine.core.counters import KIND_OF
 from betcode.server import Release
 from betcode.server.request_checks import unknown_fields

@@ -11,8 +11,8 @@ from grpc import aio
 from betcode._version import __version__
 from betcode.client import ClientIdentity, NewConversation, Outdated, open_client
 from betcode.client.errors import Refused
-from betcode.domain.compatibility import AGENTS, CLIENTS
-from betcode.domain.features import FEATURES, Feature, FeatureFlags
+from betcode.domain.release.compatibility import AGENTS, CLIENTS
+from betcode.domain.release.features import FEATURES, Feature, FeatureFlags
 from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2

@@ -6,9 +6,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.audit import FIRST_HASH, Audited, AuditEntry, AuditFilter, Checked, DecidedBy, Noted
-from betcode.domain.changes import AddAudit
 from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.permissions.audit import FIRST_HASH, Audited, AuditEntry, AuditFilter, Checked, DecidedBy, Noted
+from betcode.domain.store.changes import AddAudit
 from betcode.storage import SqliteStore, check_file
 from support.stored import store_at
 

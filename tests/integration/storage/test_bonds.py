@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.activities import PushedActivity
-from betcode.domain.campaign_events import CampaignEvent
-from betcode.domain.changes import SaveBond, SaveMetadata, SaveRun, SaveSession
-from betcode.domain.identifiers import new_run_id
-from betcode.domain.rows import NewRun, SessionState
-from betcode.domain.run import RunState
-from betcode.domain.session import SessionStatus
-from betcode.domain.session_binding import NOT_BOUND, Bond, Bound, Unfinished
+from betcode.domain.obey.activities import PushedActivity
+from betcode.domain.obey.campaign_events import CampaignEvent
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.binding import NOT_BOUND, Bond, Bound, Unfinished
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import SaveBond, SaveMetadata, SaveRun, SaveSession
+from betcode.domain.store.rows import NewRun, SessionState
+from betcode.domain.values.identifiers import new_run_id
 from betcode.storage import SqliteStore
 from support.stored import events, making, new_session, store_at
 

@@ -8,8 +8,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from betcode.domain.changes import AppendEvents
-from betcode.domain.identifiers import Seq
+from betcode.domain.store.changes import AppendEvents
+from betcode.domain.values.identifiers import Seq
 from betcode.storage import open_store
 from support.patience import PATIENCE_S
 from support.stored import Fatal, events, new_session, store_at

@@ -6,12 +6,21 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.changes import AddBlob, AddInput, AppendEvents, SavePrompt, SaveSession
-from betcode.domain.documents import SearchQuestion
 from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
+from betcode.domain.events.search_documents import SearchQuestion
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import Blob, InputKind, InputRow, NewRun, PromptKind, PromptRow, SessionState, StoredEvent
+from betcode.domain.store.changes import AddBlob, AddInput, AppendEvents, SavePrompt, SaveSession
+from betcode.domain.store.rows import (
+    Blob,
+    InputKind,
+    InputRow,
+    NewRun,
+    PromptKind,
+    PromptRow,
+    SessionState,
+    StoredEvent,
+)
+from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
 from betcode.storage import SqliteStore, open_store
 from betcode.v1 import agent_pb2 as v1
 from support.stored import Fatal, all_events, ask, events, making, store_at

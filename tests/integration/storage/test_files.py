@@ -8,12 +8,12 @@ import anyio
 import apsw
 import pytest
 
-from betcode.domain.changes import AppendEvents, SaveSession
-from betcode.domain.documents import SearchQuestion
 from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import SessionKey
+from betcode.domain.events.search_documents import SearchQuestion
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import SessionState
+from betcode.domain.store.changes import AppendEvents, SaveSession
+from betcode.domain.store.rows import SessionState
+from betcode.domain.values.identifiers import SessionKey
 from betcode.storage import open_store
 from support.patience import PATIENCE_S
 from support.stored import Fatal, ask, events, making, new_session, store_at

@@ -6,10 +6,19 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.changes import AddBlob, AddInput, AppendEvents
-from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import Blob, ForkedPart, InputKind, InputRow, InputState, NewSession, SessionState, StoredEvent
+from betcode.domain.store.changes import AddBlob, AddInput, AppendEvents
+from betcode.domain.store.rows import (
+    Blob,
+    ForkedPart,
+    InputKind,
+    InputRow,
+    InputState,
+    NewSession,
+    SessionState,
+    StoredEvent,
+)
+from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.storage import SqliteStore, fork_copy
 from support.stored import all_events, ask, events, making, store_at, until
 

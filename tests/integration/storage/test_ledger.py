@@ -6,10 +6,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.audit import Audited, AuditEntry, AuditFilter, Checked, DecidedBy, input_hash
-from betcode.domain.changes import AddAudit, AddGrant, ClearGrant, SavePrompt
-from betcode.domain.identifiers import RunKey, Seq, SessionKey
-from betcode.domain.rows import GrantRow, PromptKind, PromptRow, PromptState, SessionState
+from betcode.domain.permissions.audit import Audited, AuditEntry, AuditFilter, Checked, DecidedBy, input_hash
+from betcode.domain.store.changes import AddAudit, AddGrant, ClearGrant, SavePrompt
+from betcode.domain.store.rows import GrantRow, PromptKind, PromptRow, PromptState, SessionState
+from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.storage import SqliteStore
 from support.stored import making, new_session, store_at
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.changes import SavePrompt, SaveSession
-from betcode.domain.identifiers import Seq, SessionKey, new_run_id
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import NewRun, PromptKind, PromptRow, SessionState
-from betcode.domain.run import RunState
-from betcode.domain.session import SessionStatus
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import SavePrompt, SaveSession
+from betcode.domain.store.rows import NewRun, PromptKind, PromptRow, SessionState
+from betcode.domain.values.identifiers import Seq, SessionKey, new_run_id
 from betcode.storage import SqliteStore
 from support.stored import making, new_session, store_at
 

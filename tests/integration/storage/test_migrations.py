@@ -7,10 +7,10 @@ import apsw
 import pytest
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import SessionState
-from betcode.domain.run import RunState
-from betcode.domain.transcript import TranscriptEnd
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.transcript import TranscriptEnd
+from betcode.domain.store.rows import SessionState
+from betcode.domain.values.identifiers import SessionId
 from betcode.storage import open_store
 from betcode.storage.migrations import MIGRATIONS, migrate
 from support.stored import Fatal, all_events, ask, events, making, new_session, store_at

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.changes import AppendEvents
-from betcode.domain.identifiers import Seq, SessionKey
-from betcode.domain.rows import StoredEvent
+from betcode.domain.store.changes import AppendEvents
+from betcode.domain.store.rows import StoredEvent
+from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.storage import SqliteStore
 from support.stored import new_session, store_at
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.identifiers import new_run_id
-from betcode.domain.rows import NewRun
+from betcode.domain.store.rows import NewRun
+from betcode.domain.values.identifiers import new_run_id
 from support.stored import new_session, store_at
 
 

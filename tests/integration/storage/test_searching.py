@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.changes import AppendEvents, SaveSession
-from betcode.domain.documents import DOCUMENT_CHARACTERS, SearchPage, SearchQuestion, Speaker
-from betcode.domain.identifiers import Seq, SessionId, SessionKey
-from betcode.domain.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.events.search_documents import DOCUMENT_CHARACTERS, SearchPage, SearchQuestion, Speaker
+from betcode.domain.store.changes import AppendEvents, SaveSession
+from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.storage import SqliteStore
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta, ToolCallResult, UserInput
 from support.patience import PATIENCE_S

@@ -7,9 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.changes import AddBlob, AppendEvents
 from betcode.domain.errors import DatabaseUnusable, StorageDegraded
-from betcode.domain.rows import Blob
+from betcode.domain.store.changes import AddBlob, AppendEvents
+from betcode.domain.store.rows import Blob
 from betcode.storage import open_store
 from support import disk
 from support.disk import fill

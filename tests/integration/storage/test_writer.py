@@ -12,8 +12,8 @@ import anyio.to_thread
 import apsw
 import pytest
 
-from betcode.domain.changes import AppendEvents
 from betcode.domain.errors import StorageDegraded, StorageFailed
+from betcode.domain.store.changes import AppendEvents
 from betcode.storage import SqliteStore, open_store
 from betcode.storage.writer import Writer
 from support.patience import PATIENCE_S

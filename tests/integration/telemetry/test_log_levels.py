@@ -14,7 +14,7 @@ import pytest
 
 from betcode.client import open_client
 from betcode.client.errors import Refused
-from betcode.domain.recovery import CrashPolicy
+from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.telemetry import TRACE
 from support.daemon import Daemon, becomes_true, obedient_daemon
 from support.engine import engine

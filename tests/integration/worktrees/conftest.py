@@ -9,7 +9,7 @@ import pytest
 
 from betcode.config.paths import Places, choose_places
 from betcode.config.settings import EngineSettings
-from betcode.domain.worktrees import WorktreeRow
+from betcode.domain.repositories.worktrees import WorktreeRow
 from betcode.engine import Supervisor, open_supervisor
 from betcode.providers.demo import DemoProvider
 from betcode.server import make_private_directory

@@ -11,7 +11,7 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, SetupFailed, WorktreeHasChanges, WorktreeUnusable
-from betcode.domain.worktrees import WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.worktrees.create.plan import Wanted
 from betcode.worktrees.remove.expiry import expire
 from betcode.worktrees.remove.removal_steps import Removal, Step

@@ -10,7 +10,7 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import SetupFailed
-from betcode.domain.worktrees import SetupState
+from betcode.domain.repositories.worktrees import SetupState
 from betcode.worktrees import SeenWorktree, Wanted
 from betcode.worktrees.create import copy_untracked
 from integration.worktrees.conftest import Bench

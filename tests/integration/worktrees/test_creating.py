@@ -16,7 +16,7 @@ from betcode.domain.errors import (
     StorageDegraded,
     WorktreeExists,
 )
-from betcode.domain.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
 from betcode.worktrees import SeenWorktree, Wanted
 from integration.worktrees.conftest import Bench
 from support.disk import small_disk

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import BranchNotFound, InvalidRequest, WorktreeNotFound, WorktreeUnusable
-from betcode.domain.worktrees import WorktreeRow
+from betcode.domain.repositories.worktrees import WorktreeRow
 from integration.worktrees.conftest import Bench
 from support.repositories import commit, git
 from support.trees import everything_in

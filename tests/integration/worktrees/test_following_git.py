@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.worktrees import WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.engine import open_supervisor
 from betcode.providers.demo import DemoProvider
 from betcode.worktrees import SeenWorktree, Worktrees

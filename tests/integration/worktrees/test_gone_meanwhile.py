@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.worktrees import WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.engine import open_supervisor
 from betcode.providers.demo import DemoProvider
 from betcode.storage import SqliteStore

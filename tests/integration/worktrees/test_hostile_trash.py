@@ -9,7 +9,7 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, InvalidRequest
-from betcode.domain.worktrees import WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.worktrees import Wanted
 from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench

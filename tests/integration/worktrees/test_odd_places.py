@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.worktrees import Origin, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, WorktreeState
 from betcode.worktrees import SeenWorktree
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from betcode.domain.errors import InvalidRequest, RepositoryNotFound, WorktreeExists, WorktreeHasChanges
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import Origin, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, WorktreeState
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import new_session_id
 from betcode.git.links import repository_of_linked
 from betcode.server.worktree import info
 from betcode.worktrees import SeenWorktree, Wanted

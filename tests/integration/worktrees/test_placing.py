@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
-from betcode.domain.identifiers import Seq, SessionId, new_session_id
 from betcode.domain.ports import SessionFilter
-from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.git.command import Git
 from integration.worktrees.conftest import Bench
 from support.engine import Engine

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import RepositoryNotFound
-from betcode.domain.worktrees import Origin, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, WorktreeState
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
 

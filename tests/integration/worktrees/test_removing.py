@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.commands import SendMessage
+from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import WorktreeHasChanges, WorktreeNotFound, WorktreeUnusable
-from betcode.domain.identifiers import MessageId, new_session_id, time_ordered_uuid
-from betcode.domain.rows import NewSession
-from betcode.domain.session import SessionStatus
-from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import MessageId, new_session_id, time_ordered_uuid
 from betcode.engine import ClientName
 from betcode.worktrees import Contents
 from betcode.worktrees.remove.delete_directory import delete

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import new_session_id
 from betcode.worktrees import BranchState, Report
 from betcode.worktrees.inspect.disk_usage import size_of
 from betcode.worktrees.remove.expiry import expire

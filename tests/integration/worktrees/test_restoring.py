@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import InvalidRequest, WorktreeExists, WorktreeNotFound
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import new_session_id
 from integration.worktrees.conftest import Bench, gone, row_of
 from support.repositories import commit, git, make_repository
 from support.working_tree import look

@@ -11,7 +11,7 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import SetupFailed, WorktreeUnusable
-from betcode.domain.worktrees import SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import SetupState, WorktreeState
 from betcode.holder.platform import process
 from betcode.worktrees import Output, SeenWorktree, Step, Wanted, Work
 from integration.worktrees.conftest import Bench

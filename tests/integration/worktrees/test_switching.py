@@ -9,8 +9,8 @@ import pytest
 
 from betcode.domain.bounded_io import Looks
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Supervisor
 from betcode.worktrees import SeenWorktree, Switched
 from integration.worktrees.conftest import Bench

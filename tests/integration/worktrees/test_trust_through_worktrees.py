@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.worktrees import SetupState
+from betcode.domain.repositories.worktrees import SetupState
 from betcode.engine.permissions.trust import Trust, claude_config
 from betcode.git.links import repository_of_linked
 from betcode.rules import Outcome, ToolUse, screen

@@ -10,9 +10,9 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, InvalidRequest, WorktreeUnusable
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.turn_watch import WatchedSession
-from betcode.domain.worktrees import TurnSnapshot
+from betcode.domain.repositories.worktrees import TurnSnapshot
+from betcode.domain.sessions.turn_watch import WatchedSession
+from betcode.domain.values.identifiers import new_session_id
 from support.daemon import becomes_true
 from support.noted_engine import NotedEngine, noted_engine
 from support.repositories import commit, define_filter, git, make_repository

@@ -10,9 +10,9 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import DaemonStopping
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.rows import NewSession, SessionState
-from betcode.domain.worktrees import Origin, SetupState, WorktreeRow, WorktreeState, new_worktree_id
+from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeRow, WorktreeState, new_worktree_id
+from betcode.domain.store.rows import NewSession, SessionState
+from betcode.domain.values.identifiers import new_session_id
 from betcode.holder.platform import process
 from betcode.worktrees import Wanted, Worktrees
 from integration.worktrees.conftest import Bench

@@ -14,7 +14,7 @@ import apsw
 
 from betcode.client import Client, ClientIdentity
 from betcode.client.errors import ClientError, Unreachable
-from betcode.domain.identifiers import MessageId
+from betcode.domain.values.identifiers import MessageId
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from betcode.v1 import agent_pb2 as v1

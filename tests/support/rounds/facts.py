@@ -8,9 +8,9 @@ from typing import Any
 
 import apsw
 
-from betcode.domain.bounds import bound
+from betcode.domain.events.size_limit import bound
 from betcode.domain.ports import Provider
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import InputSeen, Noted, Numbered, PromptSeen
 from support.runs import RunOnDisk

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import anyio
 
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.maintenance.orphan_check import breaches
 from betcode.holder.platform import resident_bytes
 from betcode.v1 import agent_pb2 as v1

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
-from betcode.domain.event_table import EventTable
+from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
 from support.rounds.judge_compactions import COUNTED, judge_compactions

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from betcode.campaigns import SessionFacts, command_environment, provider_keys, session_environment
-from betcode.domain.campaigns import Campaign
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.obey.campaigns import Campaign
 
 CAMPAIGN = Campaign("0b6f-1", "one", Path("/campaigns/one"))
 FACTS = SessionFacts("sess_01JMXYZ", CAMPAIGN, "claude-code", "builder", "/run/obey/daemon.sock")

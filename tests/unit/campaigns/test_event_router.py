@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from betcode.campaigns import EventRouter
-from betcode.domain.campaign_events import CampaignEvent
 from betcode.domain.errors import InvalidRequest, StorageDegraded
+from betcode.domain.obey.campaign_events import CampaignEvent
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from betcode.campaigns import Campaigns, campaign_here, survey
-from betcode.domain.campaign_errors import AmbiguousCampaign, CampaignNotFound, CampaignUnusable
+from betcode.domain.obey.campaign_errors import AmbiguousCampaign, CampaignNotFound, CampaignUnusable
 from betcode.util.bounded_io import Lookouts
 from support.campaigns import FIRST, SECOND, RegistryFile, make_campaign
 from support.hung_disk import hung_disk

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from betcode.campaigns.paths import Confinement, is_secret
 from betcode.campaigns.words import refuse_leaving
-from betcode.domain.campaign_errors import CommandRefused
+from betcode.domain.obey.campaign_errors import CommandRefused
 
 PARTS = ["..", ".", "", "a", "b", "in", "out", "up", "loop", "new", "~"]
 

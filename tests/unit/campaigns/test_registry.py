@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.campaigns.registry import Entry, Registry, read_registry, registry_path
-from betcode.domain.campaign_errors import AmbiguousCampaign, CampaignNotFound
+from betcode.domain.obey.campaign_errors import AmbiguousCampaign, CampaignNotFound
 
 IDS = st.text("0123abc-", min_size=1, max_size=6)
 NAMES = st.text("ab1", min_size=1, max_size=3)

@@ -5,8 +5,8 @@ import hashlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.bounds import LIMIT_BYTES, bound
-from betcode.domain.display import struct_of
+from betcode.domain.events.display import struct_of
+from betcode.domain.events.size_limit import LIMIT_BYTES, bound
 from betcode.v1 import agent_pb2 as v1
 
 TEXT = st.builds(lambda piece, times: piece * times, st.text(min_size=1, max_size=8), st.integers(0, 60_000))

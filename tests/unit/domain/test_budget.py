@@ -1,6 +1,6 @@
 """Limits and amounts, with literals."""
 
-from betcode.domain.budget import NO_BUDGET, Amounts, OnReached, describe, limited, raised, reached, set_to
+from betcode.domain.sessions.budget import NO_BUDGET, Amounts, OnReached, describe, limited, raised, reached, set_to
 
 
 def test_without_limits_there_is_no_budget() -> None:

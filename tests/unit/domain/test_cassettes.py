@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.cassettes import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
+from betcode.domain.runs.cassette import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
 ME = {"home": "/home/alice", "project": "/home/alice/work/shop"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.domain.client_capabilities import CLIENT_CAPABILITIES, validate_client_capabilities
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.release.client_capabilities import CLIENT_CAPABILITIES, validate_client_capabilities
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode._version import __version__
-from betcode.domain.compatibility import (
+from betcode.domain.release.compatibility import (
     AGENTS,
     CLIENTS,
     UNTESTED_CLIENT,
@@ -16,7 +16,7 @@ from betcode.domain.compatibility import (
     client_refusal,
     client_warnings,
 )
-from betcode.domain.versions import is_older, parsed
+from betcode.domain.values.versions import is_older, parsed
 from betcode.v1 import version_pb2 as v1
 
 ASCENDING = ("0.1.0-alpha.1", "0.1.0", "0.1.5", "0.2.0", "0.10.0")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.deprecations import DEPRECATIONS, Deprecation, Kind, faults, months_later, severity, warning
-from betcode.domain.features import FEATURES
+from betcode.domain.release.deprecations import DEPRECATIONS, Deprecation, Kind, faults, months_later, severity, warning
+from betcode.domain.release.features import FEATURES
 from betcode.v1 import version_pb2 as v1
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from google.protobuf.struct_pb2 import Struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.display import DEEPEST, struct_of
+from betcode.domain.events.display import DEEPEST, struct_of
 from betcode.v1.agent_pb2 import AgentEvent, PermissionRequest
 
 JSON = st.recursive(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.exit_record import UNREADABLE, ExitRecord, parse_exit
+from betcode.domain.runs.exit_record import UNREADABLE, ExitRecord, parse_exit
 
 DEEP = b"[" * 200_000 + b"]" * 200_000
 

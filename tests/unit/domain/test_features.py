@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from betcode._version import __version__
-from betcode.domain.features import FEATURES, NEXT_STAGES, Feature, FeatureFlags, flag_message, stage_faults
-from betcode.domain.versions import is_older, parsed
+from betcode.domain.release.features import FEATURES, NEXT_STAGES, Feature, FeatureFlags, flag_message, stage_faults
+from betcode.domain.values.versions import is_older, parsed
 from betcode.v1 import version_pb2 as v1
 
 RELEASES = Path(__file__).parents[2] / "contract" / "releases"

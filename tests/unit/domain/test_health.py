@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.domain.health import AGENT_MISSING, HIGH_MEMORY, POOL_FULL, memory_states, pool_outcome
+from betcode.domain.metrics.health import AGENT_MISSING, HIGH_MEMORY, POOL_FULL, memory_states, pool_outcome
 
 
 @pytest.mark.behaviour("health.component.pool")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.identifiers import (
+from betcode.domain.values.identifiers import (
     NotAnIdentifier,
     SessionId,
     new_session_id,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.domain.input_transitions import NEXT, OPEN, TERMINAL, may_become
-from betcode.domain.rows import InputState
+from betcode.domain.sessions.input_transitions import NEXT, OPEN, TERMINAL, may_become
+from betcode.domain.store.rows import InputState
 
 
 def test_every_state_has_a_row_and_is_open_or_terminal() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.identifiers import RunKey, Seq, SessionKey
-from betcode.domain.prompt_lifetime import MINUTE_NS, Lifetime, is_over
-from betcode.domain.rows import PromptKind, PromptRow
-from betcode.domain.times import short_duration
+from betcode.domain.permissions.prompt_lifetime import MINUTE_NS, Lifetime, is_over
+from betcode.domain.store.rows import PromptKind, PromptRow
+from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
+from betcode.domain.values.times import short_duration
 
 HOUR_NS = 60 * MINUTE_NS
 DAY_NS = 24 * HOUR_NS

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.phase import Phase, PhaseFacts, phase_of
-from betcode.domain.session import SessionStatus
+from betcode.domain.sessions.phase import Phase, PhaseFacts, phase_of
+from betcode.domain.sessions.status import SessionStatus
 
 NEW, ACTIVE, IDLE, CLOSED = SessionStatus
 

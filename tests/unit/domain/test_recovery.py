@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.recovery import CrashHistory, CrashPolicy
+from betcode.domain.runs.crash_policy import CrashHistory, CrashPolicy
 
 POLICY = CrashPolicy()
 SECOND = 1_000_000_000

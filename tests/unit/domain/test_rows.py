@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.identifiers import Seq
-from betcode.domain.rows import Batch
+from betcode.domain.store.rows import Batch
+from betcode.domain.values.identifiers import Seq
 from betcode.v1.agent_pb2 import AgentEvent, AgentEventBatch
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.secrets import DETECTORS, redacted, redacted_json
+from betcode.domain.values.secrets import DETECTORS, redacted, redacted_json
 
 # Put together here, so that nobody's scanner takes this file for a leak.
 AWS = "AKIA" + "IOSFODNN7EXAMPLE"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.silence import LONGEST_STEP_S, Silence
+from betcode.domain.runs.silence import LONGEST_STEP_S, Silence
 
 STEPS = st.lists(st.floats(min_value=0.0, max_value=1e6), max_size=40)
 

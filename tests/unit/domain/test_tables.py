@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain import run, session
-from betcode.domain.run import RunState, RunStimulus
-from betcode.domain.session import SessionStatus, SessionStimulus
+from betcode.domain.runs import state as run
+from betcode.domain.runs.state import RunState, RunStimulus
+from betcode.domain.sessions import status as session
+from betcode.domain.sessions.status import SessionStatus, SessionStimulus
 
 
 @pytest.mark.behaviour("session.states", "session.active", "session.idle")

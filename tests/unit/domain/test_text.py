@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.text import beginning, shortened, valid
+from betcode.domain.values.text import beginning, shortened, valid
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.transcript import NEXT, TranscriptEnd, TurnOutcome, outcome_of
+from betcode.domain.sessions.transcript import NEXT, TranscriptEnd, TurnOutcome, outcome_of
 
 FINISHED, BROKE_OFF, ABANDONED = TurnOutcome.FINISHED, TurnOutcome.BROKE_OFF, TurnOutcome.ABANDONED
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.launch import OnlyRules
+from betcode.domain.runs.launch import OnlyRules
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from support.repositories import git
 from support.rule_files import write_rules

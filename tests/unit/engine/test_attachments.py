@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.errors import InvalidRequest
 from betcode.engine.shell.attachments import TOTAL_BYTES, checked
 from support.files import GIF, JPEG, PDF, WEBP, png

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded
-from betcode.domain.identifiers import SessionId
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import Room
 from betcode.engine.maintenance.housekeeping import Leaps, forget_old
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.domain.rows import SessionState
+from betcode.domain.store.rows import SessionState
 from betcode.engine.operations.fork import name_after
 
 

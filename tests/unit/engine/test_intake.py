@@ -8,14 +8,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.agents.commands import AnswerPermission, Behaviour
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.changes import AddAudit, SavePrompt
-from betcode.domain.commands import AnswerPermission, Behaviour
-from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputKind, InputRow, Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
-from betcode.domain.run import CancelStep, RunState
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.runs.state import CancelStep, RunState
+from betcode.domain.store.changes import AddAudit, SavePrompt
+from betcode.domain.store.rows import InputKind, InputRow, Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.engine.core.ingest import Intake
 from betcode.engine.permissions.screening import Screened
 from betcode.providers.claude import ClaudeProvider

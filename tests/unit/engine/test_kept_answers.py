@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.identifiers import RunKey, Seq, SessionKey
-from betcode.domain.rows import Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.core import carried_answers
 from betcode.engine.core.carried_answers import ALLOWANCE_LASTS_NS, Asked, Given, passed_over, recall, superseded
 

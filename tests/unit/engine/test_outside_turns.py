@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.domain.rows import SessionState
+from betcode.domain.store.rows import SessionState
 from betcode.engine.core.counters import Tally
 from betcode.engine.operations.import_turns import notice_words
 from betcode.v1 import agent_pb2 as v1

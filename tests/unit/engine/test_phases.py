@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.identifiers import Seq, SessionId, SessionKey
-from betcode.domain.phase import Phase, Transition
+from betcode.domain.sessions.phase import Phase, Transition
+from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.follow.growth import Grown, Growth
 from betcode.engine.operations.lifecycle.phases import WAITING_LIMIT, PhaseBoard, summed_up
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.project_files import ALL_PROGRAMS, Program, ProjectItem, digest
+from betcode.domain.agents.project_files import ALL_PROGRAMS, Program, ProjectItem, digest
 from betcode.engine.permissions.project_guard import shown_items
 from betcode.engine.permissions.project_scan import scan
 

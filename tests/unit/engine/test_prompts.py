@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
+from betcode.domain.agents.commands import AnswerPermission, AnswerQuestions, Behaviour
 from betcode.domain.errors import InvalidRequest, PermissionStale
-from betcode.domain.identifiers import RunKey, Seq, SessionKey
-from betcode.domain.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.rules import Place

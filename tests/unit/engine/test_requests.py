@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import new_session_id
 from betcode.engine.validation import check_new_session
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from betcode.domain.changes import MoveInput, SaveRun
-from betcode.domain.identifiers import RunId, RunKey, SessionId, SessionKey
-from betcode.domain.rows import InputKind, InputRow, InputState, RunRow
-from betcode.domain.run import RunState
-from betcode.domain.session import SessionStatus
+from betcode.domain.runs.state import RunState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import MoveInput, SaveRun
+from betcode.domain.store.rows import InputKind, InputRow, InputState, RunRow
+from betcode.domain.values.identifiers import RunId, RunKey, SessionId, SessionKey
 from betcode.engine.shell.session_failure import OpenRows, describe, final_state, records, sentence
 from betcode.v1 import agent_pb2 as v1
 

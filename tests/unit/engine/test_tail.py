@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.identifiers import Seq
-from betcode.domain.rows import StoredEvent
+from betcode.domain.store.rows import StoredEvent
+from betcode.domain.values.identifiers import Seq
 from betcode.engine.follow.tail import LIMIT_BYTES, LIMIT_EVENTS, Tail
 from support.patience import PATIENCE_S
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from betcode.domain.rows import SessionState
+from betcode.domain.store.rows import SessionState
 from betcode.engine.core.counters import Tally
 from betcode.v1 import agent_pb2 as v1
 

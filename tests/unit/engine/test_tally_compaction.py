@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.rows import SessionState
+from betcode.domain.store.rows import SessionState
 from betcode.engine.core.counters import Tally
 from betcode.v1 import agent_pb2 as v1
 

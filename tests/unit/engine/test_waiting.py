@@ -2,9 +2,9 @@
 
 import pytest
 
-from betcode.domain.agent_state import ApiPause, PauseKind
-from betcode.domain.rows import SessionState
-from betcode.domain.session import SessionStatus
+from betcode.domain.agents.agent_state import ApiPause, PauseKind
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import SessionState
 from betcode.engine.core.status import NOTHING, Waiting, for_api, pause_after_agent, pause_fields
 
 NOW, LATER = 1000, 2000

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.holder.journal import PART_BYTES, Journal, encode, segment_name
 from betcode.holder.lines import LineRecorder
 from betcode.holder.reader import JournalReader, compress_behind

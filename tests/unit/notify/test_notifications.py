@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from betcode.config.notify_settings import NotifySettings
-from betcode.domain.notification import Notification, Occasion
-from betcode.domain.secrets import redacted
+from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.values.secrets import redacted
 from betcode.notify import desktop, open_notifying
 from betcode.notify.programs import NotSent, run_program, small_environment
 from betcode.notify.webhook import signature

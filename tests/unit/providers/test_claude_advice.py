@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
 from betcode.providers.claude import ClaudeProvider
 from betcode.providers.claude.advice import FAILURES, failure_in
 from support.recordings import SESSION, WIRE, records_of

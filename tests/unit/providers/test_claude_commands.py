@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.agent_state import CallScreening
-from betcode.domain.commands import (
+from betcode.domain.agents.agent_state import CallScreening
+from betcode.domain.agents.commands import (
     AnswerCall,
     AnswerPermission,
     AnswerQuestions,
@@ -23,8 +23,8 @@ from betcode.domain.commands import (
     SendMessage,
 )
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import MessageId
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
+from betcode.domain.values.identifiers import MessageId
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION, WIRE, record, records_of
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.bounds import bound
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.events.size_limit import bound
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.providers.claude import ClaudeDialogue, ClaudeProvider
 from betcode.providers.claude.dialogue import HANDLERS
 from betcode.providers.claude.event_builder import Moment

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.launch import Forbidden, Launch, LaunchContext, OnlyRules
 from betcode.domain.ports import Provider
+from betcode.domain.runs.launch import Forbidden, Launch, LaunchContext, OnlyRules
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION
 

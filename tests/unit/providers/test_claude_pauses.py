@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.agent_state import ApiPause, PauseKind
+from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.ports import Dialogue
-from betcode.domain.times import LATEST_NS, rfc3339
+from betcode.domain.values.times import LATEST_NS, rfc3339
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION, WIRE, record, records_of
 

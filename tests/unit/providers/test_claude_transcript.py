@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.identifiers import SessionId
-from betcode.domain.outside_turns import LastRun, OutsideTurns
-from betcode.domain.rows import NewSession
+from betcode.domain.sessions.outside_turns import LastRun, OutsideTurns
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.claude import ClaudeProvider, transcript
 from betcode.providers.claude.outside_turns import MOST_TURNS
 from betcode.providers.claude.state import VERSION, State, carried_over, dump, load

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from betcode.domain.commands import (
+from betcode.domain.agents.commands import (
     AnswerPermission,
     AnswerQuestions,
     AttachedFile,
@@ -16,8 +16,8 @@ from betcode.domain.commands import (
     SendMessage,
 )
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import MessageId
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
+from betcode.domain.values.identifiers import MessageId
 from betcode.providers.codex import CodexDialogue
 from betcode.providers.codex.state import OpenRequest, State
 from support.codex_recordings import SESSION

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.commands import AnswerPermission, Behaviour, Interrupt
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
+from betcode.domain.agents.commands import AnswerPermission, Behaviour, Interrupt
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.store.rows import NewSession
 from betcode.providers.codex import CodexDialogue
 from betcode.providers.codex.dialogue import NEWS
 from betcode.providers.codex.state import State, load

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from betcode.domain.identifiers import SessionId
-from betcode.domain.launch import LaunchContext
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import LaunchContext
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.demo import DemoProvider
 
 SESSION = NewSession(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from betcode.config.agent_settings import OpenAiSettings
+from betcode.domain.agents.provider_about import Login
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
-from betcode.domain.identifiers import SessionId
-from betcode.domain.launch import Forbidden, LaunchContext
-from betcode.domain.provider_about import Login
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Forbidden, LaunchContext
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.openai import OpenAiProvider
 
 WITH_KEY = {"OPENAI_API_KEY": "sk-secret", "PATH": "/bin"}

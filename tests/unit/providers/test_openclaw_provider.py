@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from betcode.config.agent_settings import OpenClawSettings
+from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.identifiers import SessionId
-from betcode.domain.launch import LaunchContext
-from betcode.domain.provider_config import PREFIX
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import LaunchContext
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.openclaw import OpenClawProvider
 
 URL = "wss://gateway.example/path"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from betcode.domain.identifiers import SessionId
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.claude import ClaudeProvider, greeting
 from betcode.v1 import agent_pb2 as v1
 

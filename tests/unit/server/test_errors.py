@@ -5,7 +5,7 @@ import pytest
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
-from betcode.domain import campaign_errors, errors
+from betcode.domain import errors
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import (
     BetcodeError,
@@ -14,6 +14,7 @@ from betcode.domain.errors import (
     SessionNotFound,
     StorageFailed,
 )
+from betcode.domain.obey import campaign_errors
 from betcode.server.errors import REQUIRED_STATE, STATUS, InternalFault, error_event, status_of
 
 # The published catalogue, as far as its codes exist here.

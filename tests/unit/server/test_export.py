@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import Seq
-from betcode.domain.rows import Batch
+from betcode.domain.store.rows import Batch
+from betcode.domain.values.identifiers import Seq
 from betcode.server.export import FORMATS, exported, exporter_for
 from betcode.v1 import agent_pb2 as v1
 

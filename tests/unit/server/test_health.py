@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.health import POOL_FULL, Outcome
+from betcode.domain.metrics.health import POOL_FULL, Outcome
 from betcode.engine import ClientName, EngineFacts
 from betcode.engine.maintenance.adoption import Found
 from betcode.holder.platform import resident_bytes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.request_counts import RequestCounts
+from betcode.domain.metrics.request_counts import RequestCounts
 from betcode.server.reset_floods import (
     FORGET_AFTER_S,
     LEAST_SIGHTINGS,

@@ -5,10 +5,10 @@ from datetime import date
 
 import pytest
 
-from betcode.domain.deprecations import Deprecation, Kind, months_later
 from betcode.domain.errors import FeatureNotAvailable
-from betcode.domain.features import Feature, FeatureFlags
-from betcode.domain.request_counts import RequestCounts
+from betcode.domain.metrics.request_counts import RequestCounts
+from betcode.domain.release.deprecations import Deprecation, Kind, months_later
+from betcode.domain.release.features import Feature, FeatureFlags
 from betcode.server.request_checks import Scrutiny, Uses, parts_used, unknown_fields
 from betcode.server.rpc import decode
 from betcode.v1 import agent_pb2 as v1

@@ -16,7 +16,7 @@ from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.config.token_file import WrongToken, make_token
 from betcode.domain.errors import RateLimited
-from betcode.domain.request_counts import RequestCounts
+from betcode.domain.metrics.request_counts import RequestCounts
 from betcode.engine import ClientName
 from betcode.holder.platform import processes
 from betcode.server import tcp_peer as tcp_peer_module

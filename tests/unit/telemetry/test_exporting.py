@@ -4,8 +4,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from betcode.domain.counts import Counts
-from betcode.domain.turn_trace import STEPS_LIMIT, Step, Summed, TurnTrace
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.metrics.turn_trace import STEPS_LIMIT, Step, Summed, TurnTrace
 from betcode.telemetry.export import QUEUE_LIMIT, STOP_WITHIN_S, open_telemetry
 from betcode.telemetry.otlp import TIMEOUT_S  # loaded here: the end waits two seconds, and not for libraries too
 from support.otlp_receiver import receiver

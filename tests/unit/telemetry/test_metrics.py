@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from betcode.domain.counts import Counts, Decided, Distribution
+from betcode.domain.metrics.counts import Counts, Decided, Distribution
 from betcode.telemetry.metrics import METRICS, Gauges, MetricKind, Readings
 from betcode.telemetry.prometheus import exposed
 
@@ -105,7 +105,7 @@ def test_nothing_of_the_exporters_is_imported_before_it_is_turned_on() -> None:
     program = """
 import sys, threading, anyio
 import betcode.daemon.run
-from betcode.domain.counts import Counts
+from betcode.domain.metrics.counts import Counts
 from betcode.telemetry.export import open_telemetry
 
 async def main():

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.cards.input_editor import InputEditor
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.completion import CommandWord

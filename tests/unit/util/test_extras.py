@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.counts import Counts
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import NewSession
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.providers.openai.provider import OpenAiProvider
 from betcode.providers.openclaw.provider import OpenClawProvider
 from betcode.telemetry.export import open_telemetry

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from betcode.domain.identifiers import SessionKey
-from betcode.domain.worktrees import TurnSnapshot
+from betcode.domain.repositories.worktrees import TurnSnapshot
+from betcode.domain.values.identifiers import SessionKey
 from betcode.worktrees.turns.snapshot_rows import Beginning, End, Look, rows_after
 
 _KEY = SessionKey(7)

@@ -22,10 +22,10 @@ from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session
 from betcode.client import Client, ClientIdentity, open_client
-from betcode.domain.audit import AuditFilter, Checked, Noted
-from betcode.domain.decision_text import DECIDED
 from betcode.domain.errors import DatabaseUnusable
-from betcode.domain.secrets import redacted
+from betcode.domain.permissions.audit import AuditFilter, Checked, Noted
+from betcode.domain.permissions.decision_text import DECIDED
+from betcode.domain.values.secrets import redacted
 from betcode.v1 import audit_pb2 as v1
 from betcode.wording.ids import short_id
 

@@ -16,8 +16,8 @@ from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session, find_summary
-from betcode.domain.cassettes import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
 from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.runs.cassette import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import in_a_line

@@ -143,7 +143,7 @@ def _remarks(loaded: Loaded) -> Iterable[str]:
     if not loaded.settings.feature_flags:
         return ()
     from betcode._version import __version__
-    from betcode.domain.features import FeatureFlags  # which most settings files do not need
+    from betcode.domain.release.features import FeatureFlags  # which most settings files do not need
 
     return tuple(FeatureFlags(__version__, loaded.settings.feature_flags).remarks())
 

@@ -13,7 +13,7 @@ from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.core.table import table
 from betcode.config.paths import Places
 from betcode.domain.errors import DatabaseUnusable
-from betcode.domain.times import rfc3339
+from betcode.domain.values.times import rfc3339
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
 

@@ -12,8 +12,8 @@ from betcode.cli.core.progress import told_while
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.session.commands import connected
 from betcode.client import Client
-from betcode.domain.session import SessionStatus
-from betcode.domain.times import rfc3339
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.values.times import rfc3339
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from betcode.cli.doctor.finding import Finding, Situation, note, ok, trouble
 from betcode.config.agent_settings import AgentSettings
-from betcode.domain.compatibility import AGENTS
+from betcode.domain.agents.provider_about import Login, Standing
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.provider_about import Login, Standing
+from betcode.domain.release.compatibility import AGENTS
 from betcode.providers.claude.launch import find_binary
 from betcode.providers.claude.login import ADVICE as ADVICE_TO_LOG_IN
 from betcode.providers.claude.login import login

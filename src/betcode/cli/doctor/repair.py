@@ -15,7 +15,7 @@ from betcode.cli.core.options import Options
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held
 from betcode.config.paths import Places
-from betcode.domain.identifiers import is_uuid
+from betcode.domain.values.identifiers import is_uuid
 from betcode.holder.launch import end_leftovers
 from betcode.holder.run_check import RunFault, run_faults
 from betcode.util.state_files import mode_of, names_in

@@ -15,7 +15,7 @@ from betcode.cli.permission.rendering import HEADINGS, SPARE, pending_json, row,
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.client import Client
-from betcode.domain.display import struct_of
+from betcode.domain.events.display import struct_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.pending import tool_of, what_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from betcode.domain.times import rfc3339, rfc3339_past
+from betcode.domain.values.times import rfc3339, rfc3339_past
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.pending import tool_of, what_of

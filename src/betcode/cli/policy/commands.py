@@ -14,7 +14,7 @@ from betcode.cli.core.table import table
 from betcode.cli.policy.tool_use import given_input, tool_use
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
-from betcode.domain.times import rfc3339_past
+from betcode.domain.values.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.terminal_text import one_line
 from betcode.wording.times import age

@@ -13,8 +13,8 @@ from betcode.cli.core.table import table
 from betcode.cli.policy.commands import WORDS, rule_json, rule_line
 from betcode.cli.session.commands import connected
 from betcode.config.plain_file import read_plain
-from betcode.domain.display import struct_of
-from betcode.domain.times import rfc3339_past
+from betcode.domain.events.display import struct_of
+from betcode.domain.values.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.agent_pb2 import ToolCallStart
 from betcode.wording.render import telling_input

@@ -22,7 +22,7 @@ from betcode.cli.session.budget_arguments import budget_from
 from betcode.cli.session.latest import session_to_continue
 from betcode.cli.session.lookup import find_session
 from betcode.cli.worktree.start_directory import started_session
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.wording.attachments import CannotAttach, read_files
 
 _OF_A_NEW_SESSION = ("provider", "model", "config")

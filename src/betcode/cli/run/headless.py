@@ -23,11 +23,11 @@ from betcode.cli.run.time_limit import TimeLimit
 from betcode.cli.run.turn_watch import TurnWatch
 from betcode.cli.session.input_lock import locked_out
 from betcode.client import Client, ClientError
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.event_table import EventTable
-from betcode.domain.events_json import event_json
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.events.event_json import event_json
+from betcode.domain.events.event_table import EventTable
+from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.answer import Answer
 from betcode.wording.input_lock import is_locked

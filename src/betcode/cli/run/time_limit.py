@@ -10,7 +10,7 @@ import anyio
 from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.client import ClientError
-from betcode.domain.times import short_duration
+from betcode.domain.values.times import short_duration
 
 # Between one cancel and the next: the daemon stops an agent with growing force, and each asks for more of it.
 _PATIENCE_S = (5.0, 5.0, 20.0)

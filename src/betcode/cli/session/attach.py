@@ -18,7 +18,7 @@ from betcode.cli.session.lookup import OPEN, find_session, find_summary
 from betcode.cli.session.new_session import default_agent
 from betcode.cli.worktree.start_directory import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
-from betcode.domain.provider_config import PREFIX
+from betcode.domain.agents.provider_config import PREFIX
 from betcode.v1.agent_pb2 import SessionSummary
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age

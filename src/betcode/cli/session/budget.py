@@ -8,7 +8,7 @@ from betcode.cli.core.options import Options
 from betcode.cli.session.budget_arguments import budget_from
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
-from betcode.domain.events_json import budget_json, budget_use_json
+from betcode.domain.events.event_json import budget_json, budget_use_json
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_lines
 

@@ -23,7 +23,7 @@ from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.session.transcript import Transcript
 from betcode.cli.worktree.start_directory import named_worktree
 from betcode.client import Client
-from betcode.domain.events_json import connections_json, event_json, summary_json
+from betcode.domain.events.event_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_fact
 from betcode.wording.ids import short_id

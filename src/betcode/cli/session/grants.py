@@ -11,7 +11,7 @@ from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.client import Client
-from betcode.domain.times import rfc3339_past
+from betcode.domain.values.times import rfc3339_past
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.times import age
 

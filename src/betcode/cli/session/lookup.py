@@ -5,7 +5,7 @@ from contextlib import aclosing
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.client import Client
 from betcode.client.session_lookup import summary_of
-from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
+from betcode.domain.values.identifiers import NotAnIdentifier, parse_session_id
 from betcode.v1.agent_pb2 import SessionSummary
 
 OPEN = ("new", "active", "idle")  # the statuses of sessions that take messages

@@ -9,7 +9,7 @@ from betcode.cli.policy.project_trust import settle_trust
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.worktree.start_directory import started_session
-from betcode.domain.events_json import summary_json
+from betcode.domain.events.event_json import summary_json
 from betcode.wording.ids import short_id
 
 

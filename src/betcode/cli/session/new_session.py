@@ -9,7 +9,7 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import Options
 from betcode.cli.session.budget_arguments import budget_from
 from betcode.client import OF_KIND, Client, NewConversation, session_environment
-from betcode.domain.provider_config import PREFIX
+from betcode.domain.agents.provider_config import PREFIX
 
 if TYPE_CHECKING:
     from betcode.config.load import Loaded

@@ -17,9 +17,9 @@ from betcode.cli.session.input_lock import LockTalk, who_lines
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.session.transcript import EventLines, Transcript
 from betcode.client import Client, ClientError
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.identifiers import new_message_id
+from betcode.domain.values.identifiers import new_message_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.attachments import CannotAttach, read_files
 from betcode.wording.input_lock import holder_in, is_locked

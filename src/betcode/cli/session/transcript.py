@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from betcode.cli.core.console import Screen
-from betcode.domain.event_table import EventTable
-from betcode.domain.events_json import event_json
+from betcode.domain.events.event_json import event_json
+from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.answer import Answer
 from betcode.wording.prompts import Permission

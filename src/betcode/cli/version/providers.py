@@ -10,7 +10,7 @@ from betcode.cli.core.options import Options
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import whole_environment
-from betcode.domain.capability_table import answers
+from betcode.domain.agents.capability_table import answers
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 from betcode.wording.terminal_text import wrapped

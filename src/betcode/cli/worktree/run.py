@@ -16,7 +16,7 @@ from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.session.commands import connected
 from betcode.cli.worktree.lookup import find_worktree
 from betcode.cli.worktree.rendering import info_json
-from betcode.domain.setups import variables_of
+from betcode.domain.repositories.setup_script import variables_of
 from betcode.v1 import worktree_pb2 as v1
 
 

@@ -2,7 +2,7 @@
 
 import codecs
 
-from betcode.domain.text import without_escapes
+from betcode.domain.values.text import without_escapes
 
 _LONGEST = 16 * 1024
 

@@ -11,7 +11,7 @@ from betcode.cli.core.options import Options
 from betcode.client import Client
 from betcode.config.load import resolve
 from betcode.config.origins import OF_PROJECTS
-from betcode.domain.setups import SCRIPT
+from betcode.domain.repositories.setup_script import SCRIPT
 from betcode.v1 import worktree_pb2 as v1
 
 _SHOWN_LINES = 40

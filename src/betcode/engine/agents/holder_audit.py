@@ -1,7 +1,7 @@
 """What an agent's records add to the audit, though nobody decided: who was not let in by its holder."""
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy
-from betcode.domain.records import Record
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.runs.journal_record import Record
 from betcode.holder.protocol import REFUSED_NOTE
 
 _LONGEST = 1000

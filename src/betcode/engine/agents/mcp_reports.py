@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import SessionRow
+from betcode.domain.store.rows import SessionRow
+from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.context import Room
 from betcode.engine.core.counters import KIND_OF
 from betcode.v1 import agent_pb2 as v1

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from functools import partial
 
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.known_models import KnowsModels
+from betcode.domain.agents.provider_about import ProviderAbout, Standing
+from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import new_session_id
-from betcode.domain.models import KnowsModels
 from betcode.domain.ports import Provider
-from betcode.domain.provider_about import ProviderAbout, Standing
-from betcode.domain.provider_config import PREFIX
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import new_session_id
 from betcode.engine.context import Room
 
 _PROFILE = PREFIX + "profile"

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.rows import RunRow
+from betcode.domain.store.rows import RunRow
 from betcode.holder.launch import bar, end_leftovers, holder_pid, is_alive
 from betcode.holder.platform import Process, process, send_signal
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
-from betcode.domain.rows import PromptKind, PromptRow
+from betcode.domain.store.changes import AddInput, Change, SavePrompt
+from betcode.domain.store.rows import PromptKind, PromptRow
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import carried_answers, events
 from betcode.engine.core.capability_checks import check_answer, unheard

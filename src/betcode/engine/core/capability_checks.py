@@ -3,11 +3,11 @@
 Every question here is put to the table of the session, never to the name of its provider.
 """
 
-from betcode.domain.budget import Budget
-from betcode.domain.capabilities import Capabilities
-from betcode.domain.commands import SendMessage
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import AgentCannot
-from betcode.domain.rows import NewSession
+from betcode.domain.sessions.budget import Budget
+from betcode.domain.store.rows import NewSession
 from betcode.engine.core.decision_types import Decision
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.rows import Kept, PromptRow, PromptState
+from betcode.domain.store.rows import Kept, PromptRow, PromptState
 from betcode.rules.rule import COMMAND_TOOLS
 
 ALLOWANCE_LASTS_NS = 15 * 60 * 1_000_000_000

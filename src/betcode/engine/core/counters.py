@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from betcode.domain.event_table import EventTable
-from betcode.domain.identifiers import Seq
-from betcode.domain.outside_turns import OUTSIDE
-from betcode.domain.rows import SessionState
+from betcode.domain.events.event_table import EventTable
+from betcode.domain.sessions.outside_turns import OUTSIDE
+from betcode.domain.store.rows import SessionState
+from betcode.domain.values.identifiers import Seq
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2 import AgentEvent
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
-from betcode.domain.changes import AddAudit
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import PromptRow, PromptState
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.store.changes import AddAudit
+from betcode.domain.store.rows import PromptRow, PromptState
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core.decision_types import Decision
 from betcode.util import wall_clock

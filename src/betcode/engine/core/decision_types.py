@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
-from betcode.domain.decision_text import DECIDED
-from betcode.domain.edits import missing_field
+from betcode.domain.agents.commands import AnswerPermission, AnswerQuestions, Behaviour
 from betcode.domain.errors import InvalidRequest, PermissionStale
-from betcode.domain.rows import PromptKind, PromptRow, PromptState
-from betcode.domain.text import shortened
-from betcode.domain.times import rfc3339_past
+from betcode.domain.permissions.decision_text import DECIDED
+from betcode.domain.permissions.edited_input import missing_field
+from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.values.text import shortened
+from betcode.domain.values.times import rfc3339_past
 from betcode.engine.core.questions import refuse_if_long, spoken
 from betcode.rules import FOR_PEOPLE, Place, Rule, ToolUse, exact_rule, granting
 from betcode.v1 import agent_pb2 as v1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.domain.display import struct_of
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.rows import NewSession, PromptRow, SessionState
+from betcode.domain.events.display import struct_of
+from betcode.domain.store.rows import NewSession, PromptRow, SessionState
 from betcode.engine.client_name import ClientName, Present
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from betcode.domain.agent_state import Failure
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import Change, MoveInput
-from betcode.domain.exit_record import parse_exit
-from betcode.domain.records import Record
-from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow
-from betcode.domain.run import CancelStep, RunStimulus
-from betcode.domain.session import SessionStatus
-from betcode.domain.transcript import TranscriptEnd, TurnOutcome
+from betcode.domain.agents.agent_state import Failure
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.runs.crash_policy import CrashHistory
+from betcode.domain.runs.exit_record import parse_exit
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.runs.state import CancelStep, RunStimulus
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
+from betcode.domain.store.changes import Change, MoveInput
+from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow
 from betcode.engine.core import events, exit_messages, orphaned_prompts
 from betcode.engine.operations import compact
 from betcode.engine.shell import directory_check

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import AgentCrashed
-from betcode.domain.rows import NewSession
-from betcode.domain.times import rfc3339
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.times import rfc3339
 from betcode.engine.core import events
 from betcode.v1 import agent_pb2 as v1
 

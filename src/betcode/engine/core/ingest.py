@@ -4,20 +4,20 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import AddAudit, MoveInput, SaveRun
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.input_transitions import OPEN, may_become
+from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import (
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.sessions.input_transitions import OPEN, may_become
+from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome, outcome_of
+from betcode.domain.store.changes import AddAudit, MoveInput, SaveRun
+from betcode.domain.store.rows import (
     OPENS_TURN,
     InputKind,
     InputRow,
     InputState,
     RunRow,
 )
-from betcode.domain.transcript import TranscriptEnd, TurnOutcome, outcome_of
 from betcode.engine.agents.holder_audit import refused_at_the_holder
 from betcode.engine.core import events, exit_messages, orphaned_prompts
 from betcode.engine.core.prompt_ingest import PromptIntake

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
-from betcode.domain.changes import AddAudit, Change, SavePrompt
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.identifiers import RunKey, Seq, SessionId
-from betcode.domain.rows import NO_SEQ, InputKind, InputRow, Kept, PromptRow, PromptState
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.store.changes import AddAudit, Change, SavePrompt
+from betcode.domain.store.rows import NO_SEQ, InputKind, InputRow, Kept, PromptRow, PromptState
+from betcode.domain.values.identifiers import RunKey, Seq, SessionId
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
 from betcode.util.wall_clock import now_ns

@@ -6,13 +6,13 @@ from typing import assert_never
 
 import anyio.lowlevel
 
-from betcode.domain.audit import DecidedBy
+from betcode.domain.agents.commands import AnswerPermission, Behaviour
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.bounds import bound
-from betcode.domain.changes import AddAudit, AddBlob, Change, SavePrompt
-from betcode.domain.commands import AnswerPermission, Behaviour
-from betcode.domain.identifiers import Seq, SessionId, SessionKey
-from betcode.domain.rows import InputKind, InputRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.events.size_limit import bound
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.store.changes import AddAudit, AddBlob, Change, SavePrompt
+from betcode.domain.store.rows import InputKind, InputRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.core import carried_answers, events, orphaned_prompts
 from betcode.engine.core.orphaned_prompts import audited
 from betcode.engine.permissions.screening import Screened

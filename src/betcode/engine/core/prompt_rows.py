@@ -1,7 +1,7 @@
 """The row of a prompt as its agent asked, before anything became of it."""
 
-from betcode.domain.identifiers import SessionKey
-from betcode.domain.rows import NO_SEQ, PromptKind, PromptRow, RunRow
+from betcode.domain.store.rows import NO_SEQ, PromptKind, PromptRow, RunRow
+from betcode.domain.values.identifiers import SessionKey
 from betcode.v1 import agent_pb2 as v1
 
 

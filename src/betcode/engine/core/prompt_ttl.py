@@ -7,11 +7,11 @@ from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.changes import Change, SavePrompt
 from betcode.domain.errors import BetcodeError
-from betcode.domain.notification import Occasion
-from betcode.domain.prompt_lifetime import ExtendOn, Lifetime
-from betcode.domain.rows import PromptRow, PromptState
+from betcode.domain.permissions.notification import Occasion
+from betcode.domain.permissions.prompt_lifetime import ExtendOn, Lifetime
+from betcode.domain.store.changes import Change, SavePrompt
+from betcode.domain.store.rows import PromptRow, PromptState
 from betcode.engine.core.orphaned_prompts import open_ones
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.rows import PromptKind, PromptRow
+from betcode.domain.store.rows import PromptKind, PromptRow
 from betcode.v1 import agent_pb2 as v1
 
 _LONGEST_WORDS = 64 * 1024  # characters: an agent reads them as part of its conversation

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from betcode.domain.agent_state import ApiPause, PauseKind
-from betcode.domain.rows import SessionState
-from betcode.domain.session import SessionStatus
+from betcode.domain.agents.agent_state import ApiPause, PauseKind
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import SessionState
 
 
 @dataclass(frozen=True, slots=True)

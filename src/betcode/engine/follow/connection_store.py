@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from betcode.domain.changes import Change, SaveClients
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.identifiers import SessionKey
 from betcode.domain.ports import Store
-from betcode.domain.rows import ConnectedClient
+from betcode.domain.store.changes import Change, SaveClients
+from betcode.domain.store.rows import ConnectedClient
+from betcode.domain.values.identifiers import SessionKey
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from betcode.domain.identifiers import Seq
 from betcode.domain.ports import Store
-from betcode.domain.rows import Batch, ConnectedClient
+from betcode.domain.store.rows import Batch, ConnectedClient
+from betcode.domain.values.identifiers import Seq
 from betcode.engine.client_name import ClientName, Present
 from betcode.engine.context import Room
 from betcode.engine.core import events

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from betcode.domain.identifiers import Seq, SessionId, SessionKey
+from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.util.signal import Bell
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.domain.identifiers import SessionId, SessionKey
 from betcode.domain.ports import Store
-from betcode.domain.rows import PromptRow, PromptState
+from betcode.domain.store.rows import PromptRow, PromptState
+from betcode.domain.values.identifiers import SessionId, SessionKey
 
 _LOOKED_FOR_AT_MOST = 100  # one by one; more are read together
 PAUSE_S = 0.05  # between two looks: what happens within it is told together

@@ -7,13 +7,13 @@ from functools import partial
 
 import anyio
 
+from betcode.domain.agents.capability_table import told
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.capability_table import told
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
-from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.ports import SessionFilter
-from betcode.domain.prompt_lifetime import ExtendOn
-from betcode.domain.rows import Batch, Page, SessionRow
+from betcode.domain.store.rows import Batch, Page, SessionRow
+from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF

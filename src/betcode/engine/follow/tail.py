@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import anyio
 
-from betcode.domain.identifiers import Seq
-from betcode.domain.rows import Batch, StoredEvent
+from betcode.domain.store.rows import Batch, StoredEvent
+from betcode.domain.values.identifiers import Seq
 
 LIMIT_EVENTS = 1024  # beyond this a follower reads from the log
 LIMIT_BYTES = 1024 * 1024

@@ -8,12 +8,12 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from betcode.domain.changes import Change, ForgetClients
 from betcode.domain.errors import BetcodeError, StorageDegraded, StorageFailed
-from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
-from betcode.domain.session import SessionStatus
-from betcode.domain.transcript import TurnOutcome
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.transcript import TurnOutcome
+from betcode.domain.store.changes import Change, ForgetClients
+from betcode.domain.values.identifiers import RunId, SessionId
 from betcode.engine.context import Room
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.fault_points import FaultPoint

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from betcode.domain.clock import Clock
+from betcode.domain.values.clock import Clock
 from betcode.engine.maintenance.wall_clock import WallClock
 
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded, StorageFailed
-from betcode.domain.identifiers import SessionId
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import Room
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.journal_retention import Swept, is_full, sweep

@@ -4,17 +4,17 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import AddInput, Change, SavePrompt
-from betcode.domain.commands import AnswerPermission, Behaviour
+from betcode.domain.agents.commands import AnswerPermission, Behaviour
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError
-from betcode.domain.identifiers import SessionId, time_ordered_uuid
-from betcode.domain.notification import Notification, Occasion
-from betcode.domain.prompt_lifetime import MINUTE_NS, ExtendOn, is_over
-from betcode.domain.rows import Kept, PromptRow, PromptState
-from betcode.domain.secrets import redacted
-from betcode.domain.times import short_duration
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.prompt_lifetime import MINUTE_NS, ExtendOn, is_over
+from betcode.domain.store.changes import AddInput, Change, SavePrompt
+from betcode.domain.store.rows import Kept, PromptRow, PromptState
+from betcode.domain.values.identifiers import SessionId, time_ordered_uuid
+from betcode.domain.values.secrets import redacted
+from betcode.domain.values.times import short_duration
 from betcode.engine.context import Room
 from betcode.engine.core import events
 from betcode.engine.core.orphaned_prompts import audited

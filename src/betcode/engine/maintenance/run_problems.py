@@ -7,9 +7,9 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.identifiers import SessionId, is_uuid
 from betcode.domain.ports import Store
-from betcode.domain.unusable_run import NotedProblem, UnusableRun
+from betcode.domain.runs.unusable import NotedProblem, UnusableRun
+from betcode.domain.values.identifiers import SessionId, is_uuid
 from betcode.engine.shell.holder_client import HolderProtocolError
 from betcode.holder.run_check import RunFault, run_faults
 from betcode.util.state_files import UnusableEntry, mode_of, shown

@@ -11,9 +11,9 @@ import msgspec
 
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
-from betcode.domain.identifiers import SessionId
-from betcode.domain.prompt_lifetime import ExtendOn
-from betcode.domain.rows import PromptRow, PromptState
+from betcode.domain.permissions.prompt_lifetime import ExtendOn
+from betcode.domain.store.rows import PromptRow, PromptState
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core.answer import answer_prompt, answer_questions
 from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, json_value, same_as_before

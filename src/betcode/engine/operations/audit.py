@@ -4,9 +4,18 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from betcode.domain.audit import Audited, AuditEntry, AuditFilter, AuditRow, Checked, DecidedBy, Noted, input_hash
-from betcode.domain.changes import AddAudit
 from betcode.domain.errors import BetcodeError
+from betcode.domain.permissions.audit import (
+    Audited,
+    AuditEntry,
+    AuditFilter,
+    AuditRow,
+    Checked,
+    DecidedBy,
+    Noted,
+    input_hash,
+)
+from betcode.domain.store.changes import AddAudit
 from betcode.engine.client_name import NOBODY, ClientName
 from betcode.engine.context import Room
 from betcode.holder.lineage import Restraint

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
-from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
-from betcode.domain.run import CancelStep, RunStimulus
-from betcode.domain.session import SessionStimulus, advance
-from betcode.domain.transcript import TranscriptEnd, TurnOutcome
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.runs.state import CancelStep, RunStimulus
+from betcode.domain.sessions.status import SessionStimulus, advance
+from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
+from betcode.domain.store.changes import AddInput, Change, MoveInput, SaveRun
+from betcode.domain.store.rows import NO_CRASHES, InputKind, InputRow, InputState
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.operations import compact
 from betcode.engine.shell.run import AgentRun

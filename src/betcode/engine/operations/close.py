@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import anyio
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import MoveInput, SaveBond
 from betcode.domain.errors import SessionFailed
-from betcode.domain.rows import InputKind, InputState
-from betcode.domain.run import RunStimulus
-from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.runs.state import RunStimulus
+from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
+from betcode.domain.store.changes import MoveInput, SaveBond
+from betcode.domain.store.rows import InputKind, InputState
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.changes import AddInput
-from betcode.domain.commands import CompactContext
+from betcode.domain.agents.commands import CompactContext
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import (
     CompactionFailed,
@@ -21,9 +20,10 @@ from betcode.domain.errors import (
     InvalidRequest,
     SessionActive,
 )
-from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, SessionKey, parse_uuid, time_ordered_uuid
 from betcode.domain.ports import Store
-from betcode.domain.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, SessionState
+from betcode.domain.store.changes import AddInput
+from betcode.domain.store.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, SessionState
+from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, SessionKey, parse_uuid, time_ordered_uuid
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
 from betcode.engine.fault_points import FaultPoint

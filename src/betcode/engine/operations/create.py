@@ -9,13 +9,13 @@ from pathlib import Path
 from betcode.config.load import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
+from betcode.domain.agents.capability_table import told
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.capability_table import told
 from betcode.domain.errors import InvalidRequest, StorageFailed
-from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.phase import Phase, Transition
-from betcode.domain.rows import NewSession, SessionState, StoredEvent
-from betcode.domain.session_binding import Bond
+from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.phase import Phase, Transition
+from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.agents.provider_status import refuse_unknown
 from betcode.engine.context import Room
 from betcode.engine.core import events

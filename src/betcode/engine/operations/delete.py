@@ -10,9 +10,9 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded, UnknownProvider
-from betcode.domain.identifiers import SessionId, SessionKey
-from betcode.domain.run import LIVE
-from betcode.domain.session_deletion import DeletedSession
+from betcode.domain.runs.state import LIVE
+from betcode.domain.sessions.deletion import DeletedSession
+from betcode.domain.values.identifiers import SessionId, SessionKey
 from betcode.engine.agents.run_processes import end_run
 from betcode.engine.context import Room
 from betcode.engine.fault_points import FaultPoint

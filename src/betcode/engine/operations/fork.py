@@ -7,13 +7,13 @@ import re
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.budget import set_to
 from betcode.domain.errors import AgentUnavailable, ForkRefused, SequenceOutOfRange, SessionNotFound
-from betcode.domain.identifiers import Seq, SessionId, new_session_id
-from betcode.domain.phase import Phase, Transition
-from betcode.domain.rows import ForkedPart, SessionRow, SessionState, StoredEvent
-from betcode.domain.session import SessionStatus
-from betcode.domain.transcript import TranscriptEnd
+from betcode.domain.sessions.budget import set_to
+from betcode.domain.sessions.phase import Phase, Transition
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.transcript import TranscriptEnd
+from betcode.domain.store.rows import ForkedPart, SessionRow, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF, Tally
 from betcode.engine.follow.reader import Watching

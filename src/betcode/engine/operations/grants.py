@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy
-from betcode.domain.changes import AddAudit, AddGrant, Change, ClearGrant
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import GrantRow
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.store.changes import AddAudit, AddGrant, Change, ClearGrant
+from betcode.domain.store.rows import GrantRow
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.rules import (

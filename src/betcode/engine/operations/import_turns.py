@@ -8,15 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.changes import SaveRun
 from betcode.domain.errors import SessionFailed, StorageDegraded, StorageFailed
-from betcode.domain.outside_turns import OUTSIDE, FindsOutsideTurns, LastRun, OutsideTurn
-from betcode.domain.run import LIVE
+from betcode.domain.runs.state import LIVE
+from betcode.domain.sessions.outside_turns import OUTSIDE, FindsOutsideTurns, LastRun, OutsideTurn
+from betcode.domain.store.changes import SaveRun
 from betcode.engine.core import events
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from betcode.domain.rows import RunRow
+    from betcode.domain.store.rows import RunRow
     from betcode.engine.shell.session import LiveSession
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from betcode.domain.session_deletion import DeletedSession
+from betcode.domain.sessions.deletion import DeletedSession
 
 _ATTEMPTS = 5  # a journal may be compressed at the same moment, which makes a new file in a directory that goes
 

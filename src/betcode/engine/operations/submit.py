@@ -3,14 +3,14 @@
 import hashlib
 from functools import partial
 
+from betcode.domain.agents.commands import SendMessage
+from betcode.domain.agents.provider_about import KnowsLogin
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.changes import AddInput
-from betcode.domain.commands import SendMessage
 from betcode.domain.errors import AgentUnavailable, InvalidRequest, SessionNotReady
-from betcode.domain.identifiers import MessageId
-from betcode.domain.phase import Phase
-from betcode.domain.provider_about import KnowsLogin
-from betcode.domain.rows import InputRow
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.store.changes import AddInput
+from betcode.domain.store.rows import InputRow
+from betcode.domain.values.identifiers import MessageId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import check_files

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import AddInput
-from betcode.domain.commands import WithdrawMessage
+from betcode.domain.agents.commands import WithdrawMessage
 from betcode.domain.errors import InvalidRequest, MessageNotFound
-from betcode.domain.identifiers import MessageId, NotAnIdentifier, parse_uuid, time_ordered_uuid
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.store.changes import AddInput
+from betcode.domain.store.rows import OPENS_TURN, InputKind, InputRow, InputState
+from betcode.domain.values.identifiers import MessageId, NotAnIdentifier, parse_uuid, time_ordered_uuid
 from betcode.engine.core import events
 from betcode.engine.operations.cancel import (
     begun_before,

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.agents.denials import DISABLED
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.denials import DISABLED
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.identifiers import Seq
-from betcode.domain.text import shortened
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.values.identifiers import Seq
+from betcode.domain.values.text import shortened
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
 from betcode.rules import FOR_PEOPLE

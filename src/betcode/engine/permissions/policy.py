@@ -8,12 +8,12 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.agents.project_files import ProjectItem
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.changes import AddAudit
 from betcode.domain.errors import InvalidRequest, SessionNotFound
-from betcode.domain.identifiers import SessionId
-from betcode.domain.project_files import ProjectItem
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.store.changes import AddAudit
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import Room
 from betcode.engine.permissions import claude_trust
 from betcode.engine.permissions.policy_check import Checked, check

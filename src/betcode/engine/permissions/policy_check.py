@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.domain.agents.project_files import Program
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import InvalidRequest, SessionNotFound
-from betcode.domain.identifiers import SessionId
-from betcode.domain.project_files import Program
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import Room
 from betcode.engine.operations.grants import compiled
 from betcode.engine.permissions.rule_files import RuleBook

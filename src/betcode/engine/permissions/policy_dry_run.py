@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import Seq
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import SessionRow
+from betcode.domain.store.rows import SessionRow
+from betcode.domain.values.identifiers import Seq
 from betcode.engine.context import Room
 from betcode.engine.core.counters import KIND_OF
 from betcode.rules import Layer, Lists, Outcome, Rules, SettingsText, ToolUse, Verdict, beside_permissions, screen

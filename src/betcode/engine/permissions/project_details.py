@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from betcode.domain.secrets import is_secret_name, redacted, redacted_json
+from betcode.domain.values.secrets import is_secret_name, redacted, redacted_json
 
 _LONGEST = 200
 _LONGEST_END = 60  # a long text keeps its end, which may be the part that matters

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from betcode.config.schema import SETTINGS
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.project_files import ALL_PROGRAMS, Program, ProjectFiles, ProjectItem, digest
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.project_files import ALL_PROGRAMS, Program, ProjectFiles, ProjectItem, digest
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.engine.core import events
 from betcode.engine.permissions.project_scan import scan
 from betcode.engine.permissions.trust import names_of

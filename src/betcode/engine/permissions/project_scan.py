@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from betcode.config.plain_file import read_plain
-from betcode.domain.project_files import Program, ProjectItem
+from betcode.domain.agents.project_files import Program, ProjectItem
 from betcode.engine.permissions.project_content import digest_bytes, digest_of, look_through
 from betcode.engine.permissions.project_details import (
     cleaned,

@@ -10,7 +10,7 @@ from pathlib import Path
 from betcode.config.load import FILE_NAME
 from betcode.config.paths import Places
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.launch import Forbidden, OnlyRules
+from betcode.domain.runs.launch import Forbidden, OnlyRules
 from betcode.engine.permissions.agent_files import MANAGED_DIRECTORY, AgentFiles, AgentRules
 from betcode.engine.permissions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.engine.permissions.trust import Trust, claude_config

@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from betcode.domain.agent_state import ToolCall
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.agents.agent_state import ToolCall
+from betcode.domain.agents.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
+from betcode.domain.agents.project_files import Program, ProjectFiles
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.launch import Forbidden, OnlyRules
-from betcode.domain.project_files import Program, ProjectFiles
-from betcode.domain.rows import GrantRow, PromptRow
-from betcode.domain.text import shortened
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.runs.launch import Forbidden, OnlyRules
+from betcode.domain.store.rows import GrantRow, PromptRow
+from betcode.domain.values.text import shortened
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import out_of_reach
 from betcode.engine.operations.grants import compiled

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.agent_state import CallScreening
-from betcode.domain.audit import AuditEntry
-from betcode.domain.changes import AddAudit, AddInput
-from betcode.domain.commands import ScreenCalls
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.rows import InputKind, InputRow
-from betcode.domain.silence import Silence
+from betcode.domain.agents.agent_state import CallScreening
+from betcode.domain.agents.commands import ScreenCalls
+from betcode.domain.permissions.audit import AuditEntry
+from betcode.domain.runs.silence import Silence
+from betcode.domain.store.changes import AddAudit, AddInput
+from betcode.domain.store.rows import InputKind, InputRow
+from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.engine.fault_points import FaultPoint
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ import re
 from dataclasses import replace
 
 from betcode.config.settings import EngineSettings
-from betcode.domain.attachments import RECOGNISED, declared, is_text, kind_of
-from betcode.domain.changes import AddBlob
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import SessionKey
-from betcode.domain.rows import Blob
+from betcode.domain.sessions.media_type import RECOGNISED, declared, is_text, kind_of
+from betcode.domain.store.changes import AddBlob
+from betcode.domain.store.rows import Blob
+from betcode.domain.values.identifiers import SessionKey
 from betcode.v1 import agent_pb2 as v1
 
 NAME_BYTES = 255

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from betcode.domain.changes import AddAudit, AddInput
-from betcode.domain.commands import RefuseRequest, SendMessage
-from betcode.domain.identifiers import Seq, new_message_id
-from betcode.domain.rows import InputRow
+from betcode.domain.agents.commands import RefuseRequest, SendMessage
+from betcode.domain.store.changes import AddAudit, AddInput
+from betcode.domain.store.rows import InputRow
+from betcode.domain.values.identifiers import Seq, new_message_id
 from betcode.engine.core import events
 from betcode.engine.core.decision_types import decision_in
 from betcode.engine.core.ingest import Intake

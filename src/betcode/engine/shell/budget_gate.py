@@ -8,12 +8,12 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.budget import Budget, OnReached, describe, limited, raised, reached
-from betcode.domain.changes import Change, MoveInput, SavePrompt
 from betcode.domain.errors import BudgetExceeded, InvalidRequest
-from betcode.domain.identifiers import RunKey, time_ordered_uuid
-from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.sessions.budget import Budget, OnReached, describe, limited, raised, reached
+from betcode.domain.store.changes import Change, MoveInput, SavePrompt
+from betcode.domain.store.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
+from betcode.domain.values.identifiers import RunKey, time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import unmeasured

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from betcode.domain.changes import SaveRun
-from betcode.domain.run import CancelStep
+from betcode.domain.runs.state import CancelStep
+from betcode.domain.store.changes import SaveRun
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone, HolderRefused

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.errors import BetcodeError, SessionActive
-from betcode.domain.health import HIGH_MEMORY_SHARE
+from betcode.domain.metrics.health import HIGH_MEMORY_SHARE
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.compact import compact, is_compact
 from betcode.holder.platform import resident_bytes

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.changes import AssignInput, Change, SaveRun
-from betcode.domain.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
-from betcode.domain.transcript import TranscriptEnd
+from betcode.domain.sessions.transcript import TranscriptEnd
+from betcode.domain.store.changes import AssignInput, Change, SaveRun
+from betcode.domain.store.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.holder_client import Attachment, HolderGone, InputClosed
 

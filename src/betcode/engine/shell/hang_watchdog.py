@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.silence import Silence
+from betcode.domain.runs.silence import Silence
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone

@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from betcode.domain.rows import RunRow
+from betcode.domain.store.rows import RunRow
 from betcode.holder import protocol
 from betcode.holder.launch import bar, end_leftovers, holder_pid, is_alive
 from betcode.holder.platform import ShortName

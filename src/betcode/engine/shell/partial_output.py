@@ -3,9 +3,9 @@
 import logging
 
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.ports import Store
-from betcode.domain.rows import NO_SEQ
+from betcode.domain.store.rows import NO_SEQ
+from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
 from betcode.v1 import agent_pb2 as v1

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.telemetry.logs import TRACE
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.changes import Change, SaveRun
-from betcode.domain.rows import RunRow
-from betcode.domain.run import RunState, RunStimulus, advance
+from betcode.domain.runs.state import RunState, RunStimulus, advance
+from betcode.domain.store.changes import Change, SaveRun
+from betcode.domain.store.rows import RunRow
 from betcode.engine.fault_points import FaultPoint
 from betcode.util.wall_clock import now_ns
 

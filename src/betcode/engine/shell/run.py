@@ -17,13 +17,13 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from betcode.domain.changes import SaveRun
-from betcode.domain.identifiers import RunKey, new_run_id
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import RunRow
-from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
-from betcode.domain.session import SessionStatus
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.runs.state import CancelStep, RunState, RunStimulus, advance
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import SaveRun
+from betcode.domain.store.rows import RunRow
+from betcode.domain.values.identifiers import RunKey, new_run_id
 from betcode.engine.core import exit as run_exit
 from betcode.engine.core.ingest import Intake
 from betcode.engine.core.prompt_ttl import give_times, note_opened

@@ -8,9 +8,9 @@ from functools import partial
 
 import anyio
 
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.capabilities import Capabilities
-from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
 from betcode.domain.errors import (
     AgentUnavailable,
     SessionClosed,
@@ -19,10 +19,11 @@ from betcode.domain.errors import (
     StorageDegraded,
     StorageFailed,
 )
-from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
-from betcode.domain.phase import Phase
 from betcode.domain.ports import Provider
-from betcode.domain.rows import (
+from betcode.domain.runs.state import LIVE, CancelStep
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
+from betcode.domain.store.rows import (
     NO_SLOT,
     OPENS_TURN,
     GrantRow,
@@ -33,8 +34,7 @@ from betcode.domain.rows import (
     RunRow,
     SessionRow,
 )
-from betcode.domain.run import LIVE, CancelStep
-from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.domain.values.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.engine.context import Room
 from betcode.engine.core.exit import End
 from betcode.engine.core.orphaned_prompts import open_ones, sorted_by_agent

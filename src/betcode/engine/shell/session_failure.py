@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.changes import Change, MoveInput, SaveBond, SaveRun
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import SessionFailed, StorageDegraded
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState, PromptRow, RunRow
-from betcode.domain.run import LIVE, RunState
-from betcode.domain.secrets import redacted
-from betcode.domain.session import SessionStatus
-from betcode.domain.transcript import TurnOutcome
+from betcode.domain.runs.state import LIVE, RunState
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.transcript import TurnOutcome
+from betcode.domain.store.changes import Change, MoveInput, SaveBond, SaveRun
+from betcode.domain.store.rows import NO_CRASHES, InputKind, InputRow, InputState, PromptRow, RunRow
+from betcode.domain.values.identifiers import SessionId
+from betcode.domain.values.secrets import redacted
 from betcode.engine.agents.run_processes import end_run
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.core.status import pause_after_agent

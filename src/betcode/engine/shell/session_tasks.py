@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.domain.errors import SessionFailed
-from betcode.domain.identifiers import SessionId
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.fault_points import FaultPoint, Faults
 
 Ts = TypeVarTuple("Ts")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from betcode.domain.agents.project_files import ProjectFiles
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.changes import SaveRun
 from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.project_files import ProjectFiles
-from betcode.domain.rows import NewRun, RunRow
-from betcode.domain.run import RunStimulus
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.runs.state import RunStimulus
+from betcode.domain.store.changes import SaveRun
+from betcode.domain.store.rows import NewRun, RunRow
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.working_directory import directory_now
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy
-from betcode.domain.changes import AddAudit
-from betcode.domain.counts import Counts, Decided, Direction
-from betcode.domain.rows import SessionState, StoredEvent
-from betcode.domain.session import SessionStatus
-from betcode.domain.turn_trace import Step, TraceSink, TurnTrace
+from betcode.domain.metrics.counts import Counts, Decided, Direction
+from betcode.domain.metrics.turn_trace import Step, TraceSink, TurnTrace
+from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.changes import AddAudit
+from betcode.domain.store.rows import SessionState, StoredEvent
 from betcode.engine.core.counters import KIND_OF
 from betcode.v1.agent_pb2 import AgentEvent
 

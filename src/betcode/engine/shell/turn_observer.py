@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from betcode.domain.rows import SessionRow, SessionState, StoredEvent
-from betcode.domain.session import SessionStatus
-from betcode.domain.turn_watch import TurnWatch, WatchedSession
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.turn_watch import TurnWatch, WatchedSession
+from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
 from betcode.engine.core.counters import KIND_OF
 from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent

@@ -3,7 +3,7 @@
 import anyio
 
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
 from betcode.engine.context import Room
 
 _KNOWN_WITHIN_S = 10.0  # who keeps the worktrees comes right after the engine

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from betcode.domain.bounds import bound
-from betcode.domain.changes import AddBlob, AppendEvents, Change, SaveSession
-from betcode.domain.counts import Counts
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.identifiers import Seq
+from betcode.domain.events.size_limit import bound
+from betcode.domain.metrics.counts import Counts
+from betcode.domain.metrics.turn_trace import TraceSink
 from betcode.domain.ports import Store
-from betcode.domain.rows import SessionRow, SessionState, StoredEvent
-from betcode.domain.session import SessionStatus
-from betcode.domain.turn_trace import TraceSink
-from betcode.domain.turn_watch import TurnWatch
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.turn_watch import TurnWatch
+from betcode.domain.store.changes import AddBlob, AppendEvents, Change, SaveSession
+from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
+from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import events
 from betcode.engine.core.counters import Tally
 from betcode.engine.follow.growth import Grown, Growth

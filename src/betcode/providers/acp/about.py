@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from itertools import accumulate
 
-from betcode.domain.text import shortened, valid
+from betcode.domain.values.text import shortened, valid
 from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import Todo
 from betcode.providers.event_builder import uint64

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from betcode.domain.agent_state import Failure
-from betcode.domain.text import shortened, without_escapes
+from betcode.domain.agents.agent_state import Failure
+from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import State

@@ -1,7 +1,7 @@
 """When the model's API does not serve the agent; only programs of ours say so."""
 
-from betcode.domain.agent_state import ApiPause, PauseKind
-from betcode.domain.times import LATEST_NS
+from betcode.domain.agents.agent_state import ApiPause, PauseKind
+from betcode.domain.values.times import LATEST_NS
 from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import State
 from betcode.v1 import agent_pb2 as v1

@@ -5,8 +5,7 @@ import json
 from html import escape
 from typing import Any, assert_never
 
-from betcode.domain.attachments import is_text
-from betcode.domain.commands import (
+from betcode.domain.agents.commands import (
     AnswerCall,
     AnswerPermission,
     AnswerQuestions,
@@ -22,7 +21,8 @@ from betcode.domain.commands import (
     WithdrawMessage,
 )
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import valid
+from betcode.domain.sessions.media_type import is_text
+from betcode.domain.values.text import valid
 from betcode.providers.acp.handshake import request
 from betcode.providers.acp.state import OpenRequest, State
 from betcode.wire.acp.extensions import KEY

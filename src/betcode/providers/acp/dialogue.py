@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
+from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
 from betcode.providers.acp import about, api_pauses, commands, handshake, prompts, text, tools, turns, usage
 from betcode.providers.acp.advice import failure_of

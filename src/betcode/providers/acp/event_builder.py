@@ -2,8 +2,8 @@
 
 import uuid
 
-from betcode.domain.records import Record
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.store.rows import NewSession
 from betcode.providers import event_builder
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import State

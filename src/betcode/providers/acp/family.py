@@ -3,9 +3,9 @@
 import logging
 from abc import ABC, abstractmethod
 
-from betcode.domain.capabilities import Capabilities
+from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.ports import Dialogue
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
 from betcode.providers.acp.dialogue import AcpDialogue
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import VERSION, State, carried_over, dump, load

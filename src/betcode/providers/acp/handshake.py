@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from betcode._version import __version__
-from betcode.domain.commands import Errand
-from betcode.domain.launch import LaunchContext
-from betcode.domain.rows import NewSession
-from betcode.domain.text import shortened, without_escapes
+from betcode.domain.agents.commands import Errand
+from betcode.domain.runs.launch import LaunchContext
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers.acp import about
 from betcode.providers.acp.advice import login_advice, needs_login, ways_in
 from betcode.providers.acp.event_builder import Moment

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from betcode.domain.agents.project_files import ProjectFiles
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.project_files import ProjectFiles
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
 from betcode.providers.acp.handshake import opening
 from betcode.providers.acp.profile import Profile
 

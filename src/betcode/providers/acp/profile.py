@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.capabilities import Capabilities
-from betcode.domain.project_files import Program
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.project_files import Program
 
 CAPABILITIES = Capabilities(
     resume=True,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from betcode.domain.project_files import Program
+from betcode.domain.agents.project_files import Program
 from betcode.providers.acp.profile import Profile
 
 GENERIC = Profile(name="generic", title="The agent")

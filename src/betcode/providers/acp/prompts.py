@@ -2,8 +2,8 @@
 
 import logging
 
-from betcode.domain.display import struct_of
-from betcode.domain.text import shortened
+from betcode.domain.events.display import struct_of
+from betcode.domain.values.text import shortened
 from betcode.providers.acp import api_pauses, text, tools
 from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import OpenRequest

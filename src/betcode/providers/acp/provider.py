@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from betcode.config.agent_settings import AcpSettings
+from betcode.domain.agents.provider_about import ProviderAbout, Standing
+from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.provider_about import ProviderAbout, Standing
-from betcode.domain.provider_config import check_keys, provider_config
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
 from betcode.providers.acp import launch
 from betcode.providers.acp.family import AcpFamily
 from betcode.providers.acp.profile import CAPABILITIES, Profile

@@ -1,6 +1,6 @@
 """What the agent says and thinks: shown by deltas, and settled as a whole when something else follows."""
 
-from betcode.domain.text import valid
+from betcode.domain.values.text import valid
 from betcode.providers.acp import api_pauses
 from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import Stream

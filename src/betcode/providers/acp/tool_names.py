@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from betcode.domain.text import valid
+from betcode.domain.values.text import valid
 from betcode.providers.acp.profile import Profile
 from betcode.wire.acp.decoding import plain
 from betcode.wire.acp.extensions import KEY

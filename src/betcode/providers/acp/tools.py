@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from betcode.domain.display import struct_of
-from betcode.domain.text import shortened, valid
+from betcode.domain.events.display import struct_of
+from betcode.domain.values.text import shortened, valid
 from betcode.providers.acp import api_pauses, text
 from betcode.providers.acp.event_builder import Moment
 from betcode.providers.acp.state import OpenTool, open_tool

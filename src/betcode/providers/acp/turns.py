@@ -3,8 +3,8 @@
 import msgspec
 
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.text import shortened
-from betcode.domain.times import rfc3339
+from betcode.domain.values.text import shortened
+from betcode.domain.values.times import rfc3339
 from betcode.providers.acp import text, tools, usage
 from betcode.providers.acp.advice import login_advice, needs_login
 from betcode.providers.acp.event_builder import Moment

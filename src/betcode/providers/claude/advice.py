@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from betcode.domain.agent_state import Failure
+from betcode.domain.agents.agent_state import Failure
 
 _GONE = Failure("Claude Code no longer has this conversation: start a new session (the history here stays)", False)
 _NO_POINT = Failure(

@@ -1,7 +1,7 @@
 """When the model's API does not serve the agent: a limit was reached, it is overloaded, or it fails for now."""
 
-from betcode.domain.agent_state import ApiPause, PauseKind
-from betcode.domain.times import LATEST_NS, rfc3339
+from betcode.domain.agents.agent_state import ApiPause, PauseKind
+from betcode.domain.values.times import LATEST_NS, rfc3339
 from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1

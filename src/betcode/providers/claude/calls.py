@@ -5,7 +5,7 @@ import json
 import msgspec
 from msgspec import Raw, Struct
 
-from betcode.domain.agent_state import CallScreening, ToolCall
+from betcode.domain.agents.agent_state import CallScreening, ToolCall
 from betcode.providers.claude import slash_commands, turns
 from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import State, begin_withdrawing

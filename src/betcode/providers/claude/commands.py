@@ -5,8 +5,7 @@ import json
 from html import escape
 from typing import Any, assert_never
 
-from betcode.domain.attachments import is_text
-from betcode.domain.commands import (
+from betcode.domain.agents.commands import (
     AnswerCall,
     AnswerPermission,
     AnswerQuestions,
@@ -23,7 +22,8 @@ from betcode.domain.commands import (
     WithdrawMessage,
 )
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import valid
+from betcode.domain.sessions.media_type import is_text
+from betcode.domain.values.text import valid
 from betcode.providers.claude import calls
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
+from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
 from betcode.providers.claude import (
     api_pauses,

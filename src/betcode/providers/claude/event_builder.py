@@ -1,6 +1,6 @@
 """One record of Claude Code's being translated."""
 
-from betcode.domain.rows import NewSession
+from betcode.domain.store.rows import NewSession
 from betcode.providers import event_builder
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Raw, Struct, field
 
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import Job, OpenTool
 from betcode.v1 import agent_pb2 as v1

@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from betcode.domain.agents.project_files import ProjectFiles
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.launch import Forbidden, Launch, LaunchContext, OnlyRules
-from betcode.domain.project_files import ProjectFiles
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Forbidden, Launch, LaunchContext, OnlyRules
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.providers.claude import choices
 from betcode.providers.claude.calls import registration
 from betcode.providers.claude.slash_commands import greeting

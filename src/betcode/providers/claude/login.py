@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from betcode.domain.provider_about import Login
+from betcode.domain.agents.provider_about import Login
 from betcode.util.user import home_directory
 
 ADVICE = "run `claude` and /login, or set ANTHROPIC_API_KEY"

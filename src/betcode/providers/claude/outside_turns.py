@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from betcode.domain.outside_turns import OUTSIDE, LastRun, OutsideTurn, OutsideTurns
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.sessions.outside_turns import OUTSIDE, LastRun, OutsideTurn, OutsideTurns
+from betcode.domain.store.rows import NewSession
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.state import State, dump, load
 from betcode.providers.claude.transcript import TranscriptTurn, Window, find_outside, find_transcript, read_lines

@@ -3,8 +3,8 @@
 import msgspec
 from msgspec import Raw, Struct, field
 
-from betcode.domain.display import struct_of
-from betcode.domain.text import shortened
+from betcode.domain.events.display import struct_of
+from betcode.domain.values.text import shortened
 from betcode.providers.claude import tools, turns
 from betcode.providers.claude.event_builder import Moment
 from betcode.providers.claude.state import OpenRequest

@@ -4,16 +4,16 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from betcode.domain.capabilities import Capabilities
-from betcode.domain.compatibility import AGENTS
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.project_files import Program
+from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_config import check_keys
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.outside_turns import LastRun, OutsideTurns
 from betcode.domain.ports import Dialogue
-from betcode.domain.project_files import Program
-from betcode.domain.provider_about import Login, ProviderAbout, Standing
-from betcode.domain.provider_config import check_keys
-from betcode.domain.rows import NewSession
+from betcode.domain.release.compatibility import AGENTS
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.sessions.outside_turns import LastRun, OutsideTurns
+from betcode.domain.store.rows import NewSession
 from betcode.providers.claude import launch
 from betcode.providers.claude import outside_turns as outside
 from betcode.providers.claude.dialogue import ClaudeDialogue

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from betcode.domain.text import shortened, valid
+from betcode.domain.values.text import shortened, valid
 from betcode.providers.claude.event_builder import Moment
 from betcode.v1 import agent_pb2 as v1
 

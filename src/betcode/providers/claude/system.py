@@ -2,7 +2,7 @@
 
 import hashlib
 
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.providers.claude import jobs, slash_commands, turns
 from betcode.providers.claude.event_builder import Moment
 from betcode.providers.event_builder import uint64

@@ -2,9 +2,9 @@
 
 from google.protobuf.struct_pb2 import Struct
 
-from betcode.domain.denials import DISABLED
-from betcode.domain.display import struct_of
-from betcode.domain.text import shortened
+from betcode.domain.agents.denials import DISABLED
+from betcode.domain.events.display import struct_of
+from betcode.domain.values.text import shortened
 from betcode.providers.claude import jobs, todos, turns
 from betcode.providers.claude.denials import denied_by, is_disabled
 from betcode.providers.claude.event_builder import Moment

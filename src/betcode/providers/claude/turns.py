@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.text import shortened
-from betcode.domain.times import rfc3339
+from betcode.domain.values.text import shortened
+from betcode.domain.values.times import rfc3339
 from betcode.providers.claude import api_pauses
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.event_builder import Moment

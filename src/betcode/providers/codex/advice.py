@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from betcode.domain.agent_state import Failure, PauseKind
+from betcode.domain.agents.agent_state import Failure, PauseKind
 from betcode.domain.error_codes import ErrorCode
 from betcode.providers.codex import frames
 

@@ -5,8 +5,7 @@ import json
 from html import escape
 from typing import Any, assert_never
 
-from betcode.domain.attachments import declared, is_text, kind_of
-from betcode.domain.commands import (
+from betcode.domain.agents.commands import (
     AnswerCall,
     AnswerPermission,
     AnswerQuestions,
@@ -22,7 +21,8 @@ from betcode.domain.commands import (
     WithdrawMessage,
 )
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import valid
+from betcode.domain.sessions.media_type import declared, is_text, kind_of
+from betcode.domain.values.text import valid
 from betcode.providers.codex.launch import request
 from betcode.providers.codex.state import State
 

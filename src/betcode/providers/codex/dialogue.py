@@ -7,12 +7,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.provider_config import provider_config
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession
-from betcode.domain.text import shortened, without_escapes
+from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.agents.provider_config import provider_config
+from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers import malformed
 from betcode.providers.codex import commands, frames, handshake, items, oversized, prompts, turns
 from betcode.providers.codex.advice import failure_in

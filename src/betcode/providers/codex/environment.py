@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from betcode.domain.secrets import is_secret_name, redacted
+from betcode.domain.values.secrets import is_secret_name, redacted
 from betcode.util.user import home_directory
 
 # What Codex itself hands on under `inherit = "core"`.

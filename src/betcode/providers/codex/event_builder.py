@@ -2,8 +2,8 @@
 
 from uuid import NAMESPACE_URL, uuid5
 
-from betcode.domain.records import Record
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.journal_record import Record
+from betcode.domain.store.rows import NewSession
 from betcode.providers import event_builder
 from betcode.providers.codex.state import State
 

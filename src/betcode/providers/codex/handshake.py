@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from betcode.domain.text import shortened, without_escapes
+from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers.codex import frames, turns
 from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.launch import ASKS_ALWAYS, ASKS_IN_PARTS, THREAD_ID

@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from betcode.domain.display import struct_of
-from betcode.domain.text import shortened
+from betcode.domain.events.display import struct_of
+from betcode.domain.values.text import shortened
 from betcode.providers.codex import frames, turns
 from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.state import OpenTool, open_tool

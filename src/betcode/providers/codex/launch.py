@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from betcode._version import __version__
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.project_files import ProjectFiles
-from betcode.domain.provider_config import provider_config
-from betcode.domain.rows import NewSession
+from betcode.domain.agents.project_files import ProjectFiles
+from betcode.domain.agents.provider_config import provider_config
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
 from betcode.providers.codex.environment import codex_home, policy
 
 INITIALIZE_ID = "betcode-initialize"

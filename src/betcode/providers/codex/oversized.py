@@ -2,7 +2,7 @@
 
 import re
 
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.providers.codex import frames, handshake, items, prompts, turns
 from betcode.providers.codex.event_builder import Moment
 from betcode.providers.codex.launch import THREAD_ID

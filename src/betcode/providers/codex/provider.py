@@ -14,14 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from betcode.config.agent_settings import CodexSettings
-from betcode.domain.capabilities import Capabilities
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.project_files import Program
+from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.ports import Dialogue
-from betcode.domain.project_files import Program
-from betcode.domain.provider_about import Login, ProviderAbout, Standing
-from betcode.domain.provider_config import check_keys, provider_config
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
 from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.environment import codex_home, key_of_provider, stores_login_in_keyring
 from betcode.providers.codex.executable import find_binary

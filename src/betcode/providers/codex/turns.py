@@ -1,8 +1,8 @@
 """Turns: they begin with a message or a compaction of ours, end once, and say what they took."""
 
-from betcode.domain.agent_state import ApiPause, PauseKind
+from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.text import shortened
+from betcode.domain.values.text import shortened
 from betcode.providers.codex import advice, frames
 from betcode.providers.codex.commands import CLEANING
 from betcode.providers.codex.event_builder import Moment

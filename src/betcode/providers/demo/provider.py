@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.domain.capabilities import Capabilities
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.launch import Launch, LaunchContext
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_config import check_keys
 from betcode.domain.ports import Dialogue
-from betcode.domain.provider_about import Login, ProviderAbout, Standing
-from betcode.domain.provider_config import check_keys
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.providers.claude import ClaudeProvider, greeting
 
 # How a session's environment, which its client chooses, directs the demo agent: for tests, benchmarks and bug reports.

@@ -14,11 +14,11 @@ from betcode._version import __version__
 from betcode.config.agent_settings import OpenAiSettings, api_address, variable_name
 from betcode.config.units import NotUnderstood
 from betcode.config.value_types import Kind
+from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.provider_about import Login, ProviderAbout, Standing
-from betcode.domain.provider_config import check_keys, provider_config
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
 from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
 from betcode.util.extras import OPENAI, missing_extra
 

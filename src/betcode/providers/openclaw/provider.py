@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from betcode.config.agent_settings import OpenClawSettings, api_address
 from betcode.config.units import NotUnderstood
+from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.launch import Launch, LaunchContext
-from betcode.domain.provider_about import Login, ProviderAbout, Standing
-from betcode.domain.provider_config import check_keys, provider_config
-from betcode.domain.rows import NewSession
+from betcode.domain.runs.launch import Launch, LaunchContext
+from betcode.domain.store.rows import NewSession
 from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
 from betcode.providers.openclaw.gateway_start import GatewayStarter
 from betcode.util.extras import OPENCLAW, missing_extra

@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio.to_thread
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.rows import Batch
+from betcode.domain.store.rows import Batch
 from betcode.server.export.html_page import HtmlPage
 from betcode.server.export.json_file import JsonFile
 from betcode.server.export.markdown import Markdown

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from betcode.domain.event_table import EventTable
+from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 
 _UNSETTLED_CHARACTERS = 1024 * 1024  # of a text that was never settled

@@ -2,7 +2,7 @@
 
 import json
 
-from betcode.domain.events_json import event_json, summary_json
+from betcode.domain.events.event_json import event_json, summary_json
 from betcode.server.export.control_characters import escaped_in_json
 from betcode.v1 import agent_pb2 as v1
 

@@ -8,8 +8,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 
-from betcode.domain.event_table import EventTable
-from betcode.domain.secrets import redacted, redacted_json
+from betcode.domain.events.event_table import EventTable
+from betcode.domain.values.secrets import redacted, redacted_json
 from betcode.v1 import agent_pb2 as v1
 
 

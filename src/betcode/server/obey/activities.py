@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from betcode.domain.event_table import EventTable
-from betcode.domain.identifiers import SessionId, ulid_spelling
-from betcode.domain.phase import Phase
+from betcode.domain.events.event_table import EventTable
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.values.identifiers import SessionId, ulid_spelling
 from betcode.engine.operations.close import FAILED, STOPPED
 from betcode.engine.operations.lifecycle.warm_start import STARTED
 from betcode.v1 import agent_pb2 as v1

@@ -7,14 +7,14 @@ from functools import partial
 import anyio.to_thread
 
 from betcode.campaigns import Campaign, Campaigns, SessionFacts, provider_keys, session_environment
-from betcode.domain.budget import Amounts, OnReached, set_to
-from betcode.domain.campaigns import is_name_of_a_part
-from betcode.domain.commands import SendMessage
+from betcode.domain.agents.commands import SendMessage
+from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest, UnknownProvider
-from betcode.domain.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
-from betcode.domain.provider_config import PREFIX
-from betcode.domain.rows import NO_SEQ, NewSession
-from betcode.domain.session_binding import Bond
+from betcode.domain.obey.campaigns import is_name_of_a_part
+from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.budget import Amounts, OnReached, set_to
+from betcode.domain.store.rows import NO_SEQ, NewSession
+from betcode.domain.values.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
 from betcode.engine import Standing, Supervisor
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of

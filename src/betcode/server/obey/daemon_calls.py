@@ -7,9 +7,9 @@ from contextlib import aclosing
 from typing import assert_never
 
 from betcode.campaigns import Campaigns, EventRouter, Executor, Exit, Output
-from betcode.domain.activities import PushedActivity, Reports
-from betcode.domain.campaign_events import CampaignEvent
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.obey.activities import PushedActivity, Reports
+from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.engine import AgentsAtStop, Supervisor
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate

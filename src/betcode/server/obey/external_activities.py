@@ -1,9 +1,9 @@
 """StreamAgentActivity: activities that agents outside this daemon push, told like those of its own sessions."""
 
-from betcode.domain.activities import ACTIVITY_EVENTS, PushedActivity
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
-from betcode.domain.text import shortened
+from betcode.domain.obey.activities import ACTIVITY_EVENTS, PushedActivity
+from betcode.domain.values.identifiers import NotAnIdentifier, parse_session_id
+from betcode.domain.values.text import shortened
 from betcode.server.obey.times import moment_ns
 from betcode.util import wall_clock
 from obey.local.v1 import local_pb2 as pb

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from betcode.domain.campaign_events import CampaignEvent
-from betcode.domain.text import is_valid, shortened
+from betcode.domain.obey.campaign_events import CampaignEvent
+from betcode.domain.values.text import is_valid, shortened
 from obey.local.v1 import local_pb2 as pb
 
 # The places that fest moves a festival through, in the words of this API.

@@ -3,9 +3,9 @@
 from contextlib import aclosing
 from dataclasses import replace
 
-from betcode.domain.commands import SendMessage
+from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import InvalidRequest, SessionClosed
-from betcode.domain.identifiers import Seq, new_message_id
+from betcode.domain.values.identifiers import Seq, new_message_id
 from betcode.engine import ClientName, PermissionAnswer, Supervisor
 from betcode.server.gate import Gate
 from betcode.server.obey.activities import Activities

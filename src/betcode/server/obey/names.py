@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from betcode.domain.identifiers import NotAnIdentifier, SessionId, parse_session_id, ulid_spelling
-from betcode.domain.phase import Phase
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.values.identifiers import NotAnIdentifier, SessionId, parse_session_id, ulid_spelling
 from betcode.server.obey.errors import Obey, ObeyError
 from obey.local.v1 import local_pb2 as pb
 

@@ -4,8 +4,8 @@ import logging
 
 import anyio
 
-from betcode.domain.activities import Reports
 from betcode.domain.errors import BetcodeError
+from betcode.domain.obey.activities import Reports
 from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)

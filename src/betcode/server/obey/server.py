@@ -13,7 +13,7 @@ from anyio.abc import TaskStatus
 from grpc import aio
 
 from betcode.config.settings import ObeySettings
-from betcode.domain.activities import Reports
+from betcode.domain.obey.activities import Reports
 from betcode.engine import Supervisor
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate

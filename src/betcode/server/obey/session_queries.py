@@ -1,8 +1,8 @@
 """GetSession, ListSessions, and what other calls answer about a session."""
 
 from betcode.campaigns import Campaigns
-from betcode.domain.identifiers import SessionId
-from betcode.domain.phase import Phase
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Standing, Supervisor
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.message_outcome import trouble_of

@@ -1,7 +1,7 @@
 """From what the engine tells of sessions to what clients of the obey API see."""
 
-from betcode.domain.identifiers import ulid_spelling
-from betcode.domain.phase import Phase, Transition
+from betcode.domain.sessions.phase import Phase, Transition
+from betcode.domain.values.identifiers import ulid_spelling
 from betcode.engine import Standing
 from betcode.server.obey.names import STATUS, provider_of
 from obey.local.v1 import local_pb2 as pb

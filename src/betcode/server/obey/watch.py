@@ -3,9 +3,9 @@
 from contextlib import aclosing
 
 from betcode.campaigns import Campaigns
-from betcode.domain.activities import Reports
 from betcode.domain.errors import SessionNotFound
-from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.domain.obey.activities import Reports
+from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.engine import Supervisor
 from betcode.engine.follow.growth import Grown
 from betcode.server.obey.activities import Activities

@@ -8,8 +8,8 @@ from typing import assert_never
 import anyio.to_thread
 from textual.widget import Widget
 
-from betcode.domain.attachments import RECOGNISED, is_text, kind_of
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.sessions.media_type import RECOGNISED, is_text, kind_of
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.paste import DroppedFiles, LongText, ShortText, TooLong, judge, judge_words, writable
 from betcode.tui.composer.pieces import Attachment, pasted_text, too_much

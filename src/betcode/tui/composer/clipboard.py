@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.domain.attachments import kind_of
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.sessions.media_type import kind_of
 from betcode.git.process import ending, next_piece, start
 
 _BOUND_S = 5.0

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import TextArea
 
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.composer.attachments import Attaching
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.completion import Candidate, Kind, Wanted, own_command, wanted_at

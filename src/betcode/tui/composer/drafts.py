@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.composer.pieces import ATTACHMENTS_BYTES, ATTACHMENTS_LIMIT, Attachment, Draft
 from betcode.tui.private_files import locked, private_directory, read_bounded, write_private
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.values.identifiers import MessageId
 from betcode.tui.composer.pieces import ATTACHMENTS_BYTES
 from betcode.tui.private_files import read_bounded, write_private
 

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from betcode.client import Client, ClientError, Link, LinkState
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.completion import Command
 from betcode.tui.composer.completion_list import CompletionList

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.wording.sizes import readable
 
 ATTACHMENTS_LIMIT = 20  # what a daemon takes with one message

@@ -8,8 +8,8 @@ from typing import Protocol
 import anyio
 
 from betcode.client import ClientError
-from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.tui.composer.outbox import Outbox, Unsent
 
 _AGAIN_S = 1.0

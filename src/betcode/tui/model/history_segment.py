@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.event_table import EventTable
+from betcode.domain.events.event_table import EventTable
 from betcode.tui.model.blocks import (
     Asked,
     AskedState,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.event_table import EventTable
+from betcode.domain.events.event_table import EventTable
 from betcode.tui.model.queue import MessageQueue, QueuedMessage
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.pending import words_for

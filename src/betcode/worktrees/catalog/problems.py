@@ -2,7 +2,7 @@
 
 import shlex
 
-from betcode.domain.worktrees import Origin, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, WorktreeRow, WorktreeState
 
 
 def why_unusable(row: WorktreeRow) -> str:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from betcode.domain.worktrees import (
+from betcode.domain.repositories.worktrees import (
     Origin,
     RepositoryRow,
     SetupState,

@@ -14,7 +14,7 @@ from betcode.domain.errors import (
     BetcodeError,
     WorktreeNotFound,
 )
-from betcode.domain.worktrees import (
+from betcode.domain.repositories.worktrees import (
     NO_SESSIONS,
     Origin,
     RepositoryId,

@@ -10,7 +10,7 @@ import anyio
 
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import GitFailed, InvalidRequest, RepositoryNotFound
-from betcode.domain.worktrees import RepositoryId, RepositoryRow, new_repository_id
+from betcode.domain.repositories.worktrees import RepositoryId, RepositoryRow, new_repository_id
 from betcode.git.repository import listed_worktrees, place_of
 from betcode.git.worktree_files import configured_top, mark_of, on_disk
 from betcode.util import wall_clock

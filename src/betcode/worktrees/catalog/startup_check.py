@@ -3,7 +3,7 @@
 import logging
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.worktrees import WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.worktrees.catalog.registry import Registry
 from betcode.worktrees.context import WorktreeRoom
 

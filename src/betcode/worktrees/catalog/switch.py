@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import anyio
 
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeState
+from betcode.domain.store.rows import NewSession
+from betcode.domain.values.identifiers import SessionId
 from betcode.util import wall_clock
 from betcode.worktrees.catalog.problems import why_unusable
 from betcode.worktrees.catalog.registry import Registry, SeenWorktree

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
-from betcode.domain.wording import named
+from betcode.domain.values.phrases import named
 from betcode.git.command import Git
 from betcode.git.records import records
 from betcode.git.repository import git_directory

@@ -7,8 +7,7 @@ from dataclasses import replace
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError, WorktreeExists, WorktreeNotFound
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.worktrees import (
+from betcode.domain.repositories.worktrees import (
     Origin,
     RepositoryRow,
     SetupState,
@@ -16,6 +15,7 @@ from betcode.domain.worktrees import (
     WorktreeState,
     new_worktree_id,
 )
+from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.git.repository import git_directory, listed_worktrees
 from betcode.util import wall_clock
 from betcode.worktrees.background_work import insist

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.worktrees import RepositoryRow, WorktreeRow
+from betcode.domain.repositories.worktrees import RepositoryRow, WorktreeRow
 from betcode.git.command import Git
 from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import BranchNotFound, InvalidRequest, WorktreeExists
-from betcode.domain.text import shortened
-from betcode.domain.worktrees import Origin, RepositoryRow, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, RepositoryRow, WorktreeRow, WorktreeState
+from betcode.domain.values.text import shortened
 from betcode.git.command import Git
 from betcode.git.commits import commit_named
 from betcode.git.names import check_branch, check_commit_words, check_worktree_name, name_of_branch

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError, GitFailed
-from betcode.domain.worktrees import RepositoryRow, SetupState, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import RepositoryRow, SetupState, WorktreeRow, WorktreeState
 from betcode.git.command import Git
 from betcode.git.repository import git_directory, listed_worktrees
 from betcode.worktrees.catalog.registry import Registry

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from betcode.config.load import WrongSetting
 from betcode.domain.errors import BetcodeError, SetupFailed, WorktreeNotFound, WorktreeUnusable
-from betcode.domain.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
 from betcode.worktrees.background_work import insist
 from betcode.worktrees.catalog.registry import Registry
 from betcode.worktrees.context import WorktreeRoom

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import anyio
 
-from betcode.domain.text import without_escapes
+from betcode.domain.values.text import without_escapes
 
 _WAITING_BYTES = 1024 * 1024  # for a listener that does not read
 _PIECE_BYTES = 64 * 1024

@@ -9,10 +9,10 @@ from pathlib import Path
 from betcode.config.load import WrongSetting
 from betcode.config.projects import worktrees_in_project
 from betcode.config.settings import WorktreeSettings
-from betcode.domain.secrets import is_secret_name, redacted
-from betcode.domain.setups import SCRIPT, variables_of
-from betcode.domain.text import shortened
-from betcode.domain.worktrees import RepositoryRow, WorktreeRow
+from betcode.domain.repositories.setup_script import SCRIPT, variables_of
+from betcode.domain.repositories.worktrees import RepositoryRow, WorktreeRow
+from betcode.domain.values.secrets import is_secret_name, redacted
+from betcode.domain.values.text import shortened
 from betcode.worktrees.context import WorktreeRoom
 
 _PASSED_ON = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR")

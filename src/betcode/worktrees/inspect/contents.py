@@ -8,8 +8,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.wording import counted, joined, named
-from betcode.domain.worktrees import WorktreeRow
+from betcode.domain.repositories.worktrees import WorktreeRow
+from betcode.domain.values.phrases import counted, joined, named
 from betcode.git.command import Git
 from betcode.git.status import Changed, Head, IndexEntry, changes, odd_entries
 from betcode.git.tree import Tree

@@ -3,7 +3,7 @@
 import anyio.to_thread
 
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.wording import placed
+from betcode.domain.values.phrases import placed
 from betcode.git.command import Git
 from betcode.git.repository import git_directory
 from betcode.git.tree import Tree

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from betcode.domain.errors import WorktreeHasChanges, WorktreeUnusable
-from betcode.domain.wording import counted, named, placed
-from betcode.domain.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.values.phrases import counted, named, placed
 from betcode.git.repository import ListedWorktree
 from betcode.worktrees.catalog.registry import SeenWorktree
 from betcode.worktrees.inspect.contents import Contents

@@ -10,8 +10,8 @@ import anyio.to_thread
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.wording import counted, named
-from betcode.domain.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.values.phrases import counted, named
 from betcode.git.command import Git
 from betcode.worktrees.catalog.registry import SeenWorktree
 from betcode.worktrees.inspect.contents import Contents

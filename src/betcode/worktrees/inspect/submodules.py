@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.wording import joined, named
+from betcode.domain.values.phrases import joined, named
 from betcode.git.command import Git
 from betcode.git.status import Changed, changes, odd_entries
 from betcode.git.tree import Tree, submodule_tree

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.wording import placed
+from betcode.domain.values.phrases import placed
 
 _OCTAL = re.compile(r"\\([0-7]{3})")  # how the system writes spaces and such in a list of mounts
 

@@ -7,7 +7,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.worktrees import RepositoryRow
+from betcode.domain.repositories.worktrees import RepositoryRow
 from betcode.util import wall_clock
 from betcode.worktrees.context import WorktreeRoom
 from betcode.worktrees.remove.trash import Trash

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from betcode.domain.errors import BetcodeError, WorktreeNotFound
-from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
 from betcode.worktrees.catalog.registry import Registry
 from betcode.worktrees.remove.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.remove.remove import Removing

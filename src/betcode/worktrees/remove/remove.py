@@ -21,9 +21,9 @@ from betcode.domain.errors import (
     WorktreeNotFound,
     WorktreeUnusable,
 )
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.wording import named, placed
-from betcode.domain.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.values.identifiers import time_ordered_uuid
+from betcode.domain.values.phrases import named, placed
 from betcode.git.links import registered_directory
 from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes

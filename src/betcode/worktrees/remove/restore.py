@@ -22,9 +22,7 @@ from betcode.domain.errors import (
     WorktreeNotFound,
     WorktreeUnusable,
 )
-from betcode.domain.identifiers import is_uuid
-from betcode.domain.wording import named, placed
-from betcode.domain.worktrees import (
+from betcode.domain.repositories.worktrees import (
     Origin,
     RepositoryRow,
     SetupState,
@@ -33,6 +31,8 @@ from betcode.domain.worktrees import (
     WorktreeState,
     new_worktree_id,
 )
+from betcode.domain.values.identifiers import is_uuid
+from betcode.domain.values.phrases import named, placed
 from betcode.git.commits import commit_named
 from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees

@@ -13,9 +13,9 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
-from betcode.domain.identifiers import is_uuid
-from betcode.domain.text import valid
-from betcode.domain.worktrees import RepositoryId, RepositoryRow, WorktreeRow
+from betcode.domain.repositories.worktrees import RepositoryId, RepositoryRow, WorktreeRow
+from betcode.domain.values.identifiers import is_uuid
+from betcode.domain.values.text import valid
 from betcode.git.packs import let_go
 from betcode.git.private_objects import FSYNC
 from betcode.git.private_repository import remove

@@ -8,11 +8,11 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BranchNotFound, GitFailed, InvalidRequest, WorktreeUnusable
-from betcode.domain.rows import SessionRow
-from betcode.domain.session import SessionStatus
-from betcode.domain.turn_watch import WatchedSession
-from betcode.domain.wording import named, placed
-from betcode.domain.worktrees import Origin, TurnSnapshot, WorktreeRow
+from betcode.domain.repositories.worktrees import Origin, TurnSnapshot, WorktreeRow
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.sessions.turn_watch import WatchedSession
+from betcode.domain.store.rows import SessionRow
+from betcode.domain.values.phrases import named, placed
 from betcode.git.commits import commit_named
 from betcode.git.diffs import between
 from betcode.git.names import check_commit_words

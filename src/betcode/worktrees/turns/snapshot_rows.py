@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from betcode.domain.identifiers import SessionKey
-from betcode.domain.worktrees import TurnSnapshot
+from betcode.domain.repositories.worktrees import TurnSnapshot
+from betcode.domain.values.identifiers import SessionKey
 
 _LATE_NS = 5_000_000_000
 _USED_TOOL = "the beginning was noted late: a tool was in use before the tree was read"

@@ -17,9 +17,9 @@ from anyio.abc import TaskGroup
 
 from betcode.config.settings import Settings
 from betcode.domain.errors import BetcodeError, GitFailed, StorageDegraded, StorageFailed
-from betcode.domain.identifiers import SessionId, SessionKey
-from betcode.domain.turn_watch import WatchedSession
-from betcode.domain.worktrees import TurnSnapshot, WorktreeId, WorktreeStore
+from betcode.domain.repositories.worktrees import TurnSnapshot, WorktreeId, WorktreeStore
+from betcode.domain.sessions.turn_watch import WatchedSession
+from betcode.domain.values.identifiers import SessionId, SessionKey
 from betcode.git.command import Git
 from betcode.git.repository import nearest_top
 from betcode.git.snapshots import Ground, PrivateObjects, Snapshot, ground_of, take
@@ -46,7 +46,7 @@ class _Line:
 
 
 class Snapshots:
-    """Behind `betcode.domain.turn_watch.TurnWatch`; made by `open_snapshots`."""
+    """Behind `betcode.domain.sessions.turn_watch.TurnWatch`; made by `open_snapshots`."""
 
     def __init__(
         self,

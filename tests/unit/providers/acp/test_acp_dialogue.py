@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.agent_state import PauseKind
-from betcode.domain.commands import AnswerPermission, AttachedFile, Behaviour, Interrupt, SendMessage
+from betcode.domain.agents.agent_state import PauseKind
+from betcode.domain.agents.commands import AnswerPermission, AttachedFile, Behaviour, Interrupt, SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import MessageId
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
+from betcode.domain.values.identifiers import MessageId
 from betcode.v1 import agent_pb2 as v1
 from support.acp_dialogue import NATIVE, Spoken, begun
 from support.acp_recordings import PROVIDER

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from betcode.domain.launch import LaunchContext
-from betcode.domain.records import RecordKind
+from betcode.domain.runs.journal_record import RecordKind
+from betcode.domain.runs.launch import LaunchContext
 from betcode.providers.acp import opening
 from support.acp_dialogue import NATIVE, Spoken, begun, with_config
 from support.acp_recordings import PROVIDER

@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.domain.identifiers import SessionId, ulid_spelling
-from betcode.domain.project_files import Program, ProjectItem
+from betcode.domain.agents.project_files import Program, ProjectItem
+from betcode.domain.values.identifiers import SessionId, ulid_spelling
 from betcode.engine.permissions.project_guard import TRUST_RPC, Inspected, ignored_notice
 from betcode.server.obey.activities import Activities
 from betcode.v1 import agent_pb2 as v1

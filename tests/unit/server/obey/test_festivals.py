@@ -2,7 +2,7 @@
 
 import json
 
-from betcode.domain.campaign_events import CampaignEvent
+from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.server.obey.festivals import festivals_of
 from obey.local.v1 import local_pb2 as pb
 

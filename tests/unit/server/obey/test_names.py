@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from betcode.domain.campaign_events import CampaignEvent
-from betcode.domain.identifiers import new_session_id, ulid_spelling
-from betcode.domain.phase import Phase
+from betcode.domain.obey.campaign_events import CampaignEvent
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.values.identifiers import new_session_id, ulid_spelling
 from betcode.providers.claude.models import model_refusal
 from betcode.providers.registry import MAKERS
 from betcode.server.obey.festivals import festivals_of

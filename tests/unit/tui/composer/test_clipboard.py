@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.composer.clipboard import NoImage, clipboard_image, unwrapped
 from support.files import png
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.commands import AttachedFile
+from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.composer.drafts import Drafts
 from betcode.tui.composer.pieces import Attachment, Draft, pasted_text
 

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.tui.composer.outbox import Outbox, Unsent
 
 SESSION = "session"

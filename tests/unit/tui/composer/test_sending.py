@@ -10,8 +10,8 @@ import pytest
 
 from betcode.client import ClientError
 from betcode.client.errors import Refused, Unreachable
-from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId
+from betcode.domain.agents.commands import AttachedFile
+from betcode.domain.values.identifiers import MessageId
 from betcode.tui.composer.outbox import Outbox, Unsent
 from betcode.tui.composer.queue_bar import queue_lines
 from betcode.tui.composer.sender import Sender

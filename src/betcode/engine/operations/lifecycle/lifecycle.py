@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from betcode.domain.identifiers import SessionId
-from betcode.domain.phase import Phase, PhaseFacts, Transition, phase_of
-from betcode.domain.session import SessionStatus
-from betcode.domain.session_binding import NO_BOND, Bond, Bound
+from betcode.domain.sessions.binding import NO_BOND, Bond, Bound
+from betcode.domain.sessions.phase import Phase, PhaseFacts, Transition, phase_of
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.values.identifiers import SessionId
 from betcode.util import wall_clock
 
 WORDS = {

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.identifiers import SessionId
-from betcode.domain.phase import Transition
+from betcode.domain.sessions.phase import Transition
+from betcode.domain.values.identifiers import SessionId
 from betcode.util.signal import Bell
 
 WAITING_LIMIT = 1_000  # transitions that nobody has fetched; past it those of one session become one

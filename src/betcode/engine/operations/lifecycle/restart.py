@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import anyio
 
-from betcode.domain.changes import SaveBond, SaveMetadata
+from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotReady
-from betcode.domain.phase import Phase
-from betcode.domain.provider_config import PREFIX
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.store.changes import SaveBond, SaveMetadata
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.operations.cancel import cancel_turn

@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from betcode.domain.errors import SessionNotFound
-from betcode.domain.identifiers import Seq, SessionId, SessionKey
-from betcode.domain.phase import Phase, PhaseFacts, phase_of
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import Batch, SessionRow
-from betcode.domain.run import LIVE
-from betcode.domain.session import SessionStatus
-from betcode.domain.session_binding import NOT_BOUND, Bound
+from betcode.domain.runs.state import LIVE
+from betcode.domain.sessions.binding import NOT_BOUND, Bound
+from betcode.domain.sessions.phase import Phase, PhaseFacts, phase_of
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.store.rows import Batch, SessionRow
+from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.follow.growth import GrowthWatch
 from betcode.engine.operations.lifecycle.phases import PhaseWatch
 from betcode.engine.operations.lifecycle.restart import reconfigured, restart

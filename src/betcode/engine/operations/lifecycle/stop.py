@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from betcode.domain.changes import SaveBond
 from betcode.domain.errors import BetcodeError, SessionNotReady
-from betcode.domain.phase import Phase
+from betcode.domain.sessions.phase import Phase
+from betcode.domain.store.changes import SaveBond
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
 from betcode.engine.operations.lifecycle.warm_start import Outcome

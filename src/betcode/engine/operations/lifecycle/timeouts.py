@@ -3,9 +3,9 @@
 import logging
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.identifiers import SessionId
-from betcode.domain.prompt_lifetime import MINUTE_NS
-from betcode.domain.session import SessionStatus
+from betcode.domain.permissions.prompt_lifetime import MINUTE_NS
+from betcode.domain.sessions.status import SessionStatus
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.core import events
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.cancel import cancel_turn

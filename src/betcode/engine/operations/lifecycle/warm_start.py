@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.domain.changes import SaveBond
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed, SessionNotReady
+from betcode.domain.store.changes import SaveBond
 from betcode.engine.core import events
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close

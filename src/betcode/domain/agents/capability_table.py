@@ -1,0 +1,65 @@
+"""The table of what agents can do, in words and as a message; one row for each thing that a client may count on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from betcode.domain.agents.capabilities import Capabilities
+from betcode.v1 import agent_pb2 as v1
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityRow:
+    name: str  # the field of both
+    label: str
+    meaning: str  # what can be done with it
+
+
+ROWS: tuple[CapabilityRow, ...] = (
+    CapabilityRow("resume", "resume", "another process goes on with the conversation"),
+    CapabilityRow("continues_broken_turn", "broken turns", "a turn that a crash broke off is gone on with by itself"),
+    CapabilityRow("interrupt", "interrupt", "a turn can be stopped while the agent lives on"),
+    CapabilityRow("ends_tools", "ends commands", "stopping a turn ends the commands that it runs"),
+    CapabilityRow("permissions", "permissions", "it asks before it acts"),
+    CapabilityRow("screens_calls", "screens every call", "it can be made to ask about every use of a tool"),
+    CapabilityRow("edited_input", "edited input", "what it asks for can be changed and then allowed"),
+    CapabilityRow("denial_message", "reasons of denials", "it is told why something was denied"),
+    CapabilityRow("goes_on_after_denial", "goes on after a denial", "a denial leaves the turn open"),
+    CapabilityRow("questions", "questions", "it asks people questions"),
+    CapabilityRow("plan_mode", "plan mode", "it can be made to plan only"),
+    CapabilityRow("deltas", "deltas", "text is shown as it is written"),
+    CapabilityRow("attachments", "attachments", "messages may bring files along"),
+    CapabilityRow(
+        "queues_messages", "queues messages", "it takes messages during a turn; otherwise they wait in the daemon"
+    ),
+    CapabilityRow("withdraw", "withdraw", "a message that it has queued can be taken back"),
+    CapabilityRow("recognises_repeats", "recognises repeats", "a message that is sent again is answered once"),
+    CapabilityRow("fork", "fork", "its conversation can branch off"),
+    CapabilityRow("compaction", "compaction", "its context can be made shorter"),
+    CapabilityRow("model", "model", "it can be told which model to use"),
+    CapabilityRow("usage", "tokens", "it says how many tokens a turn took"),
+    CapabilityRow("cost", "cost", "it says what a turn cost"),
+)
+_SCOPE = "permissions"  # the row that is more than yes or no
+
+
+def told(table: Capabilities) -> v1.ProviderCapabilities:
+    """The same as clients see it."""
+    plain = {row.name: bool(getattr(table, row.name)) for row in ROWS if row.name != _SCOPE}
+    return v1.ProviderCapabilities(permissions=_scope(table), **plain)
+
+
+def _scope(table: Capabilities) -> v1.PermissionScope.ValueType:
+    if not table.permissions:
+        return v1.PERMISSION_SCOPE_NONE
+    return v1.PERMISSION_SCOPE_COMMANDS if table.commands_only else v1.PERMISSION_SCOPE_ALL
+
+
+def answers(table: v1.ProviderCapabilities) -> Iterator[tuple[CapabilityRow, str]]:
+    """Each row with "yes", "no" or how far it goes."""
+    for row in ROWS:
+        if row.name != _SCOPE:
+            yield row, "yes" if getattr(table, row.name) else "no"
+        elif table.permissions == v1.PERMISSION_SCOPE_COMMANDS:
+            yield row, "commands only"
+        else:
+            yield row, "yes" if table.permissions == v1.PERMISSION_SCOPE_ALL else "no"

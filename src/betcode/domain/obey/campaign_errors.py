@@ -1,0 +1,41 @@
+"""What can go wrong with campaigns.
+
+BetcodeError
+├── CampaignNotFound          CAMPAIGN_NOT_FOUND
+├── AmbiguousCampaign         CAMPAIGN_NOT_FOUND
+├── CampaignUnusable          CAMPAIGN_UNUSABLE
+└── CommandRefused            COMMAND_REFUSED
+"""
+
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import BetcodeError
+from betcode.domain.values.text import shortened
+
+
+class CampaignNotFound(BetcodeError):
+    code = ErrorCode.CAMPAIGN_NOT_FOUND
+
+    def __init__(self, text: str) -> None:
+        what = f"No campaign is registered as {shortened(text, 100)!r}" if text else "No campaign was named"
+        super().__init__(f"{what}: give the id or the name of one, see obey campaigns", campaign=text)
+
+
+class AmbiguousCampaign(BetcodeError):
+    code = ErrorCode.CAMPAIGN_NOT_FOUND
+
+    def __init__(self, text: str, candidates: str) -> None:
+        super().__init__(
+            f"{shortened(text, 100)!r} means several campaigns: {candidates}; give the whole id of one", campaign=text
+        )
+
+
+class CampaignUnusable(BetcodeError):
+    """The registry, or what it says of one campaign, cannot be relied on; nothing was run."""
+
+    code = ErrorCode.CAMPAIGN_UNUSABLE
+
+
+class CommandRefused(BetcodeError):
+    """The rules of the campaign do not let it run; nothing was run."""
+
+    code = ErrorCode.COMMAND_REFUSED

@@ -1,0 +1,1 @@
+"""Permissions: prompts and their lifetime, the audit log, notifications."""

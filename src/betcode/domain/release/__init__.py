@@ -1,0 +1,1 @@
+"""What a release supports: features, deprecations, and compatible clients and agents."""

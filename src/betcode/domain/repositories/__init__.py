@@ -1,0 +1,1 @@
+"""Repositories, their worktrees, and the setup script of a worktree."""

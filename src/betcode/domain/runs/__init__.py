@@ -1,0 +1,1 @@
+"""Runs, the lifetimes of agent processes: states, launch, journal records, exits and restarts."""

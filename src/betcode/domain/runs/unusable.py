@@ -1,0 +1,28 @@
+"""A run that cannot be used: what is reported about it."""
+
+from dataclasses import dataclass
+
+from betcode.domain.values.identifiers import SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableRun:
+    name: str  # of its entry in the directory of runs, printable
+    session_id: str  # empty: it belongs to no session
+    problem: str  # a clause: "`lock` is a FIFO, not a regular file"
+    can_be_set_aside: bool = True  # `betcode doctor --repair` moves it out of the way
+
+    @property
+    def remedy(self) -> str:
+        if self.can_be_set_aside:
+            return "betcode doctor --repair moves it to the set-aside folder of the state directory"
+        return f"use a betcode that knows it, or: betcode session delete {self.session_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotedProblem:
+    """Found while a run was used; what is on disk does not show it."""
+
+    session_id: SessionId
+    problem: str
+    can_be_set_aside: bool

@@ -1,0 +1,1 @@
+"""Sessions: their states and transitions, bindings, budgets, deletion and transcripts."""

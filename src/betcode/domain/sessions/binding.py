@@ -1,0 +1,61 @@
+"""What a session is bound to, and how it began and ended: kept beside it for the obey API."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from betcode.domain.values.identifiers import SessionId, SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """One session's; a session that has none behaves as with an empty one."""
+
+    campaign_id: str = ""
+    festival_id: str = ""
+    task_id: str = ""
+    parent: str = ""  # the session that this one was made from, once that had ended
+    restart_count: int = 0
+    started_ns: int = 0  # its agent was ready
+    ended_ns: int = 0
+    failure: str = ""  # the error that closed it, or stopped it and no message was accepted since; empty: none
+    timeout_ns: int = 0  # of the session, from each start on; 0: none
+    deadline_ns: int = 0  # when that ends, as wall time
+    stop_by_ns: int = 0  # a stop is under way, and waits for the turn until then; 0: none is
+
+
+NO_BOND = Bond()
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A session's bond with what its runs tell."""
+
+    bond: Bond = NO_BOND
+    first_run_ns: int = 0  # when its first agent was started; 0: never
+    crash_note: str = ""  # how its newest agent crashed; empty: it did not
+
+
+NOT_BOUND = Bound()
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A session that something is due for: its timeout, or the end of a stop that was begun."""
+
+    session: SessionId
+    bond: Bond
+
+
+class Bonds(Protocol):
+    """What is asked of whoever keeps them."""
+
+    async def bound(self, session: SessionKey) -> Bound:
+        """What a session is bound to, with what its runs tell."""
+        ...
+
+    async def all_bound(self) -> Mapping[SessionKey, Bound]: ...
+
+    async def unfinished(self) -> Sequence[Unfinished]:
+        """The open sessions that have a timeout, or that are being stopped."""
+        ...

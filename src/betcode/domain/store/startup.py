@@ -1,0 +1,21 @@
+"""What the engine needs of a store when it starts, perhaps on one that can only be read at first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from betcode.domain.values.identifiers import SessionId
+
+
+class StoreOpening(Protocol):
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything could be written since the store was opened; until then it is only read."""
+        ...
+
+    async def until_begun(self) -> None:
+        """Return when something can be written for the first time."""
+        ...
+
+    async def sessions_of_runs(self, runs: Sequence[str]) -> Mapping[str, SessionId]:
+        """The sessions of those runs that are known, by run."""
+        ...

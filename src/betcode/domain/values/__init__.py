@@ -1,0 +1,1 @@
+"""Small value types: identifiers, text, times, versions, secrets, and the clock."""
