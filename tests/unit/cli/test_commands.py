@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from betcode.cli.core.arguments import commands_of
-from betcode.cli.core.dispatch import _command
 from betcode.cli.core.examples import EXAMPLES
+from betcode.cli.core.handlers import load_handler
 from betcode.cli.core.parser import build_parser
 
 # Commands that are verbs themselves: what they are about is the whole of betcode, or the conversation.
@@ -73,7 +73,7 @@ def test_every_command_prints_json_and_says_what_it_does(words: str) -> None:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_has_a_function_behind_it(words: str) -> None:
-    assert callable(_command(COMMANDS[words].get_default("handler")))
+    assert callable(load_handler(COMMANDS[words].get_default("handler")))
 
 
 def test_a_short_option_means_the_same_wherever_it_is() -> None:

@@ -9,8 +9,6 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
@@ -40,11 +38,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _PROGRESS_S = 1.0
 
 
-def list_audit(options: Options) -> int:
-    return anyio.run(_list, options)
-
-
-async def _list(options: Options) -> int:
+async def list_audit(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Reading the audit") as client:
         which = await _wanted(client, options, options.number("limit"))
@@ -63,11 +57,7 @@ async def _list(options: Options) -> int:
     return ExitCode.OK
 
 
-def export(options: Options) -> int:
-    return anyio.run(_export, options)
-
-
-async def _export(options: Options) -> int:
+async def export(options: Options) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
     as_csv = (options.text("format") or ("csv" if file and file.suffix.lower() == ".csv" else "jsonl")) == "csv"
@@ -89,11 +79,7 @@ async def _export(options: Options) -> int:
     return ExitCode.OK
 
 
-def verify(options: Options) -> int:
-    return anyio.run(_verify, options)
-
-
-async def _verify(options: Options) -> int:
+async def verify(options: Options) -> int:
     screen = standard_screen()
     noted = _noted(options.text("head"))
     said_at = time.monotonic()

@@ -40,11 +40,7 @@ class _Recording:
     missing: int = 0  # runs whose journals are gone, in whole or in part
 
 
-def save(options: Options) -> int:
-    return anyio.run(_save, options)
-
-
-async def _save(options: Options) -> int:
+async def save(options: Options) -> int:
     refuse_remote(options.places)
     screen = standard_screen()
     async with connected(options, screen) as client:

@@ -1,7 +1,5 @@
 """`betcode config mcp`: the MCP servers that agents have."""
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -11,11 +9,7 @@ from betcode.cli.session.lookup import find_session
 from betcode.v1.config_pb2 import McpServerStatus
 
 
-def mcp(options: Options) -> int:
-    return anyio.run(_mcp, options)
-
-
-async def _mcp(options: Options) -> int:
+async def mcp(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session = options.text("session")

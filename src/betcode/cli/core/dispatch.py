@@ -2,19 +2,15 @@
 
 import errno
 import gc
-import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
 
 from betcode.cli.core.command_exit import give_up, single
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
+from betcode.cli.core.handlers import load_handler
 from betcode.cli.core.parser import build_parser
-
-if TYPE_CHECKING:
-    from betcode.cli.core.options import Options  # after the parser has let us through
 
 # What somebody named wrongly, or may not use: no fault of ours.
 _OF_PATHS = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EROFS})
@@ -29,7 +25,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         from betcode.cli.core.options import options_from
 
         options = options_from(chosen, os.environ)
-        command = _command(options.handler)
+        command = load_handler(options.handler)
         gc.enable()
         return command(options)
 
@@ -52,12 +48,6 @@ def _code_of(run: Callable[[], int]) -> int:
         return run()
     except SystemExit as ended:  # of argparse, which has printed help or said what is wrong
         return ended.code if isinstance(ended.code, int) else ExitCode.OK
-
-
-def _command(handler: str) -> "Callable[[Options], int]":
-    """The function behind `module:function`; imported only now, so that other commands do not pay for it."""
-    module, _, function = handler.partition(":")
-    return cast("Callable[[Options], int]", getattr(importlib.import_module(f"betcode.cli.{module}"), function))
 
 
 def _end_with(error: BaseException) -> int:

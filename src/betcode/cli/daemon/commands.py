@@ -2,8 +2,6 @@
 
 import os
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -24,14 +22,10 @@ def run(options: Options) -> int:
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
 
 
-def start(options: Options) -> int:
-    """Returns when it serves; one that serves already is success too."""
+async def start(options: Options) -> int:
+    """Start the daemon in the background and return once it serves; succeed also if it is already running."""
     refuse_remote(options.places)
     refuse_flags_of_services(options)
-    return anyio.run(_start, options)
-
-
-async def _start(options: Options) -> int:
     screen = standard_screen()
     was_started = await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     holder = read_holder(options.places.lock)

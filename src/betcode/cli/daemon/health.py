@@ -1,7 +1,5 @@
 """`betcode daemon health`: what probes of service managers and containers ask."""
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -10,9 +8,9 @@ from betcode.client import ClientError, open_client
 _WITHIN_S = 5.0
 
 
-def probe(options: Options) -> int:
+async def probe(options: Options) -> int:
     """The overall status of the standard health service, as an exit code."""
-    is_well = anyio.run(_is_well, options)
+    is_well = await _is_well(options)
     screen = standard_screen()
     if options.as_json:
         screen.json({"serving": is_well})

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import Options
@@ -34,12 +32,8 @@ _SETTINGS = (
 )
 
 
-def status(options: Options) -> int:
+async def status(options: Options) -> int:
     """Whether it runs and how it is; exit code 2 where it does not."""
-    return anyio.run(_status, options)
-
-
-async def _status(options: Options) -> int:
     screen = standard_screen()
     is_here = options.places.remote is None
     holder = read_holder(options.places.lock) if is_here else None

@@ -2,8 +2,6 @@
 
 import time
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard, can_ask
@@ -18,12 +16,8 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 
 
-def prune(options: Options) -> int:
+async def prune(options: Options) -> int:
     """Delete them; nothing is deleted that was not shown, or that came back to life meanwhile."""
-    return anyio.run(_prune, options)
-
-
-async def _prune(options: Options) -> int:
     screen = standard_screen()
     before_ns = moment_ns("--older-than", options.text("older_than"), time.time_ns())
     async with connected(options, screen) as client:

@@ -58,11 +58,7 @@ async def _serve(options: Options, settings: list[str]) -> int:
     return ObeyExit.OK
 
 
-def ping(options: Options) -> int:
-    return anyio.run(_ping, options)
-
-
-async def _ping(options: Options) -> int:
+async def ping(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     began = time.monotonic()
     async with opened(options) as client:
@@ -84,11 +80,7 @@ async def _ping(options: Options) -> int:
     return ObeyExit.OK
 
 
-def stop(options: Options) -> int:
-    return anyio.run(_stop, options)
-
-
-async def _stop(options: Options) -> int:
+async def stop(options: Options) -> int:
     """Done when it is gone; that no daemon runs is what was wanted."""
     screen = standard_screen(colour=options.colour)
     was_there = options.socket.path.exists()

@@ -1,20 +1,16 @@
 """From arguments to a command, and from what went wrong to a sentence, a hint and an exit code."""
 
 import gc
-import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
 
 from betcode.cli.core.command_exit import give_up, single
+from betcode.cli.core.handlers import load_handler
 from betcode.cli.obey.failure import NO_DAEMON, Failed, ObeyExit, hint_for, wrong
 from betcode.cli.obey.parser import build_parser
-
-if TYPE_CHECKING:
-    from betcode.cli.obey.options import Options  # after the parser has let us through
 
 
 def dispatch(arguments: Sequence[str]) -> int:
@@ -26,10 +22,7 @@ def dispatch(arguments: Sequence[str]) -> int:
         from betcode.cli.obey.options import options_from
 
         options = options_from(chosen, os.environ)
-        module, _, function = options.handler.partition(":")
-        command = cast(
-            "Callable[[Options], int]", getattr(importlib.import_module(f"betcode.cli.obey.{module}"), function)
-        )
+        command = load_handler(options.handler, package="betcode.cli.obey")
         gc.enable()
         return command(options)
 

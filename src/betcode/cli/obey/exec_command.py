@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import IO
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.campaign_lookup import campaign_of
 from betcode.cli.obey.connect import connected
@@ -18,14 +16,14 @@ from betcode.wording.terminal_text import clean
 from obey.local.v1 import local_pb2 as v1
 
 
-def execute(options: Options) -> int:
+async def execute(options: Options) -> int:
     argv = options.texts("argv")
     if not argv or not argv[0]:
         raise wrong("Say what to run, behind two dashes", "obey exec -- fest status")
     request = v1.ExecuteRequest(command=argv[0], args=argv[1:], campaign_id=campaign_of(options))
     if options.number("timeout"):
         request.timeout.FromNanoseconds(int(options.number("timeout") * 1e9))
-    return anyio.run(_execute, options, request)
+    return await _execute(options, request)
 
 
 async def _execute(options: Options, request: v1.ExecuteRequest) -> int:

@@ -1,7 +1,5 @@
 """`obey session info`, `stop`, `restart` and `answer`."""
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.obey.connect import connected, find_session
 from betcode.cli.obey.failure import ObeyExit, wrong
@@ -12,11 +10,7 @@ from betcode.cli.obey.session_lines import info_lines
 from obey.local.v1 import local_pb2 as v1
 
 
-def info(options: Options) -> int:
-    return anyio.run(_info, options)
-
-
-async def _info(options: Options) -> int:
+async def info(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen, doing="Looking") as client:
         session = await find_session(client, options)
@@ -33,11 +27,7 @@ def show_session(options: Options, screen: Screen, session: v1.SessionInfo, **al
         screen.line(line)
 
 
-def stop(options: Options) -> int:
-    return anyio.run(_stop, options)
-
-
-async def _stop(options: Options) -> int:
+async def stop(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     is_forced = options.flag("force")
     async with connected(
@@ -49,11 +39,7 @@ async def _stop(options: Options) -> int:
     return ObeyExit.OK
 
 
-def restart(options: Options) -> int:
-    return anyio.run(_restart, options)
-
-
-async def _restart(options: Options) -> int:
+async def restart(options: Options) -> int:
     """A session that is over goes on as a new one, whose id is told."""
     screen = standard_screen(colour=options.colour)
     config = pairs_of("--config", options.texts("config"), may_be_json=True)
@@ -64,11 +50,7 @@ async def _restart(options: Options) -> int:
     return ObeyExit.OK
 
 
-def answer(options: Options) -> int:
-    return anyio.run(_answer, options)
-
-
-async def _answer(options: Options) -> int:
+async def answer(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     is_allowed = options.text("decision") == "allow"
     if options.flag("for_session") and not is_allowed:

@@ -16,7 +16,8 @@ from obey.local.v1 import local_pb2 as v1
 
 
 def create(options: Options) -> int:
-    return anyio.run(_create, options, _request(options))
+    request = _request(options)  # may read stdin: before the event loop, so that Ctrl-C interrupts it
+    return anyio.run(_create, options, request)
 
 
 def _request(options: Options) -> v1.CreateSessionRequest:

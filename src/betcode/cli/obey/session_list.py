@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.connect import connected
 from betcode.cli.obey.failure import ObeyExit
@@ -16,11 +14,7 @@ from obey.local.v1 import local_pb2 as v1
 _OVER = frozenset({"stopped", "failed"})
 
 
-def list_sessions(options: Options) -> int:
-    return anyio.run(_list, options)
-
-
-async def _list(options: Options) -> int:
+async def list_sessions(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     statuses = options.texts("status")
     request = v1.ListSessionsRequest(

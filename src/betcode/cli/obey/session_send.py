@@ -57,7 +57,8 @@ class Reply:
 
 
 def send(options: Options) -> int:
-    return anyio.run(_send, options, message_of(options))
+    message = message_of(options)  # may read stdin: before the event loop, so that Ctrl-C interrupts it
+    return anyio.run(_send, options, message)
 
 
 async def _send(options: Options, message: str) -> int:

@@ -20,11 +20,7 @@ _OVER = ("SESSION_STOPPED", "SESSION_FAILED")
 _LAST_WORDS_S = 1.0  # for activities that are on their way when the session is over
 
 
-def watch(options: Options) -> int:
-    return anyio.run(_watch, options)
-
-
-async def _watch(options: Options) -> int:
+async def watch(options: Options) -> int:
     """Until it is over, or Ctrl-C; watching all has no end of its own."""
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen) as client:

@@ -1,7 +1,5 @@
 """`obey status` and `obey campaigns`: what the daemon knows."""
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.table import table
 from betcode.cli.obey.campaign_lookup import troubles_here
@@ -14,11 +12,7 @@ from betcode.cli.obey.session_lines import short_ids
 from obey.local.v1 import local_pb2 as v1
 
 
-def status(options: Options) -> int:
-    return anyio.run(_status, options)
-
-
-async def _status(options: Options) -> int:
+async def status(options: Options) -> int:
     """Of a daemon that runs: none is started to be looked at."""
     screen = standard_screen(colour=options.colour)
     async with opened(options) as client:
@@ -50,11 +44,7 @@ def _show(screen: Screen, heading: str, lines: list[str]) -> None:
         screen.line(line)
 
 
-def campaigns(options: Options) -> int:
-    return anyio.run(_campaigns, options)
-
-
-async def _campaigns(options: Options) -> int:
+async def campaigns(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen, doing="Listing") as client:
         state = await client.state()

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import Options
@@ -33,11 +31,7 @@ _SAID = {
 }
 
 
-def list_pending(options: Options) -> int:
-    return anyio.run(_list, options)
-
-
-async def _list(options: Options) -> int:
+async def list_pending(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session = options.text("session")
@@ -57,11 +51,7 @@ async def _list(options: Options) -> int:
     return ExitCode.OK
 
 
-def answer(options: Options) -> int:
-    return anyio.run(_answer, options)
-
-
-async def _answer(options: Options) -> int:
+async def answer(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         given = options.text("id")

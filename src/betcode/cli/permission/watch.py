@@ -44,11 +44,7 @@ _NO_TERMINAL = (
 )
 
 
-def watch(options: Options) -> int:
-    return anyio.run(_watch, options)
-
-
-async def _watch(options: Options) -> int:
+async def watch(options: Options) -> int:
     if not options.as_json and not can_ask():
         raise CommandFailed(_NO_TERMINAL, ExitCode.INVALID_ARGUMENTS)
     screen = standard_screen()

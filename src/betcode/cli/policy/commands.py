@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -25,11 +23,7 @@ _ELSEWHERE = {"flags": "--allowed-tools", "session": "given for the session"}
 _WIDTH = 300
 
 
-def check(options: Options) -> int:
-    return anyio.run(_check, options)
-
-
-async def _check(options: Options) -> int:
+async def check(options: Options) -> int:
     screen = standard_screen()
     tool, input_json = _use(options)
     async with connected(options, screen) as client:
@@ -115,15 +109,15 @@ def _json(tool: str, input_json: str, found: v1.CheckPolicyResponse) -> dict[str
     }
 
 
-def trust(options: Options) -> int:
-    return anyio.run(_trust, options, True)
+async def trust(options: Options) -> int:
+    return await _set_trust(options, trusted=True)
 
 
-def untrust(options: Options) -> int:
-    return anyio.run(_trust, options, False)
+async def untrust(options: Options) -> int:
+    return await _set_trust(options, trusted=False)
 
 
-async def _trust(options: Options, trusted: bool) -> int:
+async def _set_trust(options: Options, *, trusted: bool) -> int:
     screen = standard_screen()
     directory = working_directory(options)
     async with connected(options, screen) as client:
@@ -143,11 +137,7 @@ async def _trust(options: Options, trusted: bool) -> int:
     return ExitCode.OK
 
 
-def list_trusted(options: Options) -> int:
-    return anyio.run(_list_trusted, options)
-
-
-async def _list_trusted(options: Options) -> int:
+async def list_trusted(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         projects = await client.policy.trusted()

@@ -1,7 +1,5 @@
 """`betcode policy list`: the rules in force, and where each stands."""
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -19,11 +17,7 @@ _WORDS = {
 }
 
 
-def list_rules(options: Options) -> int:
-    return anyio.run(_list, options)
-
-
-async def _list(options: Options) -> int:
+async def list_rules(options: Options) -> int:
     screen = standard_screen()
     session = options.text("session")
     if session and options.text("cwd"):

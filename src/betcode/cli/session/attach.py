@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -27,14 +25,10 @@ _DEMO = "demo"
 _LOOKED_AT = 50  # how many sessions of a directory are looked through
 
 
-def attach(options: Options) -> int:
-    """Join a session: the one that is named, or that of a worktree."""
+async def attach(options: Options) -> int:
+    """Attach to the session that is named, or to the session of a worktree."""
     if options.has("session") == options.has("worktree"):
         raise CommandFailed("Name one session: by its ID, or with --worktree", ExitCode.INVALID_ARGUMENTS)
-    return anyio.run(_attach, options)
-
-
-async def _attach(options: Options) -> int:
     if wants_screen(options):
 
         async def choose(client: Client, _notes: Screen) -> SessionSummary:
@@ -72,12 +66,8 @@ async def _session_of_worktree(client: Client, options: Options) -> str:
     return page.sessions[0].id
 
 
-def open_here(options: Options) -> int:
+async def open_here(options: Options) -> int:
     """The newest open session of the current directory, or a new one; the demo's only where there is no other agent."""
-    return anyio.run(_open_here, options)
-
-
-async def _open_here(options: Options) -> int:
     if wants_screen(options):
 
         async def choose(client: Client, notes: Screen) -> SessionSummary | None:

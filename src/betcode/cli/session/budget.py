@@ -1,7 +1,5 @@
 """`betcode session budget`: what a session may spend, what it has spent, and other limits."""
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -13,11 +11,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_lines
 
 
-def budget(options: Options) -> int:
-    return anyio.run(_budget, options)
-
-
-async def _budget(options: Options) -> int:
+async def budget(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))

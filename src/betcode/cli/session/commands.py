@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 
-import anyio
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.cli.core.connect import greeted_client
@@ -60,11 +59,7 @@ async def connected(options: Options, screen: Screen, *, doing: str = "") -> Asy
             yield client
 
 
-def list_sessions(options: Options) -> int:
-    return anyio.run(_list, options)
-
-
-async def _list(options: Options) -> int:
+async def list_sessions(options: Options) -> int:
     screen = standard_screen()
     only_here = options.flag("here") or bool(options.text("cwd"))
     async with connected(options, screen, doing="Listing") as client:
@@ -119,11 +114,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
     ]
 
 
-def show(options: Options) -> int:
-    return anyio.run(_show, options)
-
-
-async def _show(options: Options) -> int:
+async def show(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         summary = await find_summary(client, await find_session(client, options.text("session")))
@@ -199,11 +190,7 @@ def _connected(one: v1.SessionSummary) -> str:
     return "; ".join(who_lines(one, own_id=""))
 
 
-def follow(options: Options) -> int:
-    return anyio.run(_follow, options)
-
-
-async def _follow(options: Options) -> int:
+async def follow(options: Options) -> int:
     screen = standard_screen()
     transcript = Transcript(screen)
     async with connected(options, screen) as client:
@@ -228,11 +215,7 @@ async def _follow(options: Options) -> int:
     return ExitCode.OK
 
 
-def close(options: Options) -> int:
-    return anyio.run(_close, options)
-
-
-async def _close(options: Options) -> int:
+async def close(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Closing it, and its agent with it") as client:
         session_id = await find_session(client, options.text("session"))
@@ -244,11 +227,7 @@ async def _close(options: Options) -> int:
     return ExitCode.OK
 
 
-def cancel(options: Options) -> int:
-    return anyio.run(_cancel, options)
-
-
-async def _cancel(options: Options) -> int:
+async def cancel(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Stopping the turn") as client:
         session_id = await find_session(client, options.text("session"))
@@ -263,11 +242,7 @@ async def _cancel(options: Options) -> int:
     return ExitCode.OK
 
 
-def lock(options: Options) -> int:
-    return anyio.run(_lock, options)
-
-
-async def _lock(options: Options) -> int:
+async def lock(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Waiting for its answer") as client:
         session_id = await find_session(client, options.text("session"))

@@ -14,11 +14,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.render import Describer
 
 
-def compact(options: Options) -> int:
-    return anyio.run(_compact, options)
-
-
-async def _compact(options: Options) -> int:
+async def compact(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Compacting") as client:
         summary = await find_summary(client, await find_session(client, options.text("session")))

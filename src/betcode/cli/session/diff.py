@@ -6,8 +6,6 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -20,11 +18,7 @@ from betcode.wording.patches import ChangedFile, PatchPainter, changed_files, st
 _Chunks = AsyncGenerator[DiffChunk, None]
 
 
-def diff_session(options: Options) -> int:
-    return anyio.run(_diff_session, options)
-
-
-async def _diff_session(options: Options) -> int:
+async def diff_session(options: Options) -> int:
     screen = standard_screen()
     turn = options.number("turn")
     async with connected(
@@ -36,11 +30,7 @@ async def _diff_session(options: Options) -> int:
     return ExitCode.OK
 
 
-def diff_worktree(options: Options) -> int:
-    return anyio.run(_diff_worktree, options)
-
-
-async def _diff_worktree(options: Options) -> int:
+async def diff_worktree(options: Options) -> int:
     screen = standard_screen()
     async with connected(
         options, screen, doing="Comparing" if options.as_json or options.flag("stat") else ""

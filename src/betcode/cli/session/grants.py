@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import Options
@@ -18,11 +16,7 @@ from betcode.wording.times import age
 _LISTED = 10
 
 
-def grants(options: Options) -> int:
-    return anyio.run(_grants, options)
-
-
-async def _grants(options: Options) -> int:
+async def grants(options: Options) -> int:
     screen = standard_screen()
     clear: str | None = options.chosen.clear
     async with connected(options, screen) as client:

@@ -6,8 +6,6 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard, can_ask
@@ -30,11 +28,7 @@ _KEPT_ELSEWHERE = (
 _LEAST_TEXT = 40  # columns that the text needs beside the rest
 
 
-def rename(options: Options) -> int:
-    return anyio.run(_rename, options)
-
-
-async def _rename(options: Options) -> int:
+async def rename(options: Options) -> int:
     screen = standard_screen()
     name = options.text("name")
     async with connected(options, screen) as client:
@@ -47,11 +41,7 @@ async def _rename(options: Options) -> int:
     return ExitCode.OK
 
 
-def fork(options: Options) -> int:
-    return anyio.run(_fork, options)
-
-
-async def _fork(options: Options) -> int:
+async def fork(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Copying the history") as client:
         session_id = await find_session(client, options.text("session"))
@@ -64,11 +54,7 @@ async def _fork(options: Options) -> int:
     return ExitCode.OK
 
 
-def export(options: Options) -> int:
-    return anyio.run(_export, options)
-
-
-async def _export(options: Options) -> int:
+async def export(options: Options) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
     file_format = options.text("format") or (format_of(file) if file else "json")
@@ -110,11 +96,7 @@ async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> int:
     return file.stat().st_size
 
 
-def delete(options: Options) -> int:
-    return anyio.run(_delete, options)
-
-
-async def _delete(options: Options) -> int:
+async def delete(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
@@ -151,11 +133,7 @@ async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
     return (answer or "").strip().lower() in ("y", "yes")
 
 
-def search(options: Options) -> int:
-    return anyio.run(_search, options)
-
-
-async def _search(options: Options) -> int:
+async def search(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Searching") as client:
         within = options.text("session")

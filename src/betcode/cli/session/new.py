@@ -1,7 +1,5 @@
 """`betcode session new`: a session that nothing was said to yet."""
 
-import anyio
-
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -13,12 +11,8 @@ from betcode.domain.events.event_json import summary_json
 from betcode.wording.ids import short_id
 
 
-def new(options: Options) -> int:
+async def new(options: Options) -> int:
     """Its id alone is on stdout; no agent runs before the first message."""
-    return anyio.run(_new, options)
-
-
-async def _new(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await started_session(client, options, screen)

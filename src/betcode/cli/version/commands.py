@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import anyio
-
 from betcode._version import __version__
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
@@ -23,12 +21,8 @@ _COMPATIBILITY: Mapping[int, str] = {
 _HEADINGS = ("FEATURE", "STATE", "STAGE", "SINCE", "DESCRIPTION")
 
 
-def show_versions(options: Options) -> int:
+async def show_versions(options: Options) -> int:
     """Starts no daemon; without one, what is known is said."""
-    return anyio.run(_show_versions, options)
-
-
-async def _show_versions(options: Options) -> int:
     screen = standard_screen()
     met, trouble = await _meet(options)
     if options.as_json:
@@ -95,11 +89,7 @@ def _json(met: Handshake | None, trouble: str) -> dict[str, object]:
     }
 
 
-def list_features(options: Options) -> int:
-    return anyio.run(_list_features, options)
-
-
-async def _list_features(options: Options) -> int:
+async def list_features(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         flags = (await client.handshake()).version.feature_flags

@@ -2,8 +2,6 @@
 
 from collections.abc import Container, Iterator, Mapping
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import Options
@@ -32,11 +30,7 @@ _INDENT = 11
 _NARROWEST = 20
 
 
-def providers(options: Options) -> int:
-    return anyio.run(_providers, options)
-
-
-async def _providers(options: Options) -> int:
+async def providers(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         found = await client.providers(options.text("provider"), whole_environment(options))

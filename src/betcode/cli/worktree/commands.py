@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import ExitCode
@@ -24,11 +22,7 @@ _TROUBLE_WIDTH = 500
 _FAILED = (v1.WORKTREE_SETUP_FAILED, v1.WORKTREE_SETUP_TIMED_OUT)
 
 
-def list_worktrees(options: Options) -> int:
-    return anyio.run(_list, options)
-
-
-async def _list(options: Options) -> int:
+async def list_worktrees(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Looking at the worktrees") as client:
         found = await client.worktrees.list("" if options.flag("all") else working_directory(options))
@@ -57,12 +51,8 @@ def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
             screen.note(one_line(f"{one.name}: {one.trouble}", _TROUBLE_WIDTH) + again)
 
 
-def switch(options: Options) -> int:
+async def switch(options: Options) -> int:
     """Print the path; which session is there is said beside it."""
-    return anyio.run(_switch, options)
-
-
-async def _switch(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Switching") as client:
         worktree = await find_worktree(client, options, options.text("name"))

@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -26,12 +24,8 @@ from betcode.wording.terminal_text import in_a_line
 _GIVEN = ("branch", "name", "base")
 
 
-def create(options: Options) -> int:
+async def create(options: Options) -> int:
     """The path of the new worktree alone is on stdout, so that `cd $(…)` leads there."""
-    return anyio.run(_create, options)
-
-
-async def _create(options: Options) -> int:
     screen = standard_screen()
     new = _wanted(options)
     async with connected(options, screen) as client:
@@ -97,9 +91,9 @@ def path_of(options: Options) -> str:
         raise CommandFailed(f"--path cannot be used: {trouble}", ExitCode.INVALID_ARGUMENTS) from trouble
 
 
-def set_up(options: Options) -> int:
+async def set_up(options: Options) -> int:
     """Run the setup again, or show what the last one wrote."""
-    return anyio.run(_show_output if options.flag("show") else _set_up, options)
+    return await (_show_output if options.flag("show") else _set_up)(options)
 
 
 async def _set_up(options: Options) -> int:

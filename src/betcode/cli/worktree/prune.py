@@ -7,8 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -44,12 +42,8 @@ class Pruned:
     freed_bytes: int = 0
 
 
-def prune(options: Options) -> int:
+async def prune(options: Options) -> int:
     """Nothing is removed that was not shown, or that holds anything when its turn comes."""
-    return anyio.run(_prune, options)
-
-
-async def _prune(options: Options) -> int:
     screen = standard_screen()
     before_ns = _before_ns(options)
     async with connected(options, screen) as client:

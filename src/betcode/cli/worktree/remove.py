@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import anyio
-
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -29,11 +27,7 @@ _SPARE = ("REMOVED", "BRANCH")
 _LEAST_OF_AN_ID = 4
 
 
-def remove(options: Options) -> int:
-    return anyio.run(_remove, options)
-
-
-async def _remove(options: Options) -> int:
+async def remove(options: Options) -> int:
     screen = standard_screen()
     here = working_directory(options)
     async with connected(options, screen, doing="Removing") as client:
@@ -111,11 +105,11 @@ async def _agreed(options: Options, screen: Screen, worktree: v1.WorktreeInfo, l
     )
 
 
-def restore(options: Options) -> int:
-    """Without a name: what can be restored."""
+async def restore(options: Options) -> int:
+    """Restore a removed worktree; without a name, list those that can be restored."""
     if options.has("path") and not options.has("name"):
         raise CommandFailed("--path is for one of them: say which one", ExitCode.INVALID_ARGUMENTS)
-    return anyio.run(_restore if options.has("name") else _list, options)
+    return await (_restore if options.has("name") else _list)(options)
 
 
 async def _list(options: Options) -> int:
