@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from betcode.client import Client, NewConversation, open_client  # noqa: E402
-from betcode.tui.model.blocks import ToolUse  # noqa: E402
+from betcode.tui.model.blocks import ToolCallBlock  # noqa: E402
 from betcode.tui.view.conversation_view import ConversationView  # noqa: E402
 from support.daemon import Daemon, running_daemon  # noqa: E402
 from support.screen import ShownScreen, open_screen  # noqa: E402
@@ -73,7 +73,7 @@ async def _open_the_edit(screen: ShownScreen) -> None:
     view = screen.app.screen.query_one(ConversationView)
     blocks = view._conversation.blocks
     await screen.press("tab", "up")
-    while not (isinstance(block := blocks[view.looked_at], ToolUse) and block.name == "Edit"):
+    while not (isinstance(block := blocks[view.looked_at], ToolCallBlock) and block.name == "Edit"):
         await screen.press("up")
     await screen.press("enter", "up", "up")
 

@@ -69,8 +69,8 @@ def test_json_lines_and_the_json_export_name_every_kind(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(EVENT_KINDS))
 def test_every_consumer_accepts_an_empty_event_of_every_kind(kind: str) -> None:
     event = of(kind)
-    stretch.Stretch().take(event)
-    standing.Standing().take(event)
+    stretch.HistorySegment().take(event)
+    standing.SessionStatusModel().take(event)
     list(entries.Entries().of(event))
     hiding.without_secrets(event)
     documents.document_of(event)

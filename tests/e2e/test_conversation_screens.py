@@ -5,18 +5,18 @@ import json
 import pytest
 
 from betcode.tui.model.blocks import (
-    Asked,
-    AskedState,
+    AgentText,
+    AgentThinking,
     Block,
-    Cut,
-    Said,
-    Thoughts,
-    Told,
+    NoticeBlock,
+    PromptBlock,
+    PromptState,
     Tone,
+    ToolCallBlock,
     ToolState,
-    ToolUse,
+    TruncatedField,
     TurnEnd,
-    Words,
+    UserMessage,
 )
 from betcode.v1 import agent_pb2 as v1
 from support.golden import matches_golden
@@ -57,27 +57,57 @@ def _conversation() -> list[Block]:
         "old_string": "    return text.splitlines()\n",
         "new_string": '    return text.split("\\n")\n',
     }
-    found = ToolUse("t3", 7, name="Grep", telling="splitlines", output="src/parse.py:3", state=ToolState.DONE)
+    found = ToolCallBlock("t3", 7, name="Grep", telling="splitlines", output="src/parse.py:3", state=ToolState.DONE)
     return [
-        Said("s1", 1, text="The last line of a file is lost.\nPlease look at it.",
-             attachments=("log.txt", "screen.png"), state=v1.MESSAGE_STATE_CONSUMED),
-        Thoughts("h1", 2, pieces=["The user says that a line is lost. I should read the parser."], is_settled=True),
-        Words("w1", 3, pieces=[_ANSWER], is_settled=True),
-        ToolUse("t1", 4, name="Edit", telling="src/parse.py", input_json=json.dumps(edit),
-                output="The file was changed.", state=ToolState.DONE, duration_ms=120),
-        Asked("a1", 5, title="Bash make test", state=AskedState.ALLOWED,
-              outcome="Allowed for this session: Bash(make:*)"),
-        ToolUse("t2", 6, name="Bash", telling="make test", input_json='{"command": "make test | tail -40"}',
-                output="\n".join(f"test {number} passed" for number in range(1, 41)), state=ToolState.FAILED,
-                duration_ms=73_000, cuts=(Cut("tool_call_result.output", 1_200_000, "0" * 64),)),
-        ToolUse("t4", 8, name="Task", telling="find all callers", input_json='{"prompt": "find all callers"}',
-                children=[found, Words("w2", 9, pieces=["There is **one** caller."])]),
-        Told("n1", 10, lines=("The conversation was compacted: 12,000 tokens less",)),
-        Told("n2", 11, lines=("error: the service is overloaded",), tone=Tone.BAD),
+        UserMessage(
+            "s1",
+            1,
+            text="The last line of a file is lost.\nPlease look at it.",
+            attachments=("log.txt", "screen.png"),
+            state=v1.MESSAGE_STATE_CONSUMED,
+        ),
+        AgentThinking(
+            "h1", 2, pieces=["The user says that a line is lost. I should read the parser."], is_settled=True
+        ),
+        AgentText("w1", 3, pieces=[_ANSWER], is_settled=True),
+        ToolCallBlock(
+            "t1",
+            4,
+            name="Edit",
+            telling="src/parse.py",
+            input_json=json.dumps(edit),
+            output="The file was changed.",
+            state=ToolState.DONE,
+            duration_ms=120,
+        ),
+        PromptBlock(
+            "a1", 5, title="Bash make test", state=PromptState.ALLOWED, outcome="Allowed for this session: Bash(make:*)"
+        ),
+        ToolCallBlock(
+            "t2",
+            6,
+            name="Bash",
+            telling="make test",
+            input_json='{"command": "make test | tail -40"}',
+            output="\n".join(f"test {number} passed" for number in range(1, 41)),
+            state=ToolState.FAILED,
+            duration_ms=73_000,
+            cuts=(TruncatedField("tool_call_result.output", 1_200_000, "0" * 64),),
+        ),
+        ToolCallBlock(
+            "t4",
+            8,
+            name="Task",
+            telling="find all callers",
+            input_json='{"prompt": "find all callers"}',
+            children=[found, AgentText("w2", 9, pieces=["There is **one** caller."])],
+        ),
+        NoticeBlock("n1", 10, lines=("The conversation was compacted: 12,000 tokens less",)),
+        NoticeBlock("n2", 11, lines=("error: the service is overloaded",), tone=Tone.BAD),
         TurnEnd("e1", 12, stop_reason="end_turn", summary="81.2 s, 12,000 tokens in, 900 out, $0.1200"),
-        Said("s2", 13, text="And then?", by="phone", state=v1.MESSAGE_STATE_ACCEPTED),
-        Said("s3", 14, text="Never mind.", state=v1.MESSAGE_STATE_CANCELLED, reason="taken back"),
-    ]  # fmt: skip
+        UserMessage("s2", 13, text="And then?", by="phone", state=v1.MESSAGE_STATE_ACCEPTED),
+        UserMessage("s3", 14, text="Never mind.", state=v1.MESSAGE_STATE_CANCELLED, reason="taken back"),
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

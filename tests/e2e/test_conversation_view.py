@@ -5,21 +5,21 @@ import json
 import pytest
 from textual import events
 
-from betcode.tui.model.blocks import Block, Said, Thoughts, ToolState, ToolUse, Words
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.blocks import AgentText, AgentThinking, Block, ToolCallBlock, ToolState, UserMessage
+from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
 from support.shown_view import conversation_of, open_view
 
 pytestmark = pytest.mark.anyio
 
 
-def _words(number: int, paragraphs: int = 3) -> Words:
-    return Words(f"w{number}", number, pieces=["\n\n".join(f"words {number}.{at}" for at in range(paragraphs))])
+def _words(number: int, paragraphs: int = 3) -> AgentText:
+    return AgentText(f"w{number}", number, pieces=["\n\n".join(f"words {number}.{at}" for at in range(paragraphs))])
 
 
-def _tool(number: int, output: str = "", **fields: object) -> ToolUse:
+def _tool(number: int, output: str = "", **fields: object) -> ToolCallBlock:
     given = json.dumps({"command": f"make {number}"})
-    tool = ToolUse(f"t{number}", number, name="Bash", telling=f"make {number}", input_json=given, output=output)
+    tool = ToolCallBlock(f"t{number}", number, name="Bash", telling=f"make {number}", input_json=given, output=output)
     tool.state = ToolState.DONE
     for name, value in fields.items():
         setattr(tool, name, value)
@@ -105,7 +105,7 @@ async def test_the_mouse_opens_what_it_clicks_and_the_wheel_scrolls() -> None:
 
 
 async def test_all_that_is_seen_opens_with_one_key() -> None:
-    thoughts = Thoughts("th", 1, pieces=["deep thoughts"], is_settled=True)
+    thoughts = AgentThinking("th", 1, pieces=["deep thoughts"], is_settled=True)
     async with open_view(conversation_of(thoughts, _tool(2, "first"), _tool(3, "second"))) as shown:
         assert "▸ thought, 2 words" in shown.text
         await shown.pilot.press("o")
@@ -125,7 +125,7 @@ async def test_a_subagent_is_nested_under_its_call() -> None:
 
 
 async def test_a_block_and_what_the_mouse_marked_are_copied() -> None:
-    async with open_view(conversation_of(Said("s", 1, text="say \x1b[31mthis"), _words(2, 1))) as shown:
+    async with open_view(conversation_of(UserMessage("s", 1, text="say \x1b[31mthis"), _words(2, 1))) as shown:
         await shown.pilot.press("up", "up", "y")
         assert shown.app.copied == ["say ␛[31mthis"]
         await shown.pilot.mouse_down(shown.view, offset=(2, 0))
@@ -159,7 +159,7 @@ async def test_a_megabyte_of_output_is_drawn_in_part() -> None:
 
 async def test_a_resize_while_words_stream_keeps_the_place() -> None:
     blocks: list[Block] = [_words(number, 6) for number in range(30)]
-    growing = Words("g", 99, pieces=["growing "])
+    growing = AgentText("g", 99, pieces=["growing "])
     async with open_view(conversation_of(*blocks, growing), (80, 20)) as shown:
         await shown.pilot.press("pageup", "pageup", "pageup")
         top = next(line for line in shown.lines if "words" in line)
@@ -174,7 +174,9 @@ async def test_a_resize_while_words_stream_keeps_the_place() -> None:
 
 
 async def test_those_at_the_end_stay_there_through_every_size() -> None:
-    blocks = [Words(f"w{number}", number, pieces=["long words " * 60 + f"\n\nend {number}"]) for number in range(30)]
+    blocks = [
+        AgentText(f"w{number}", number, pieces=["long words " * 60 + f"\n\nend {number}"]) for number in range(30)
+    ]
     async with open_view(conversation_of(*blocks), (80, 20)) as shown:
         for size in ((40, 30), (200, 10), (30, 40), (80, 20)):
             await shown.pilot.resize_terminal(*size)
@@ -194,7 +196,7 @@ async def test_the_bar_goes_where_it_is_pulled() -> None:
 
 
 async def test_keys_are_answered_in_the_middle_of_a_flood() -> None:
-    conversation = Conversation()
+    conversation = ConversationModel()
     order: list[str] = []
     async with open_view(conversation) as shown:
         for number in range(10):
@@ -211,7 +213,7 @@ async def test_keys_are_answered_in_the_middle_of_a_flood() -> None:
 
 
 async def test_the_first_picture_does_not_wait_for_markdown() -> None:
-    async with open_view(conversation_of(Words("w", 1, pieces=["**bold**"]))) as shown:
+    async with open_view(conversation_of(AgentText("w", 1, pieces=["**bold**"]))) as shown:
         shown.view._drawings.is_plain = True
         shown.view._drawings._changes += 1
         shown.view._layout_of.settle()

@@ -10,7 +10,7 @@ import pytest
 
 from betcode.client import Client, ClientIdentity, LinkState, NewConversation, open_client
 from betcode.tui.model.blocks import TurnEnd
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.session_feed import SessionFeed
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, becomes_true, running_daemon
@@ -39,7 +39,7 @@ async def _flooded(client: Client, daemon: Daemon, deltas: int, *, size: int, ra
 
 async def _whole(client: Client, session_id: str, until: int) -> list[dict[str, Any]]:
     """The blocks of all events up to one, taken in order."""
-    read = Conversation(client.identity.client_id)
+    read = ConversationModel(client.identity.client_id)
     async with aclosing(client.follow(session_id)) as events:
         async for event in events:
             read.take([event] if event.sequence else [])
@@ -49,7 +49,7 @@ async def _whole(client: Client, session_id: str, until: int) -> list[dict[str, 
 
 
 def _has_ended_turn(feed: SessionFeed) -> bool:
-    return any(isinstance(block, TurnEnd) for block in feed.conversation.blocks) and not feed.standing.is_at_work
+    return any(isinstance(block, TurnEnd) for block in feed.conversation.blocks) and not feed.session_status.is_at_work
 
 
 async def test_a_daemon_that_is_killed_under_a_feed_costs_it_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from betcode.client import Client, ClientIdentity, NewConversation, open_client
 from betcode.client.connection import ALIVE_S
-from betcode.tui import BetcodeApp, Opening
+from betcode.tui import BetcodeApp, StartOptions
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon
 from support.patience import PATIENCE_S
@@ -90,7 +90,7 @@ async def open_screen(
 
     identity = ClientIdentity(client_type="tui", client_name="a test's screen")
     async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS, alive_s=alive_s) as client:
-        app = BetcodeApp(client, Opening(choose, start), daemon.places.state_dir / "screen")
+        app = BetcodeApp(client, StartOptions(choose, start), daemon.places.state_dir / "screen")
         async with app.run_test(size=size) as pilot:
             screen = ShownScreen(app, pilot, client)
             await screen.comes_to(lambda _: bool(app.session_id), "to show a session")

@@ -5,7 +5,7 @@ from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
-from betcode.tui.model.blocks import Block, ToolUse, Words
+from betcode.tui.model.blocks import AgentText, Block, ToolCallBlock
 from betcode.v1 import agent_pb2 as v1
 
 _NOT_COMPARED = frozenset({"revision", "parent", "pieces", "children"})
@@ -19,9 +19,9 @@ def dump(blocks: Iterable[Block]) -> list[dict[str, Any]]:
 def _one(block: Block) -> dict[str, Any]:
     shown: dict[str, Any] = {"kind": type(block).__name__}
     shown |= {part.name: getattr(block, part.name) for part in fields(block) if part.name not in _NOT_COMPARED}
-    if isinstance(block, Words):
+    if isinstance(block, AgentText):
         shown["text"] = "".join(block.pieces)
-    if isinstance(block, ToolUse):
+    if isinstance(block, ToolCallBlock):
         assert all(child.parent is block for child in block.children)
         shown["children"] = dump(block.children)
     return shown

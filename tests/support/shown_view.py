@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from betcode.tui.model.blocks import Block
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.tui.view.markdown_lines import load
 from support.patience import PATIENCE_S
@@ -19,7 +19,7 @@ class ViewApp(App[None]):
 
     CSS = "ConversationView { height: 1fr; }"
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: ConversationModel) -> None:
         super().__init__()
         self.view = ConversationView(conversation)
         self.wants_older = self.wants_compacted = 0
@@ -39,7 +39,7 @@ class ViewApp(App[None]):
 class ShownView:
     """An open view."""
 
-    def __init__(self, app: ViewApp, pilot: Pilot[None], conversation: Conversation) -> None:
+    def __init__(self, app: ViewApp, pilot: Pilot[None], conversation: ConversationModel) -> None:
         self.app = app
         self.view = app.view
         self.pilot = pilot
@@ -74,15 +74,15 @@ class ShownView:
         raise AssertionError(self.text)
 
 
-def conversation_of(*blocks: Block) -> Conversation:
+def conversation_of(*blocks: Block) -> ConversationModel:
     """As if it had been taken from events."""
-    conversation = Conversation()
+    conversation = ConversationModel()
     conversation.blocks.extend(blocks)
     return conversation
 
 
 @asynccontextmanager
-async def open_view(conversation: Conversation, size: tuple[int, int] = (60, 20)) -> AsyncIterator[ShownView]:
+async def open_view(conversation: ConversationModel, size: tuple[int, int] = (60, 20)) -> AsyncIterator[ShownView]:
     """The view on these blocks, with the focus."""
     load()  # waiting for the parser is another matter
     app = ViewApp(conversation)

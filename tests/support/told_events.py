@@ -3,11 +3,11 @@
 from google.protobuf import struct_pb2
 
 from betcode.tui.model.blocks import (
+    AgentText,
     Block,
-    ToolUse,
-    Words,
+    ToolCallBlock,
 )
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
 from support.shown_blocks import numbered
 
@@ -53,9 +53,9 @@ def resolved_event(request_id: str, resolution: str = "answered", **more: object
     return v1.AgentEvent(permission_resolved=resolved)
 
 
-def taken(*events: v1.AgentEvent) -> Conversation:
+def taken(*events: v1.AgentEvent) -> ConversationModel:
     """A conversation of these events, numbered in their order."""
-    conversation = Conversation("me")
+    conversation = ConversationModel("me")
     conversation.take(numbered(events))
     return conversation
 
@@ -65,14 +65,14 @@ def blocks_of(*events: v1.AgentEvent) -> list[Block]:
     return taken(*events).blocks
 
 
-def tool_of(*events: v1.AgentEvent) -> ToolUse:
+def tool_of(*events: v1.AgentEvent) -> ToolCallBlock:
     """The call that it begins with."""
     block = blocks_of(*events)[0]
-    assert isinstance(block, ToolUse)
+    assert isinstance(block, ToolCallBlock)
     return block
 
 
-def words_of(block: Block) -> Words:
+def words_of(block: Block) -> AgentText:
     """The block, which is one of words."""
-    assert isinstance(block, Words)
+    assert isinstance(block, AgentText)
     return block

@@ -3,6 +3,6 @@
 Starting a daemon and choosing by arguments are left to `cli`; reconnecting is left to `client`.
 """
 
-from betcode.tui.app import BetcodeApp, Opening, Parting, run_screen
+from betcode.tui.app import BetcodeApp, ScreenExit, StartOptions, run_screen
 
-__all__ = ["BetcodeApp", "Opening", "Parting", "run_screen"]
+__all__ = ["BetcodeApp", "ScreenExit", "StartOptions", "run_screen"]

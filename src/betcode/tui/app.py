@@ -24,9 +24,9 @@ from betcode.tui.attention import Attention, attend
 from betcode.tui.input_sequencer import SequencedApp
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.project_trust import ProjectTrust
-from betcode.tui.screen_cache import KeptScreens
+from betcode.tui.screen_cache import ScreenCache
 from betcode.tui.session_screen import SessionScreen
-from betcode.tui.sessions.directory import Directory
+from betcode.tui.sessions.directory import SessionDirectory
 from betcode.tui.tasks import TaskFailed, begin
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
 from betcode.v1 import agent_pb2 as v1
@@ -44,7 +44,7 @@ def _nothing() -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class StartOptions:
     """What is shown first, and how another session is begun; which arguments say so is no matter of the screen."""
 
     choose: Callable[[Client], Awaitable[v1.SessionSummary | None]]  # None: the person is asked
@@ -56,7 +56,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class ScreenExit:
     """How the screen was left: the exit code, and the session that was shown last."""
 
     code: int
@@ -75,18 +75,18 @@ class BetcodeApp(SequencedApp[int]):
         (120, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012 - likewise
-    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.Place.APP)
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.APP)
 
-    def __init__(self, client: Client, opening: Opening, kept_in: Path | None = None) -> None:
+    def __init__(self, client: Client, opening: StartOptions, kept_in: Path | None = None) -> None:
         super().__init__()
         self.client = client
         self.board = PendingBoard(client)  # what waits for a person, in all sessions
         self.kept_in = kept_in  # where drafts and the like are kept; None: nowhere
         self.session_id = ""  # of the session that is shown, or was last
         self.failure: Exception | None = None
-        self.directory = Directory(client)
+        self.directory = SessionDirectory(client)
         self._opening = opening
-        self._kept = KeptScreens()
+        self._kept = ScreenCache()
         self._trust = ProjectTrust(self)
         self._start_hold = ExitStack()
         self._start_hold.enter_context(self.input.hold(math.inf))  # until there is something to type in
@@ -262,7 +262,7 @@ class BetcodeApp(SequencedApp[int]):
             self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.place, given)
 
     def action_menu(self) -> None:
-        from betcode.tui.sessions.menu import DEED_OF, session_menu
+        from betcode.tui.sessions.menu import ACTION_OF, session_menu
 
         shown = self.screen
         if not isinstance(shown, SessionScreen):
@@ -271,18 +271,18 @@ class BetcodeApp(SequencedApp[int]):
 
         def chosen(key: str | None) -> None:
             if key is not None:
-                self._do(DEED_OF[key], one, shown.place)
+                self._do(ACTION_OF[key], one, shown.place)
 
         self.push_screen(session_menu(one, shown.can), chosen)
 
     def _do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
-        from betcode.tui.sessions.session_actions import Deeds
+        from betcode.tui.sessions.session_actions import SessionActions
 
         def opened(session_id: str) -> None:
             begin(self, self.open_session, session_id)
 
-        deeds = Deeds(self, self.client, self.directory, opened)
-        begin(self, deeds.do, name, one, at, given)
+        actions = SessionActions(self, self.client, self.directory, opened)
+        begin(self, actions.do, name, one, at, given)
 
     def action_numbered(self, number: int) -> None:
         self._change_to(self.directory.numbers.session(number))
@@ -329,14 +329,14 @@ class BetcodeApp(SequencedApp[int]):
             self._end_with(error)
 
 
-async def run_screen(client: Client, opening: Opening, kept_in: Path) -> Parting:
+async def run_screen(client: Client, opening: StartOptions, kept_in: Path) -> ScreenExit:
     """Until the person leaves; the terminal is as it was before, also when it ends with an error."""
     app = BetcodeApp(client, opening, kept_in)
     with _signals_leave(app):
         code = await app.run_async(mouse=opening.has_mouse)
     if app.failure is not None:
         raise app.failure
-    return Parting(code or 0, app.session_id)
+    return ScreenExit(code or 0, app.session_id)
 
 
 def _leave(app: BetcodeApp, number: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from textual.app import App
 
 from betcode.tui.cards.texts import named
-from betcode.tui.pending_board import Changed, Closed, News, Opened, PendingBoard
+from betcode.tui.pending_board import BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.terminal_text import one_line
@@ -65,10 +65,10 @@ class Attention:
 
     def _hear(self, news: News) -> None:
         match news:
-            case Opened(prompt, was_open_before):
+            case PromptOpened(prompt, was_open_before):
                 if not was_open_before and not self._sees(prompt.session_id):
                     self._call(prompt)
-            case Closed() | Changed():
+            case PromptClosed() | BoardChanged():
                 pass
             case other:
                 assert_never(other)

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from betcode.tui.line_view import Line, LineView
+from betcode.tui.line_view import LineView, ViewLine
 from betcode.wording.terminal_text import clean
 
 
@@ -56,7 +56,7 @@ class AskYesNo(ModalScreen[bool]):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MenuEntry:
     """A choice in a menu, and the key that makes it."""
 
     key: str
@@ -68,7 +68,7 @@ class KeyMenu(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it")]
 
-    def __init__(self, title: str, entries: Sequence[Entry]) -> None:
+    def __init__(self, title: str, entries: Sequence[MenuEntry]) -> None:
         super().__init__()
         self._title = title
         self._entries = {entry.key: entry for entry in entries}
@@ -97,7 +97,7 @@ class TextView(ModalScreen[None]):
         Binding("y,ctrl+y", "copy", "copy"),
     ]
 
-    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+    def __init__(self, title: str, lines: Sequence[ViewLine]) -> None:
         super().__init__()
         self._title = title
         self._lines = lines

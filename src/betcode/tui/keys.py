@@ -7,7 +7,7 @@ from enum import Enum
 from textual.binding import Binding, BindingType
 
 
-class Place(Enum):
+class KeyContext(Enum):
     """Where a key counts; the value is its heading in the help."""
 
     APP = "Everywhere"
@@ -30,14 +30,14 @@ class Key:
     shown: str = ""  # where the names of the keys would say less
 
 
-KEYS: dict[Place, tuple[Key, ...]] = {
-    Place.APP: (
+KEYS: dict[KeyContext, tuple[Key, ...]] = {
+    KeyContext.APP: (
         Key("f1", "this help; also ? on an empty draft", "help", has_priority=True),
         Key("ctrl+q", "leave; agents go on", "leave", has_priority=True),
         Key("ctrl+z", "set aside, until fg", "suspend_process", has_priority=True),
         Key("f2", "next theme", "next_theme", has_priority=True),
     ),
-    Place.SESSION: (
+    KeyContext.SESSION: (
         Key("escape", "interrupt the turn; press again to force", "cancel"),
         Key("ctrl+s", "list of sessions", "app.sessions", has_priority=True),
         Key("ctrl+o", "inbox: all that waits for you", "app.inbox", has_priority=True),
@@ -61,7 +61,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         # Without priority: whether the draft is empty is known when the keys before this one are written there.
         Key("question_mark", "help, on an empty draft", "help_empty"),
     ),
-    Place.WRITING: (
+    KeyContext.WRITING: (
         Key("enter", "send"),
         Key("ctrl+j,shift+enter,alt+enter", "new line"),
         Key("backslash", "new line, at the end of a line before Enter", shown="\\"),
@@ -77,7 +77,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("pageup,pagedown", "scroll the conversation"),
         Key("ctrl+home,ctrl+end", "its beginning and end"),
     ),
-    Place.READING: (
+    KeyContext.READING: (
         Key("up,down", "choose a piece"),
         Key("enter,space", "open or fold it"),
         Key("o", "open or fold all"),
@@ -87,7 +87,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("home,end", "beginning and end"),
         Key("escape", "write again, where nothing runs; other letters do too"),
     ),
-    Place.CARDS: (
+    KeyContext.CARDS: (
         Key("y", "allow once"),
         Key("a", "allow always; 1-9 says what"),
         Key("n", "deny"),
@@ -100,17 +100,17 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("left,right", "another card"),
         Key("escape", "back to the draft"),
     ),
-    Place.SESSIONS: (
+    KeyContext.SESSIONS: (
         Key("escape", "back", "close_list"),
         Key("tab", "from finding to the list, where the keys below count"),
         Key("n", "new session here", "new"),
-        Key("r", "rename", "deed('rename')"),
-        Key("f", "fork", "deed('fork')"),
-        Key("x", "export to a file", "deed('export')"),
-        Key("c", "close", "deed('close')"),
-        Key("d", "delete", "deed('delete')"),
+        Key("r", "rename", "session_action('rename')"),
+        Key("f", "fork", "session_action('fork')"),
+        Key("x", "export to a file", "session_action('export')"),
+        Key("c", "close", "session_action('close')"),
+        Key("d", "delete", "session_action('delete')"),
     ),
-    Place.INBOX: (
+    KeyContext.INBOX: (
         Key("enter", "go to the session"),
         Key("tab", "to the card and back; its keys count in both places"),
         Key("escape", "back"),
@@ -130,7 +130,7 @@ COMMANDS = {
 }
 
 
-def bindings(place: Place) -> list[BindingType]:
+def bindings(place: KeyContext) -> list[BindingType]:
     """What Textual is told of the keys of a place."""
     return [
         Binding(

@@ -15,7 +15,7 @@ _TAB = "    "
 _LEAST_ROWS = 3
 
 
-class Kind(Enum):
+class LineKind(Enum):
     """How a line is drawn; each says the same without colours."""
 
     PLAIN = "plain"
@@ -29,9 +29,9 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ViewLine:
     text: str
-    kind: Kind = Kind.PLAIN
+    kind: LineKind = LineKind.PLAIN
 
 
 class LineView(ScrollView, can_focus=False):
@@ -47,15 +47,15 @@ class LineView(ScrollView, can_focus=False):
     LineView > .line--place { color: $text-primary; }
     LineView > .line--chosen { text-style: reverse; }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{kind.value}" for kind in Kind}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{kind.value}" for kind in LineKind}
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: Sequence[Line] = ()
-        self._rows: list[Line] = []
+        self._lines: Sequence[ViewLine] = ()
+        self._rows: list[ViewLine] = []
         self._width = 0
 
-    def show(self, lines: Sequence[Line], *, from_the_top: bool) -> None:
+    def show(self, lines: Sequence[ViewLine], *, from_the_top: bool) -> None:
         """Other lines, where they are others."""
         if lines is self._lines and not from_the_top:
             return
@@ -72,7 +72,7 @@ class LineView(ScrollView, can_focus=False):
     def on_resize(self) -> None:
         self._fold(self.size.width)
 
-    def see(self, kind: Kind) -> None:
+    def see(self, kind: LineKind) -> None:
         """Scroll to the line of this kind."""
         at = next((number for number, line in enumerate(self._rows) if line.kind is kind), None)
         if at is None:
@@ -99,7 +99,7 @@ class LineView(ScrollView, can_focus=False):
         if width <= 0 or width == self._width:
             return
         self._width = width
-        self._rows = [Line(piece, line.kind) for line in self._lines for piece in folded(line.text, width)]
+        self._rows = [ViewLine(piece, line.kind) for line in self._lines for piece in folded(line.text, width)]
         self.virtual_size = Size(width, len(self._rows))
         self.refresh(layout=True)
 

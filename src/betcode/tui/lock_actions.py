@@ -15,7 +15,7 @@ class Say(Protocol):
     def __call__(self, words: str, *, bad: bool = False) -> None: ...
 
 
-class LockDealings:
+class LockActions:
     """With the daemon; what comes of it is told to the person."""
 
     def __init__(self, client: Client, session_id: str, say: Say) -> None:

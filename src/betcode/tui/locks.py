@@ -53,7 +53,7 @@ def lock_view(change: v1.InputLockChange, own_id: str) -> LockView:
     )
 
 
-def told(before: LockView, now: LockView) -> str:
+def lock_notice(before: LockView, now: LockView) -> str:
     """What a person is told of a change; empty where there is nothing to tell."""
     if before.is_ours and now.is_held_elsewhere:
         return f"{one_line(now.holder, _NAME)} types now; Ctrl+L asks to type again"

@@ -17,7 +17,7 @@ _REFRESH_S = 20.0  # times move with what goes on in a session, and nobody tells
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class PromptOpened:
     """Something waits for a person now."""
 
     prompt: v1.PendingPrompt
@@ -25,7 +25,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class PromptClosed:
     """It waits no more; `by_us`: with the answer that was given here."""
 
     prompt: v1.PendingPrompt
@@ -34,15 +34,15 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class BoardChanged:
     """Something else about what is shown: the connection, an answer on its way, the facts of a prompt."""
 
 
-News = Opened | Closed | Changed
+News = PromptOpened | PromptClosed | BoardChanged
 Listener = Callable[[News], None]
 
 
-class Delivery(Enum):
+class AnswerDelivery(Enum):
     """What became of the answer that was given here."""
 
     NONE = "none"
@@ -56,7 +56,7 @@ class PendingBoard:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._open: dict[str, v1.PendingPrompt] = {}
-        self._deliveries: dict[str, Delivery] = {}
+        self._deliveries: dict[str, AnswerDelivery] = {}
         self._failures: dict[str, str] = {}
         self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}  # while our answer is on its way
         self._listeners: list[Listener] = []
@@ -80,8 +80,8 @@ class PendingBoard:
         """What waits in one session."""
         return tuple(one for one in self._open.values() if one.session_id == session_id)
 
-    def delivery(self, request_id: str) -> Delivery:
-        return self._deliveries.get(request_id, Delivery.NONE)
+    def delivery(self, request_id: str) -> AnswerDelivery:
+        return self._deliveries.get(request_id, AnswerDelivery.NONE)
 
     def failure(self, request_id: str) -> str:
         """Why the last answer was not taken; empty where it was, or none was given."""
@@ -96,16 +96,16 @@ class PendingBoard:
         """Have the answer delivered, however long the daemon is away; whether it was taken: never two at once."""
         if prompt.request_id not in self._open or prompt.request_id in self._deliveries:
             return False
-        self._deliveries[prompt.request_id] = Delivery.ON_ITS_WAY
+        self._deliveries[prompt.request_id] = AnswerDelivery.ON_ITS_WAY
         self._failures.pop(prompt.request_id, None)
         self._given.append((prompt, given))
         self._was_given.set()
-        self._tell(Changed())
+        self._tell(BoardChanged())
         return True
 
     async def settled(self) -> None:
         """Until no answer is on its way any more; none that waits for the connection is waited for."""
-        while Delivery.ON_ITS_WAY in self._deliveries.values():
+        while AnswerDelivery.ON_ITS_WAY in self._deliveries.values():
             self._told = anyio.Event()
             await self._told.wait()
 
@@ -118,7 +118,7 @@ class PendingBoard:
                 await self._watch()
             except ClientError as error:
                 self.trouble = error.message
-            self._tell(Changed())
+            self._tell(BoardChanged())
             tasks.cancel_scope.cancel()
 
     async def _watch(self) -> None:
@@ -127,11 +127,11 @@ class PendingBoard:
                 match change.WhichOneof("change"):
                     case "opened":
                         self._open[change.opened.request_id] = change.opened
-                        self._tell(Opened(change.opened, change.was_open_before))
+                        self._tell(PromptOpened(change.opened, change.was_open_before))
                     case "resolved":
                         self._resolved(change.resolved)
                     case "all_told":
-                        self._tell(Changed())
+                        self._tell(BoardChanged())
                     case _:
                         pass
 
@@ -141,7 +141,7 @@ class PendingBoard:
             self._connected.set()
         elif self._connected.is_set():
             self._connected = anyio.Event()
-        self._tell(Changed())
+        self._tell(BoardChanged())
 
     def _resolved(self, told: v1.PermissionResolved) -> None:
         prompt = self._open.pop(told.request_id, None)
@@ -149,10 +149,10 @@ class PendingBoard:
             return  # we answered it, and have said so
         if told.request_id in self._deliveries:
             self._over[told.request_id] = (prompt, told)  # whose answer counted is known when ours comes back
-            self._tell(Changed())
+            self._tell(BoardChanged())
         else:
             self._failures.pop(told.request_id, None)
-            self._tell(Closed(prompt, told, by_us=False))
+            self._tell(PromptClosed(prompt, told, by_us=False))
 
     async def _deliver_all(self, tasks: TaskGroup) -> None:
         while True:
@@ -170,8 +170,8 @@ class PendingBoard:
             except Unreachable:
                 if request_id not in self._open:
                     break  # it was over before we could be heard
-                self._deliveries[request_id] = Delivery.WAITS_FOR_CONNECTION
-                self._tell(Changed())
+                self._deliveries[request_id] = AnswerDelivery.WAITS_FOR_CONNECTION
+                self._tell(BoardChanged())
                 await self._connected.wait()
                 continue
             except ClientError as error:
@@ -183,11 +183,11 @@ class PendingBoard:
         del self._deliveries[request_id]
         over = self._over.pop(request_id, None)
         if over is not None:
-            self._tell(Closed(*over, by_us=False))
+            self._tell(PromptClosed(*over, by_us=False))
         elif request_id in self._open:
             self._failures[request_id] = failure
             await self._refresh()  # part of a group may have been answered elsewhere
-        self._tell(Changed())
+        self._tell(BoardChanged())
 
     def _taken(self, prompt: Prompt, given: Given) -> None:
         """The daemon has our answer; it need not tell us of it."""
@@ -199,19 +199,19 @@ class PendingBoard:
                 shown = _with_answer(shown, prompt.asked.question, given.text)
                 if any(each.question not in shown.questions.answers for each in shown.questions.questions):
                     self._open[prompt.request_id] = shown
-                    self._tell(Changed())
+                    self._tell(BoardChanged())
                     return
             self._open.pop(prompt.request_id, None)
         if shown is not None:
             told.decision = told.decision or (v1.DENY if isinstance(given, Deny | DenyAndStop) else v1.ALLOW_ONCE)
-            self._tell(Closed(shown, told, by_us=True))
+            self._tell(PromptClosed(shown, told, by_us=True))
 
     async def _refresh_now_and_then(self) -> None:
         while True:
             await anyio.sleep(_REFRESH_S)
             if self._open and self._connected.is_set():
                 await self._refresh()
-                self._tell(Changed())
+                self._tell(BoardChanged())
 
     async def _refresh(self) -> None:
         """The facts of what is open; what opens and closes is told by the watch alone."""

@@ -11,7 +11,7 @@ _SCREENS = 5
 _BLOCKS = 20_000  # of all their conversations together: some tens of megabytes
 
 
-class KeptScreens:
+class ScreenCache:
     """Few, and not too long together; those that have not been looked at for longest go first."""
 
     def __init__(self) -> None:

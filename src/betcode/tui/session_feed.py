@@ -9,8 +9,8 @@ import anyio
 from betcode.client import ClientError, ClientIdentity, Link, LinkState
 from betcode.client.connection import OnLink
 from betcode.domain.error_codes import ErrorCode
-from betcode.tui.model.conversation import Conversation
-from betcode.tui.model.session_status import Standing
+from betcode.tui.model.conversation import ConversationModel
+from betcode.tui.model.session_status import SessionStatusModel
 from betcode.v1 import agent_pb2 as v1
 
 _AT_ONCE = 100  # events between two looks at the keyboard
@@ -19,7 +19,7 @@ _LOOKS, _LOOK_S = 4, 0.5  # whether a session that has ended is still there
 _LOOK_BACK = 3  # pages that are searched for what the agent is about to do
 
 
-class History(Protocol):
+class HistoryClient(Protocol):
     """What is needed of a client."""
 
     @property
@@ -37,11 +37,11 @@ class History(Protocol):
 class SessionFeed:
     """Follows a session and calls `changed` after each batch; keys are answered in between."""
 
-    def __init__(self, client: History, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
+    def __init__(self, client: HistoryClient, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
         own = client.identity.client_id
-        self.conversation = Conversation(own, summary.working_directory)
-        self.standing = Standing(own)
-        self.standing.begin(summary)
+        self.conversation = ConversationModel(own, summary.working_directory)
+        self.session_status = SessionStatusModel(own)
+        self.session_status.begin(summary)
         self.link: Link | None = None  # None: not connected yet
         self.has_ended = False
         self.is_loading = False  # an older page
@@ -72,7 +72,7 @@ class SessionFeed:
         """Whether a session that has ended is gone: one that is deleted is closed first, and gone a moment later."""
         for _ in range(_LOOKS):
             try:
-                await self._client.read_events(self.standing.session_id, before=1)
+                await self._client.read_events(self.session_status.session_id, before=1)
             except ClientError as error:
                 if error.code == ErrorCode.SESSION_NOT_FOUND:
                     return True
@@ -100,10 +100,10 @@ class SessionFeed:
             for start in range(0, len(page.events), _AT_ONCE):
                 older.take(page.events[start : start + _AT_ONCE])
                 await anyio.lowlevel.checkpoint()
-            self.conversation.put_before(older)
+            self.conversation.prepend_page(older)
             self._note_page(page)
             for event in page.events:
-                self.standing.recall(event)
+                self.session_status.recall(event)
             self.trouble = ""
             return bool(page.events)
         except ClientError as error:
@@ -120,7 +120,7 @@ class SessionFeed:
         if page is None:
             return  # all of it is followed from the beginning
         await self._take(page.events)
-        self.standing.inform(page.session_info)
+        self.session_status.inform(page.session_info)
         self._note_page(page)
         self._changed()
 
@@ -129,7 +129,7 @@ class SessionFeed:
         while True:
             try:
                 return await self._client.read_events(
-                    self.standing.session_id, before=before, include_compacted=self._include_compacted
+                    self.session_status.session_id, before=before, include_compacted=self._include_compacted
                 )
             except ClientError as error:
                 if error.is_unimplemented:
@@ -143,7 +143,7 @@ class SessionFeed:
     async def _follow(self) -> None:
         # What is compacted while the line is broken comes after what we have seen, and belongs to it.
         follow = self._client.follow_batches(
-            self.standing.session_id, self.conversation.newest, on_link=self._linked, include_compacted=True
+            self.session_status.session_id, self.conversation.newest, on_link=self._linked, include_compacted=True
         )
         async with aclosing(follow) as batches:
             async for batch in batches:
@@ -157,14 +157,14 @@ class SessionFeed:
             some = events[start : start + _AT_ONCE]
             self.conversation.take(some)
             for event in some:
-                self.standing.take(event)
+                self.session_status.take(event)
             self._changed()
             await anyio.lowlevel.checkpoint()
 
     async def _look_back(self) -> None:
         """What the agent at work wrote down to do may stand further back than the newest page."""
         for _ in range(_LOOK_BACK):
-            if self.standing.todos or self.standing.plan or not self.standing.is_at_work:
+            if self.session_status.todos or self.session_status.plan or not self.session_status.is_at_work:
                 return
             if not await self.load_older():
                 return

@@ -17,16 +17,16 @@ from betcode.client import Client, ClientError, Link, LinkState
 from betcode.tui import keys
 from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
-from betcode.tui.composer.pane import WritingDesk
+from betcode.tui.composer.pane import ComposerPane
 from betcode.tui.head_line import HeadLine
-from betcode.tui.lock_actions import LockDealings
-from betcode.tui.locks import LockCard, LockView, lock_view, told
+from betcode.tui.lock_actions import LockActions
+from betcode.tui.locks import LockCard, LockView, lock_notice, lock_view
 from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_feed import SessionFeed
 from betcode.tui.sessions.rows import headed
 from betcode.tui.sessions.side_panel import SidePanel
-from betcode.tui.status_line import Moment, StatusLine
+from betcode.tui.status_line import StatusContext, StatusLine
 from betcode.tui.tasks import begin
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.tui.welcome import Welcome
@@ -46,7 +46,7 @@ _TWICE_S = 2.0  # two presses within this are one wish
 class SessionScreen(Screen[None]):
     """Everything it shows comes from the daemon; what is typed goes there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.Place.SESSION)
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.SESSION)
 
     def __init__(self, client: Client, summary: v1.SessionSummary, board: PendingBoard) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class SessionScreen(Screen[None]):
         self._is_stale = False
         self._drawn_at = 0.0
         self._lock = LockView(client.identity.client_id)
-        self._lock_dealings = LockDealings(client, summary.id, self._say)
+        self._lock_dealings = LockActions(client, summary.id, self._say)
         self._link: Link | None = None
         self._broken_at = 0.0
         self._refusal = ""
@@ -93,7 +93,7 @@ class SessionScreen(Screen[None]):
     @property
     def can(self) -> v1.ProviderCapabilities | None:
         """What its agent can do, as far as the daemon says."""
-        return self._feed.standing.can
+        return self._feed.session_status.can
 
     @property
     def place(self) -> int:
@@ -121,7 +121,7 @@ class SessionScreen(Screen[None]):
                 yield self._deck
                 yield self._lock_card
                 yield Static(id="ended", markup=False)
-                yield WritingDesk(self._client, self._summary.id, self._summary.working_directory, self.owner.kept_in)
+                yield ComposerPane(self._client, self._summary.id, self._summary.working_directory, self.owner.kept_in)
             yield self._side
         yield self._status
 
@@ -163,7 +163,9 @@ class SessionScreen(Screen[None]):
         self._drawn_at = time.monotonic()
         self._take_note()
         self._view.blocks_changed()
-        self.query_one(WritingDesk).show(self._feed.standing.queue, self._feed.standing.commands, self._link)
+        self.query_one(ComposerPane).show(
+            self._feed.session_status.queue, self._feed.session_status.commands, self._link
+        )
         if self._welcome is not None and self._feed.conversation.blocks:
             self._welcome.remove()
             self._welcome = None
@@ -174,7 +176,7 @@ class SessionScreen(Screen[None]):
         from betcode.git.worktree_files import branch_at
 
         look = partial(branch_at, self._summary.working_directory, or_commit=True)
-        self._feed.standing.branch = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+        self._feed.session_status.branch = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
 
     def _tick(self) -> None:
         """What changes by itself: seconds, and the branch."""
@@ -185,32 +187,32 @@ class SessionScreen(Screen[None]):
             self._draw_lines()
 
     def _draw_lines(self) -> None:
-        standing = self._feed.standing
-        self._status.show(standing, self._lock, self._moment())
+        session_status = self._feed.session_status
+        self._status.show(session_status, self._lock, self._status_context())
         self._lock_card.show(self._lock, datetime.now(UTC))
         listed = self.owner.directory.known(self.session_id) or self._summary
         if listed is not self._listed:
             self._listed = listed
-            standing.begin(listed)
+            session_status.begin(listed)
         name = headed(listed, self._feed.conversation.opening)
         self.owner.show_name(name)
         self._head.show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))
         if self._side.display:
-            self._side.show(self.owner.directory, self.session_id, standing)
+            self._side.show(self.owner.directory, self.session_id, session_status)
         if self._feed.has_ended or self._refusal:
             self._show_end()
 
-    def _moment(self) -> Moment:
-        now, link, since = time.monotonic(), self._link, self._feed.standing.worked_since
+    def _status_context(self) -> StatusContext:
+        now, link, since = time.monotonic(), self._link, self._feed.session_status.worked_since
         is_broken = link is not None and link.state is LinkState.BROKEN
-        return Moment(
+        return StatusContext(
             link=link,
             retry_in_s=max(self._broken_at + link.retry_in_s - now, 0.0) if is_broken and link is not None else 0.0,
             refusal=self._refusal,
             turn_s=max((datetime.now(UTC) - since).total_seconds(), 0.0) if since is not None else None,
             is_stopping=self._stops > 0,
-            queued=len(self._feed.standing.queue),
-            waits=self._feed.standing.waits(datetime.now(UTC)),
+            queued=len(self._feed.session_status.queue),
+            waits=self._feed.session_status.waits(datetime.now(UTC)),
             has_ended=self._feed.has_ended,
             is_reading=self._view.has_focus,
         )
@@ -219,12 +221,12 @@ class SessionScreen(Screen[None]):
         """What follows from how the session stands now, and is not drawn."""
         if self._feed.link is not self._link:
             self._link, self._broken_at = self._feed.link, time.monotonic()
-        is_at_work = self._feed.standing.is_at_work
+        is_at_work = self._feed.session_status.is_at_work
         if is_at_work != self._was_at_work:
             self._stops = 0
             self._was_at_work = is_at_work
-        before, self._lock = self._lock, lock_view(self._feed.standing.lock, self._client.identity.client_id)
-        if (words := told(before, self._lock)) and not self._lock_dealings.is_asking:
+        before, self._lock = self._lock, lock_view(self._feed.session_status.lock, self._client.identity.client_id)
+        if (words := lock_notice(before, self._lock)) and not self._lock_dealings.is_asking:
             self.notify(words, markup=False)
         if self._lock.asking_id and not before.asking_id:
             self.app.bell()
@@ -274,7 +276,7 @@ class SessionScreen(Screen[None]):
 
     # ------------------------------------------------------------ what people do
 
-    def on_writing_desk_not_sent(self, message: WritingDesk.NotSent) -> None:
+    def on_composer_pane_not_sent(self, message: ComposerPane.NotSent) -> None:
         error = message.error
         if is_locked(error):
             words = f"Not sent: {holder_in(error, self._lock.own_id)} types in this session. Ctrl+L asks to type"
@@ -282,7 +284,7 @@ class SessionScreen(Screen[None]):
             words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
         self._say(words, bad=True)
 
-    def on_writing_desk_sends(self) -> None:
+    def on_composer_pane_sends(self) -> None:
         self._view.action_scroll_end()  # where the message appears, and its answer
 
     async def on_composer_scrolls(self, message: Composer.Scrolls) -> None:
@@ -296,12 +298,12 @@ class SessionScreen(Screen[None]):
             self.owner.do_here(message.name, message.rest)
 
     def action_cancel(self) -> None:
-        now, standing = time.monotonic(), self._feed.standing
-        if not standing.is_at_work:
+        now, session_status = time.monotonic(), self._feed.session_status
+        if not session_status.is_at_work:
             if not self._feed.has_ended:
                 self.query_one(Composer).focus()
             return
-        if standing.status == v1.WAITING_FOR_USER and not self._stops and now - self._escaped_at > _TWICE_S:
+        if session_status.status == v1.WAITING_FOR_USER and not self._stops and now - self._escaped_at > _TWICE_S:
             self._escaped_at = now  # nothing runs meanwhile, and who leaves a card has soon pressed it once too often
             self._say("Esc again stops the turn")
             return

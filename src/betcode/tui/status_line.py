@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from betcode.client import Link, LinkState
 from betcode.tui.locks import LockView
-from betcode.tui.model.session_status import Standing
+from betcode.tui.model.session_status import SessionStatusModel
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars
 from betcode.wording.silence import NO_ANSWER, SILENT_AFTER_S
@@ -26,7 +26,7 @@ _READING_SHORT = "Esc: write"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatusPart:
     """A few words; where there is no room for all, those that weigh least are left out."""
 
     text: str
@@ -35,7 +35,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StatusContext:
     """What the line tells beside the standing, at one moment."""
 
     link: Link | None = None  # None: not connected yet
@@ -54,71 +54,73 @@ class StatusLine(Static):
 
     def __init__(self) -> None:
         super().__init__(id="status", markup=False)
-        self._last: tuple[Sequence[Part], int] = ((), 0)
+        self._last: tuple[Sequence[StatusPart], int] = ((), 0)
 
-    def show(self, standing: Standing, lock: LockView, moment: Moment) -> None:
+    def show(self, session_status: SessionStatusModel, lock: LockView, context: StatusContext) -> None:
         """All as they are now."""
         width = max(self.size.width, 1)
-        parts = fitting(parts_of(standing, lock, moment, width), width)
+        parts = fitting(parts_of(session_status, lock, context, width), width)
         if (parts, width) != self._last:
             self._last = (parts, width)
             between = Content.styled(_BETWEEN, "$text-muted")
             self.update(between.join(Content.styled(part.text, part.style) for part in parts))
 
 
-def fitting(parts: Sequence[Part], width: int) -> list[Part]:
+def fitting(parts: Sequence[StatusPart], width: int) -> list[StatusPart]:
     """Those that weigh most, in their order; the last one that is left is cut."""
     left = [part for part in parts if part.text]
     while len(left) > 1 and _width(left) > width:
         left.remove(min(reversed(left), key=lambda part: part.weight))
     if left and _width(left) > width:
-        left = [Part(one_line(left[0].text, width), left[0].weight, left[0].style)]
+        left = [StatusPart(one_line(left[0].text, width), left[0].weight, left[0].style)]
     return left
 
 
-def _width(parts: Sequence[Part]) -> int:
+def _width(parts: Sequence[StatusPart]) -> int:
     return sum(columns(part.text) for part in parts) + len(_BETWEEN) * (len(parts) - 1)
 
 
-def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> list[Part]:
+def parts_of(
+    session_status: SessionStatusModel, lock: LockView, context: StatusContext, width: int
+) -> list[StatusPart]:
     """Everything that there is to tell, for a line of this width."""
-    tokens = standing.tokens_in + standing.tokens_out
-    others = sum(1 for each in standing.present if each.client_id != lock.own_id)
+    tokens = session_status.tokens_in + session_status.tokens_out
+    others = sum(1 for each in session_status.present if each.client_id != lock.own_id)
     return [
-        _connection(moment),
-        Part(_HELPS if _is_long_lost(moment.link) else "", 9, "$text-muted"),
-        _work(standing, moment),
-        Part(f"{moment.queued} queued" if moment.queued else "", 8),
-        Part("plan mode" if standing.plan_mode else "", 8, "$text-warning"),
-        Part(
-            f"budget reached ({', '.join(standing.budget_reached)})" if standing.budget_reached else "",
+        _connection(context),
+        StatusPart(_HELPS if _is_long_lost(context.link) else "", 9, "$text-muted"),
+        _work(session_status, context),
+        StatusPart(f"{context.queued} queued" if context.queued else "", 8),
+        StatusPart("plan mode" if session_status.plan_mode else "", 8, "$text-warning"),
+        StatusPart(
+            f"budget reached ({', '.join(session_status.budget_reached)})" if session_status.budget_reached else "",
             8,
             "$text-warning",
         ),
-        Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
-        _context(standing.context_percent, width),
-        Part(_cost(standing), 7),
-        Part(one_line(_agent(standing), _NAME), 5),
-        Part(one_line(_place(standing), _NAME), 4),
-        Part(f"{short_count(tokens)} tokens" if tokens else "", 2),
-        Part(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
-        Part(_READING if width >= _NORMAL else _READING_SHORT, 9, "$text-muted")
-        if moment.is_reading
-        else Part("F1: keys", 3, "$text-muted"),
+        StatusPart(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
+        _context(session_status.context_percent, width),
+        StatusPart(_cost(session_status), 7),
+        StatusPart(one_line(_agent(session_status), _NAME), 5),
+        StatusPart(one_line(_place(session_status), _NAME), 4),
+        StatusPart(f"{short_count(tokens)} tokens" if tokens else "", 2),
+        StatusPart(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
+        StatusPart(_READING if width >= _NORMAL else _READING_SHORT, 9, "$text-muted")
+        if context.is_reading
+        else StatusPart("F1: keys", 3, "$text-muted"),
     ]
 
 
-def _connection(moment: Moment) -> Part:
-    if moment.refusal:
-        return Part(f"not connected: {one_line(moment.refusal, 60)}", 11, "$text-error")
-    if moment.has_ended:
-        return Part("the session has ended", 11, "$text-warning")
-    if moment.link is None:
-        return Part("connecting", 11, "$text-warning")
-    if moment.link.state is LinkState.CONNECTED:
-        return Part("connected", 10, "$text-muted")
-    wait = f"again in {moment.retry_in_s:.0f} s" if moment.retry_in_s >= 1 else "trying again"
-    return Part(f"connection lost, {wait}", 11, "$text-error")
+def _connection(context: StatusContext) -> StatusPart:
+    if context.refusal:
+        return StatusPart(f"not connected: {one_line(context.refusal, 60)}", 11, "$text-error")
+    if context.has_ended:
+        return StatusPart("the session has ended", 11, "$text-warning")
+    if context.link is None:
+        return StatusPart("connecting", 11, "$text-warning")
+    if context.link.state is LinkState.CONNECTED:
+        return StatusPart("connected", 10, "$text-muted")
+    wait = f"again in {context.retry_in_s:.0f} s" if context.retry_in_s >= 1 else "trying again"
+    return StatusPart(f"connection lost, {wait}", 11, "$text-error")
 
 
 def _is_long_lost(link: Link | None) -> bool:
@@ -126,46 +128,48 @@ def _is_long_lost(link: Link | None) -> bool:
     return link is not None and link.state is LinkState.BROKEN and link.retry_in_s >= _LONG_S
 
 
-def _work(standing: Standing, moment: Moment) -> Part:
-    if moment.has_ended:
-        return Part("", 0)  # what was open in it is not any more, whoever deleted it in the middle of a turn
-    if moment.waits and standing.status != v1.WAITING_FOR_USER and not moment.is_stopping:
-        return Part(moment.waits, 12, "$text-warning")
-    if not standing.is_at_work:
-        return Part("failed" if standing.status == v1.ERROR else "idle", 10)
-    if moment.is_stopping:
-        return Part("stopping, Esc insists", 12, "$text-warning")
+def _work(session_status: SessionStatusModel, context: StatusContext) -> StatusPart:
+    if context.has_ended:
+        return StatusPart("", 0)  # what was open in it is not any more, whoever deleted it in the middle of a turn
+    if context.waits and session_status.status != v1.WAITING_FOR_USER and not context.is_stopping:
+        return StatusPart(context.waits, 12, "$text-warning")
+    if not session_status.is_at_work:
+        return StatusPart("failed" if session_status.status == v1.ERROR else "idle", 10)
+    if context.is_stopping:
+        return StatusPart("stopping, Esc insists", 12, "$text-warning")
     words = {
         v1.EXECUTING_TOOL: "runs a tool",
         v1.WAITING_FOR_USER: "waits for you",
         v1.COMPACTING: "compacts",
-    }.get(standing.status, "at work")
-    if standing.status == v1.WAITING_FOR_USER:  # for how long, its card tells
-        return Part(words, 12, "$text-warning")
-    if moment.turn_s is not None and moment.turn_s >= SILENT_AFTER_S and not standing.has_answered:
-        return Part(f"{NO_ANSWER}, {elapsed(moment.turn_s)}", 12, "$text-warning")
-    took = f" {elapsed(moment.turn_s)}" if moment.turn_s is not None else ""
-    return Part(words + took, 12, "$text-success")
+    }.get(session_status.status, "at work")
+    if session_status.status == v1.WAITING_FOR_USER:  # for how long, its card tells
+        return StatusPart(words, 12, "$text-warning")
+    if context.turn_s is not None and context.turn_s >= SILENT_AFTER_S and not session_status.has_answered:
+        return StatusPart(f"{NO_ANSWER}, {elapsed(context.turn_s)}", 12, "$text-warning")
+    took = f" {elapsed(context.turn_s)}" if context.turn_s is not None else ""
+    return StatusPart(words + took, 12, "$text-success")
 
 
-def _context(percent: float, width: int) -> Part:
+def _context(percent: float, width: int) -> StatusPart:
     if not percent:
-        return Part("", 6)
+        return StatusPart("", 6)
     style = "$text-error" if percent >= 90 else "$text-warning" if percent >= 75 else ""
     if width < _WIDE:
-        return Part(f"{percent:.0f}% full", 6, style)
+        return StatusPart(f"{percent:.0f}% full", 6, style)
     filled = min(round(percent / 100 * _BAR), _BAR)
-    return Part(f"context {'█' * filled}{'░' * (_BAR - filled)} {percent:.0f}%", 6, style)
+    return StatusPart(f"context {'█' * filled}{'░' * (_BAR - filled)} {percent:.0f}%", 6, style)
 
 
-def _agent(standing: Standing) -> str:
+def _agent(session_status: SessionStatusModel) -> str:
     """Its kind and its model; most models of Claude Code name their kind themselves."""
-    model, kind = standing.model, standing.provider
+    model, kind = session_status.model, session_status.provider
     return model if kind and kind in model else " ".join(filter(None, (kind, model)))
 
 
-def _place(standing: Standing) -> str:
-    return " ".join(filter(None, (standing.worktree, f"⎇ {standing.branch}" if standing.branch else "")))
+def _place(session_status: SessionStatusModel) -> str:
+    return " ".join(
+        filter(None, (session_status.worktree, f"⎇ {session_status.branch}" if session_status.branch else ""))
+    )
 
 
 def elapsed(seconds: float) -> str:
@@ -184,7 +188,7 @@ def short_count(number: int) -> str:
     return f"{number / 1000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
-def _cost(standing: Standing) -> str:
+def _cost(session_status: SessionStatusModel) -> str:
     """Nothing where the agent tells no money: what is not known is not free."""
-    is_told = standing.can is None or standing.can.cost
-    return dollars(standing.cost_usd) or ("$0.00" if is_told else "")
+    is_told = session_status.can is None or session_status.can.cost
+    return dollars(session_status.cost_usd) or ("$0.00" if is_told else "")

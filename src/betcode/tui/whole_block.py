@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from betcode.client import Client, ClientError
 from betcode.tui.dialogs import TextView
-from betcode.tui.line_view import Line
-from betcode.tui.model.blocks import Block, Cut, Said, Thoughts, ToolUse, Words
+from betcode.tui.line_view import ViewLine
+from betcode.tui.model.blocks import AgentText, AgentThinking, Block, ToolCallBlock, TruncatedField, UserMessage
 from betcode.tui.view.block_lines import text_of_block
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
@@ -26,28 +26,28 @@ async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: 
     except ClientError as error:
         app.say_error(error)
     else:
-        app.push_screen(TextView(one_line(title, _TITLE), [Line(line) for line in clean(text).split("\n")]))
+        app.push_screen(TextView(one_line(title, _TITLE), [ViewLine(line) for line in clean(text).split("\n")]))
 
 
 async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, str]:
     """A title and the text, as it was said."""
     fetched = {cut.field: await _fetched(client, session_id, cut) for cut in block.cuts}
     match block:
-        case ToolUse():
+        case ToolCallBlock():
             given = fetched.get("tool_call_start.input_json", block.input_json)
             output = fetched.get("tool_call_result.output", block.output)
             return f"{block.name} {block.telling}".strip(), "\n\n".join(part for part in (given, output) if part)
-        case Thoughts():
-            return "Thoughts", fetched.get("thinking_delta.text", block.text)
-        case Words():
+        case AgentThinking():
+            return "AgentThinking", fetched.get("thinking_delta.text", block.text)
+        case AgentText():
             return "What the agent said", fetched.get("text_delta.text", block.text)
-        case Said():
+        case UserMessage():
             return "What was asked", fetched.get("user_input.content", block.text)
         case _:
             return "The whole", text_of_block(block)
 
 
-async def _fetched(client: Client, session_id: str, cut: Cut) -> str:
+async def _fetched(client: Client, session_id: str, cut: TruncatedField) -> str:
     if not cut.sha256:
         page = await client.read_events(session_id, before=cut.sequence + 1, limit_bytes=1, include_compacted=True)
         return page.events[-1].tool_call_result.output

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from betcode.tui.attention import Attention, notification, title
-from betcode.tui.pending_board import Changed, Listener, News, Opened, PendingBoard
+from betcode.tui.pending_board import BoardChanged, Listener, News, PendingBoard, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from support.pending import permission
 
@@ -43,7 +43,7 @@ class Here:
 
     def hears(self, news: News) -> list[str]:
         """What this has written."""
-        if isinstance(news, Opened):
+        if isinstance(news, PromptOpened):
             self.board.all.append(news.prompt)
         before = len(self.written)
         for listener in self.board.listeners:
@@ -56,30 +56,32 @@ def test_the_title_says_how_much_waits_and_is_given_back() -> None:
     here.attention.show_name("betcode · tests")
     here.attention.begin()
     assert here.written == ["\x1b[22;0t", "\x1b]0;betcode · tests\a"]
-    assert here.hears(Opened(permission("a"), was_open_before=False)) == ["\x1b]0;● 1 waiting · betcode · tests\a"]
-    assert here.hears(Changed()) == []
+    assert here.hears(PromptOpened(permission("a"), was_open_before=False)) == [
+        "\x1b]0;● 1 waiting · betcode · tests\a"
+    ]
+    assert here.hears(BoardChanged()) == []
     here.attention.end()
     assert here.written[-1] == "\x1b]0;\a\x1b[23;0t"
-    assert here.hears(Opened(permission("b"), was_open_before=False)) == []
+    assert here.hears(PromptOpened(permission("b"), was_open_before=False)) == []
 
 
 def test_who_looks_elsewhere_is_called_once_for_what_comes_at_once() -> None:
     here = Here()
     here.looks_at = ""
     here.attention.begin()
-    call, _ = here.hears(Opened(permission("a"), was_open_before=False))
+    call, _ = here.hears(PromptOpened(permission("a"), was_open_before=False))
     assert call == "\a\x1b]9;betcode: work: Bash ls\a"
-    assert len(here.hears(Opened(permission("b"), was_open_before=False))) == 1
+    assert len(here.hears(PromptOpened(permission("b"), was_open_before=False))) == 1
     here.now += 3
-    assert len(here.hears(Opened(permission("c"), was_open_before=False))) == 2
+    assert len(here.hears(PromptOpened(permission("c"), was_open_before=False))) == 2
 
 
 def test_nobody_is_called_for_what_is_seen_or_was_there_before() -> None:
     here = Here()
     here.attention.begin()
-    assert not any("]9;" in each for each in here.hears(Opened(permission("a"), was_open_before=False)))
+    assert not any("]9;" in each for each in here.hears(PromptOpened(permission("a"), was_open_before=False)))
     here.looks_at = ""
-    assert not any("]9;" in each for each in here.hears(Opened(permission("b"), was_open_before=True)))
+    assert not any("]9;" in each for each in here.hears(PromptOpened(permission("b"), was_open_before=True)))
 
 
 @pytest.mark.parametrize("term", ["dumb", "linux", ""])
@@ -87,7 +89,7 @@ def test_a_terminal_that_would_show_the_sequences_gets_none(term: str) -> None:
     here = Here({"TERM": term} if term else {})
     here.looks_at = ""
     here.attention.begin()
-    assert here.hears(Opened(permission("a"), was_open_before=False)) == []
+    assert here.hears(PromptOpened(permission("a"), was_open_before=False)) == []
     assert here.written == []
 
 
@@ -113,6 +115,6 @@ def test_a_name_of_a_session_is_a_line_in_the_notification() -> None:
     here.attention.begin()
     prompt = permission("a")
     prompt.session_name = "x\x1b]52;c;evil\x07" + "y" * 500
-    call = here.hears(Opened(prompt, was_open_before=False))[0]
+    call = here.hears(PromptOpened(prompt, was_open_before=False))[0]
     assert call.count("\x1b") == 1
     assert len(call) < 250

@@ -16,11 +16,11 @@ from textual.widgets import Input, Static
 from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.cards.input_editor import InputEditor
 from betcode.tui.composer.chips import ChipBar
-from betcode.tui.composer.completion import CommandWord
+from betcode.tui.composer.completion import ScreenCommand
 from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.composer.composer import Composer
 from betcode.tui.composer.queue_bar import QueueBar
-from betcode.tui.dialogs import AskLine, Entry, KeyMenu
+from betcode.tui.dialogs import AskLine, KeyMenu, MenuEntry
 from betcode.tui.input_sequencer import SequencedApp
 from support.patience import PATIENCE_S
 from support.typing_keys import as_bytes, parsed, type_burst
@@ -53,7 +53,7 @@ class Desk(SequencedApp[None]):
         yield self.composer
 
     def on_mount(self) -> None:
-        self.composer.show_commands([CommandWord(name) for name in ("deep-research", "model", "tour")])
+        self.composer.show_commands([ScreenCommand(name) for name in ("deep-research", "model", "tour")])
         self.composer.focus()
 
     def _sent(self, text: str, _files: tuple[AttachedFile, ...]) -> None:
@@ -74,7 +74,7 @@ class Desk(SequencedApp[None]):
         self.push_screen(AskLine("What?"), lambda given: self.log_of_effects.append(f"asked {given!r}"))
 
     def action_menu(self) -> None:
-        entries = [Entry("a", "one"), Entry("b", "two")]
+        entries = [MenuEntry("a", "one"), MenuEntry("b", "two")]
         self.push_screen(KeyMenu("Which?", entries), lambda key: self.log_of_effects.append(f"chosen {key}"))
 
     async def action_add_field(self) -> None:

@@ -8,7 +8,7 @@ from betcode.tui.composer.completion import OWN_COMMANDS
 from betcode.tui.help import help_lines
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.list import SessionList
-from betcode.tui.sessions.session_actions import Deeds
+from betcode.tui.sessions.session_actions import SessionActions
 from betcode.wording.terminal_text import columns
 
 
@@ -32,9 +32,9 @@ def test_no_key_means_two_things_in_one_place() -> None:
 
 def test_every_key_of_the_table_does_something() -> None:
     for place, screen in (
-        (keys.Place.APP, BetcodeApp),
-        (keys.Place.SESSION, SessionScreen),
-        (keys.Place.SESSIONS, SessionList),
+        (keys.KeyContext.APP, BetcodeApp),
+        (keys.KeyContext.SESSION, SessionScreen),
+        (keys.KeyContext.SESSIONS, SessionList),
     ):
         for binding in keys.bindings(place):
             assert isinstance(binding, Binding)
@@ -50,4 +50,4 @@ def test_every_command_that_is_offered_does_something() -> None:
         owner = BetcodeApp if action.startswith("app.") else SessionScreen
         assert hasattr(owner, f"action_{action.partition('.')[2]}"), name
     for name in offered - keys.COMMANDS.keys() - {"attach"}:  # which is of the draft itself
-        assert hasattr(Deeds, f"_{name}"), name
+        assert hasattr(SessionActions, f"_{name}"), name

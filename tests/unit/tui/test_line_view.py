@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from betcode.tui.line_view import Kind, Line, LineView, folded
+from betcode.tui.line_view import LineKind, LineView, ViewLine, folded
 
 _WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -20,7 +20,7 @@ async def test_no_letter_is_behind_the_bar(lines: int) -> None:
     async with app.run_test(size=(30, 10)) as pilot:
         body = app.query_one(LineView)
         body.allow_rows(5)
-        body.show([Line(_WORDS, Kind.DIM)] * lines, from_the_top=True)
+        body.show([ViewLine(_WORDS, LineKind.DIM)] * lines, from_the_top=True)
         await pilot.pause()
         strips = app.screen._compositor.render_strips()[:2]
         seen = "".join("".join(segment.text for segment in strip)[: body.size.width - 1].rstrip() for strip in strips)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from betcode.tui.locks import LockView, lock_view, told
+from betcode.tui.locks import LockView, lock_notice, lock_view
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -18,10 +18,10 @@ def test_somebody_who_asks_is_shown_to_the_one_who_types_alone() -> None:
 def test_a_person_is_told_when_somebody_else_types_and_when_they_may_again() -> None:
     mine, theirs = LockView("me", "me"), LockView("me", "you", "cli bob")
     waiting = LockView("me", "you", "cli bob", waits=True)
-    assert told(mine, theirs) == "cli bob types now; Ctrl+L asks to type again"
-    assert told(waiting, mine) == "You type now"
-    assert told(LockView("me", "me", asking_id="you"), mine) == "Nobody asks to type any more; you go on"
-    assert told(mine, mine) == told(theirs, theirs) == ""
+    assert lock_notice(mine, theirs) == "cli bob types now; Ctrl+L asks to type again"
+    assert lock_notice(waiting, mine) == "You type now"
+    assert lock_notice(LockView("me", "me", asking_id="you"), mine) == "Nobody asks to type any more; you go on"
+    assert lock_notice(mine, mine) == lock_notice(theirs, theirs) == ""
 
 
 def test_another_terminal_of_the_same_person_is_called_so() -> None:

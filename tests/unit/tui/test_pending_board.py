@@ -8,7 +8,7 @@ import anyio.lowlevel
 import pytest
 
 from betcode.client import LinkState
-from betcode.tui.pending_board import Changed, Closed, Delivery, News, Opened, PendingBoard
+from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Allow, Deny, Permission, Question, Reply
 from support.patience import PATIENCE_S
@@ -48,7 +48,7 @@ async def watched(*prompts: v1.PendingPrompt) -> AsyncIterator[Watched]:
         tasks.start_soon(here.board.run)
         for prompt in prompts:
             client.opened(prompt)
-        await here.until(Opened, len(prompts))
+        await here.until(PromptOpened, len(prompts))
         yield here
         tasks.cancel_scope.cancel()
 
@@ -58,8 +58,8 @@ async def test_what_is_open_is_known_by_session_and_what_is_resolved_is_told_and
         assert [each.request_id for each in here.board.all] == ["a", "b"]
         assert [each.request_id for each in here.board.of("other")] == ["b"]
         here.client.resolved("a", client_id="ada", resolution="answered", decision=v1.DENY)
-        [closed] = await here.until(Closed)
-        assert isinstance(closed, Closed)
+        [closed] = await here.until(PromptClosed)
+        assert isinstance(closed, PromptClosed)
         assert (closed.prompt.request_id, closed.resolved.client_id, closed.by_us) == ("a", "ada", False)
         assert [each.request_id for each in here.board.all] == ["b"]
 
@@ -80,7 +80,7 @@ async def test_who_leaves_can_wait_for_an_answer_on_its_way_but_not_for_a_connec
         assert here.board.give(here.asked("b"), Allow())
         with anyio.fail_after(PATIENCE_S):
             await here.board.settled()
-        assert here.board.delivery("b") is Delivery.WAITS_FOR_CONNECTION
+        assert here.board.delivery("b") is AnswerDelivery.WAITS_FOR_CONNECTION
 
 
 async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
@@ -88,16 +88,16 @@ async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
         here.client.gate = anyio.Event()
         asked = here.asked("a")
         assert here.board.give(asked, Allow())
-        assert here.board.delivery("a") is Delivery.ON_ITS_WAY
+        assert here.board.delivery("a") is AnswerDelivery.ON_ITS_WAY
         assert not here.board.give(asked, Deny())
         here.client.gate.set()
-        [closed] = await here.until(Closed)
-        assert isinstance(closed, Closed)
+        [closed] = await here.until(PromptClosed)
+        assert isinstance(closed, PromptClosed)
         assert closed.by_us
         here.client.resolved("a", resolution="answered")
         await here.settled()
         assert here.client.answered == [("a", "ALLOW_ONCE")]
-        assert len(await here.until(Closed)) == 1
+        assert len(await here.until(PromptClosed)) == 1
         assert not here.board.give(asked, Allow())
 
 
@@ -106,10 +106,10 @@ async def test_a_refused_answer_is_said_and_the_prompt_can_be_answered_again() -
         here.client.outcomes = [refusal("a rule denies that"), None]
         here.board.give(here.asked("a"), Allow())
         await here.settled()
-        assert (here.board.failure("a"), here.board.delivery("a")) == ("a rule denies that", Delivery.NONE)
+        assert (here.board.failure("a"), here.board.delivery("a")) == ("a rule denies that", AnswerDelivery.NONE)
         here.board.give(here.asked("a"), Deny())
         assert here.board.failure("a") == ""
-        await here.until(Closed)
+        await here.until(PromptClosed)
         assert here.client.answered == [("a", "ALLOW_ONCE"), ("a", "DENY")]
 
 
@@ -120,10 +120,10 @@ async def test_who_was_quicker_is_told_when_our_answer_came_too_late() -> None:
         here.board.give(here.asked("a"), Allow())
         here.client.resolved("a", client_id="ada", resolution="answered", decision=v1.DENY)
         await here.settled()
-        assert not [each for each in here.news if isinstance(each, Closed)]
+        assert not [each for each in here.news if isinstance(each, PromptClosed)]
         here.client.gate.set()
-        [closed] = await here.until(Closed)
-        assert isinstance(closed, Closed)
+        [closed] = await here.until(PromptClosed)
+        assert isinstance(closed, PromptClosed)
         assert (closed.resolved.client_id, closed.by_us) == ("ada", False)
 
 
@@ -133,11 +133,11 @@ async def test_an_answer_waits_for_the_connection() -> None:
         here.client.outcomes = [unreachable(), None]
         here.board.give(here.asked("a"), Allow())
         await here.settled()
-        assert here.board.delivery("a") is Delivery.WAITS_FOR_CONNECTION
+        assert here.board.delivery("a") is AnswerDelivery.WAITS_FOR_CONNECTION
         assert len(here.client.answered) == 1
         here.client.linked(LinkState.CONNECTED)
-        [closed] = await here.until(Closed)
-        assert isinstance(closed, Closed)
+        [closed] = await here.until(PromptClosed)
+        assert isinstance(closed, PromptClosed)
         assert closed.by_us
         assert len(here.client.answered) == 2
 
@@ -149,9 +149,9 @@ async def test_questions_of_a_group_are_open_until_the_last_is_answered() -> Non
         here.board.give(which, Reply("red"))
         await here.settled()
         assert dict(here.board.all[0].questions.answers) == {"Which?": "red"}
-        assert here.board.delivery("g") is Delivery.NONE
+        assert here.board.delivery("g") is AnswerDelivery.NONE
         here.board.give(why, Reply("so"))
-        await here.until(Closed)
+        await here.until(PromptClosed)
         assert here.client.answered == [("Which?", {"Which?": "red"}), ("Why?", {"Why?": "so"})]
 
 
@@ -173,6 +173,6 @@ async def test_a_listener_that_left_hears_nothing() -> None:
         stop = here.board.listen(heard.append)
         stop()
         here.client.opened(permission("a"))
-        await here.until(Opened)
+        await here.until(PromptOpened)
         assert heard == []
-        assert Changed() in here.news
+        assert BoardChanged() in here.news

@@ -9,7 +9,7 @@ import pytest
 
 from betcode.client import ClientError, ClientIdentity, Link, LinkState, Refused, Unreachable
 from betcode.client.connection import OnLink
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.session_feed import SessionFeed
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S
@@ -69,8 +69,8 @@ def _refused(message: str) -> ClientError:
     return Refused(message, code="", details={}, status=grpc.StatusCode.INVALID_ARGUMENT)
 
 
-def _whole(events: Sequence[v1.AgentEvent]) -> Conversation:
-    whole = Conversation()
+def _whole(events: Sequence[v1.AgentEvent]) -> ConversationModel:
+    whole = ConversationModel()
     whole.take(events)
     return whole
 
@@ -170,12 +170,12 @@ async def test_things_to_do_are_found_further_back_while_the_agent_works() -> No
     at_work = v1.SessionSummary(id="s1", status="active")
 
     def found() -> None:
-        if feed.standing.todos and history.stays_open is not None:
+        if feed.session_status.todos and history.stays_open is not None:
             history.stays_open.set()
 
     feed = SessionFeed(history, at_work, found)
     with anyio.fail_after(PATIENCE_S):
         await feed.run()
-    assert [item.subject for item in feed.standing.todos] == ["Test it"]
-    assert feed.standing.context_percent == pytest.approx(40.0)
-    assert [one.name for one in feed.standing.commands] == ["compact"]
+    assert [item.subject for item in feed.session_status.todos] == ["Test it"]
+    assert feed.session_status.context_percent == pytest.approx(40.0)
+    assert [one.name for one in feed.session_status.commands] == ["compact"]

@@ -5,13 +5,13 @@ import pytest
 from betcode.client import Link, LinkState
 from betcode.tui.head_line import head_parts
 from betcode.tui.locks import LockView
-from betcode.tui.model.session_status import Standing
-from betcode.tui.status_line import Moment, Part, elapsed, fitting, parts_of, short_count
+from betcode.tui.model.session_status import SessionStatusModel
+from betcode.tui.status_line import StatusContext, StatusPart, elapsed, fitting, parts_of, short_count
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns
 
 UP = Link(LinkState.CONNECTED)
-BUSY = Standing(
+BUSY = SessionStatusModel(
     model="opus-5",
     status=v1.THINKING,
     branch="main",
@@ -24,12 +24,14 @@ BUSY = Standing(
 )
 
 
-def line(standing: Standing, moment: Moment, width: int, lock: LockView | None = None) -> str:
-    return " · ".join(part.text for part in fitting(parts_of(standing, lock or LockView("me"), moment, width), width))
+def line(session_status: SessionStatusModel, context: StatusContext, width: int, lock: LockView | None = None) -> str:
+    return " · ".join(
+        part.text for part in fitting(parts_of(session_status, lock or LockView("me"), context, width), width)
+    )
 
 
 def test_a_wide_line_tells_everything() -> None:
-    told = line(BUSY, Moment(link=UP, turn_s=65, queued=2), 200)
+    told = line(BUSY, StatusContext(link=UP, turn_s=65, queued=2), 200)
     assert told == (
         "connected · at work 1:05 · 2 queued · context ███░░░░░ 42% · $1.23 · opus-5 · shop ⎇ main · 12.3k tokens"
         " · 1 other here · F1: keys"
@@ -37,69 +39,71 @@ def test_a_wide_line_tells_everything() -> None:
 
 
 def test_less_than_a_cent_is_not_nothing() -> None:
-    assert "<$0.01" in line(Standing(cost_usd=0.001), Moment(link=UP), 80)
-    assert "$0.00" in line(Standing(), Moment(link=UP), 80)
+    assert "<$0.01" in line(SessionStatusModel(cost_usd=0.001), StatusContext(link=UP), 80)
+    assert "$0.00" in line(SessionStatusModel(), StatusContext(link=UP), 80)
 
 
 def test_an_agent_that_tells_no_money_is_not_said_to_be_free() -> None:
-    assert "$0.00" in line(Standing(can=v1.ProviderCapabilities(cost=True)), Moment(link=UP), 80)
-    assert "$" not in line(Standing(can=v1.ProviderCapabilities()), Moment(link=UP), 80)
+    assert "$0.00" in line(SessionStatusModel(can=v1.ProviderCapabilities(cost=True)), StatusContext(link=UP), 80)
+    assert "$" not in line(SessionStatusModel(can=v1.ProviderCapabilities()), StatusContext(link=UP), 80)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int) -> None:
-    told = line(BUSY, Moment(link=UP, turn_s=65, queued=2), width)
+    told = line(BUSY, StatusContext(link=UP, turn_s=65, queued=2), width)
     assert columns(told) <= width
     assert told.startswith("connected · at work 1:05 · 2 queued")
 
 
 def test_a_broken_connection_counts_down_and_outweighs_the_rest() -> None:
-    broken = Moment(link=Link(LinkState.BROKEN, retry_in_s=8.0), retry_in_s=4.6)
+    broken = StatusContext(link=Link(LinkState.BROKEN, retry_in_s=8.0), retry_in_s=4.6)
     assert line(BUSY, broken, 45) == "connection lost, again in 5 s · at work"
     assert line(BUSY, broken, 78).startswith("connection lost, again in 5 s · stopped? betcode daemon start · at work")
-    assert "trying again" in line(BUSY, Moment(link=Link(LinkState.BROKEN)), 80)
+    assert "trying again" in line(BUSY, StatusContext(link=Link(LinkState.BROKEN)), 80)
 
 
 def test_what_is_not_connected_is_never_called_so() -> None:
-    assert line(Standing(), Moment(), 80).startswith("connecting")
-    refused = line(Standing(), Moment(link=UP, refusal="Client too old"), 80)
+    assert line(SessionStatusModel(), StatusContext(), 80).startswith("connecting")
+    refused = line(SessionStatusModel(), StatusContext(link=UP, refusal="Client too old"), 80)
     assert refused.startswith("not connected: Client too old")
 
 
 def test_nothing_waits_in_a_session_that_has_ended() -> None:
-    waiting = Standing(status=v1.WAITING_FOR_USER)
-    assert line(waiting, Moment(link=UP, has_ended=True), 60).startswith("the session has ended · $0.00")
+    waiting = SessionStatusModel(status=v1.WAITING_FOR_USER)
+    assert line(waiting, StatusContext(link=UP, has_ended=True), 60).startswith("the session has ended · $0.00")
 
 
 def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
-    waits = Moment(link=UP, waits="API overloaded, tries again in 5 s")
+    waits = StatusContext(link=UP, waits="API overloaded, tries again in 5 s")
     assert line(BUSY, waits, 60).startswith("connected · API overloaded, tries again in 5 s")
-    reached = Standing(budget_reached=("cost",))
-    assert "budget reached (cost)" in line(reached, Moment(link=UP), 80)
+    reached = SessionStatusModel(budget_reached=("cost",))
+    assert "budget reached (cost)" in line(reached, StatusContext(link=UP), 80)
 
 
 def test_how_long_a_question_waits_is_for_its_card_to_tell() -> None:
-    asked = Standing(status=v1.WAITING_FOR_USER)
-    assert line(asked, Moment(link=UP, turn_s=65), 60).startswith("connected · waits for you · $")
+    asked = SessionStatusModel(status=v1.WAITING_FOR_USER)
+    assert line(asked, StatusContext(link=UP, turn_s=65), 60).startswith("connected · waits for you · $")
 
 
 def test_who_reads_is_told_the_keys_for_that() -> None:
-    assert "Enter opens · y copies · Esc: write" in line(BUSY, Moment(link=UP, turn_s=65, is_reading=True), 80)
-    assert line(BUSY, Moment(link=UP, turn_s=65, is_reading=True), 40).endswith("at work 1:05 · Esc: write")
+    assert "Enter opens · y copies · Esc: write" in line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 80)
+    assert line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 40).endswith("at work 1:05 · Esc: write")
 
 
 def test_who_types_is_told_where_it_is_somebody_else() -> None:
     theirs = LockView("me", holder_id="you", holder="cli bob")
-    assert "cli bob types" in line(Standing(), Moment(link=UP), 60, theirs)
-    assert "types" not in line(Standing(), Moment(link=UP), 60, LockView("me", holder_id="me", holder="tui me"))
+    assert "cli bob types" in line(SessionStatusModel(), StatusContext(link=UP), 60, theirs)
+    assert "types" not in line(
+        SessionStatusModel(), StatusContext(link=UP), 60, LockView("me", holder_id="me", holder="tui me")
+    )
 
 
 def test_a_turn_that_is_being_stopped_says_how_to_insist() -> None:
-    assert "stopping, Esc insists" in line(BUSY, Moment(link=UP, is_stopping=True), 40)
+    assert "stopping, Esc insists" in line(BUSY, StatusContext(link=UP, is_stopping=True), 40)
 
 
 def test_a_line_with_one_part_too_many_cuts_it() -> None:
-    assert [part.text for part in fitting([Part("a long sentence", 1)], 8)] == ["a long …"]
+    assert [part.text for part in fitting([StatusPart("a long sentence", 1)], 8)] == ["a long …"]
 
 
 def test_times_and_counts_are_short() -> None:
@@ -123,7 +127,7 @@ def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
     ],
 )
 def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> None:
-    assert f" · {told} · " in line(Standing(provider=kind, model=model), Moment(link=UP), 120)
+    assert f" · {told} · " in line(SessionStatusModel(provider=kind, model=model), StatusContext(link=UP), 120)
 
 
 @pytest.mark.parametrize(
@@ -131,5 +135,5 @@ def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> Non
     [(19.9, False, "at work 19 s"), (20.0, False, "no answer from the agent yet, 20 s"), (65, True, "at work 1:05")],
 )
 def test_an_agent_that_is_silent_for_long_is_told(seconds: float, has_answered: bool, shown: str) -> None:
-    standing = Standing(status=v1.THINKING, has_answered=has_answered)
-    assert shown in line(standing, Moment(link=UP, turn_s=seconds), 120)
+    session_status = SessionStatusModel(status=v1.THINKING, has_answered=has_answered)
+    assert shown in line(session_status, StatusContext(link=UP, turn_s=seconds), 120)

@@ -72,12 +72,12 @@ async def on_screen(options: Options, choose: Choose) -> int:
     async with greeted_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
         # Imported only now: what is said before the screen opens does not wait for it.
         gc.disable()
-        from betcode.tui import Opening, run_screen
+        from betcode.tui import StartOptions, run_screen
 
         gc.freeze()  # modules stay: they are no longer looked through while somebody types
         gc.enable()
 
-        opening = Opening(
+        opening = StartOptions(
             choose=lambda client: choose(client, notes),
             start=lambda client: started_session(client, options, notes),
             notes=notes.taken,

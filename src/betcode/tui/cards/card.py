@@ -16,13 +16,13 @@ from textual.widgets import Static
 
 from betcode.tui.cards.card_state import (
     TYPING,
+    CardMode,
     CardState,
     Effect,
-    Give,
-    Leave,
-    Mode,
-    Scroll,
-    Step,
+    GiveAnswer,
+    LeaveCard,
+    NextCard,
+    ScrollCard,
     TooEarly,
     hints,
     press,
@@ -31,8 +31,8 @@ from betcode.tui.cards.card_state import (
 from betcode.tui.cards.changes import changed_path, read_local
 from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
 from betcode.tui.cards.texts import waits
-from betcode.tui.line_view import Kind, Line, LineView
-from betcode.tui.pending_board import Delivery
+from betcode.tui.line_view import LineKind, LineView, ViewLine
+from betcode.tui.pending_board import AnswerDelivery
 from betcode.tui.tasks import begin
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited
@@ -54,12 +54,12 @@ def _utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CardContext:
     """What a card says of its prompt beside the prompt itself."""
 
     place: str = ""  # "2 of 5"
     where: str = ""  # its session, where several are shown together; keys mean the card there without the focus
-    delivery: Delivery = Delivery.NONE
+    delivery: AnswerDelivery = AnswerDelivery.NONE
     failure: str = ""
     is_link_broken: bool = False
 
@@ -111,13 +111,13 @@ class Card(Vertical, can_focus=True):
         self.clock = clock
         self._now = now
         self._state: CardState | None = None
-        self._standing = Standing()
+        self._card_context = CardContext()
         self._over = ""  # how it ended, while somebody was still typing on it
         self._on_disk: str | None = None
         self._trouble = ""
         self._draft: Draft | None = None
         self._lines_key: object = None
-        self._made_lines: list[Line] = []
+        self._made_lines: list[ViewLine] = []
 
     def compose(self) -> ComposeResult:
         yield LineView()
@@ -137,15 +137,15 @@ class Card(Vertical, can_focus=True):
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing but the prompt itself is shown."""
-        return self._state is None or self._state.mode is Mode.CHOOSE
+        return self._state is None or self._state.mode is CardMode.CHOOSE
 
     @property
     def is_over(self) -> bool:
         return bool(self._over)
 
-    def show(self, prompt: v1.PendingPrompt, standing: Standing) -> None:
+    def show(self, prompt: v1.PendingPrompt, context: CardContext) -> None:
         """This prompt now; where it is the one that is shown already, only what has changed about it."""
-        self._standing = standing
+        self._card_context = context
         if self._state is not None and not self._over and self._state.shows_the_same(prompt):
             self._state = replace(self._state, prompt=prompt)
             self._draw()
@@ -209,7 +209,7 @@ class Card(Vertical, can_focus=True):
             if key == "escape":
                 self._dismiss()
             return True
-        if self._standing.delivery is not Delivery.NONE and key not in _ALWAYS:
+        if self._card_context.delivery is not AnswerDelivery.NONE and key not in _ALWAYS:
             return True
         after, effect = press(state, key, self.clock())
         if after == state and effect is None:
@@ -222,13 +222,13 @@ class Card(Vertical, can_focus=True):
 
     def _do(self, effect: Effect | None) -> None:
         match effect:
-            case Give(given):
+            case GiveAnswer(given):
                 self._give(given)
-            case Step(by):
+            case NextCard(by):
                 self.post_message(self.Stepped(by))
-            case Leave():
+            case LeaveCard():
                 self.post_message(self.Left())
-            case Scroll(by, pages):
+            case ScrollCard(by, pages):
                 body = self.query_one(LineView)
                 body.scroll_relative(y=by * (max(body.size.height - 1, 1) if pages else 1), animate=False)
             case TooEarly():
@@ -241,7 +241,7 @@ class Card(Vertical, can_focus=True):
     def _dismiss(self) -> None:
         assert self._state is not None
         self._over = ""
-        self._enter(replace(self._state, mode=Mode.CHOOSE))
+        self._enter(replace(self._state, mode=CardMode.CHOOSE))
         self._state = None
         self.post_message(self.Dismissed())
 
@@ -252,7 +252,7 @@ class Card(Vertical, can_focus=True):
         if self._over:
             self._dismiss()
         elif (effect := typed(self._state, message.value)) is not None:
-            self._enter(replace(self._state, mode=Mode.CHOOSE))
+            self._enter(replace(self._state, mode=CardMode.CHOOSE))
             self._give(effect.given)
             self._draw(from_the_top=True)
 
@@ -288,7 +288,7 @@ class Card(Vertical, can_focus=True):
         except NotEdited as trouble:
             self._trouble = str(trouble)
         else:
-            self._enter(replace(self._state, mode=Mode.CHOOSE))
+            self._enter(replace(self._state, mode=CardMode.CHOOSE))
             self._give(AllowEdited(edited))
         self._draw(from_the_top=True)
 
@@ -299,7 +299,7 @@ class Card(Vertical, can_focus=True):
 
     def _enter(self, state: CardState) -> None:
         """Show what the mode needs to be typed in, and take away what the one before needed."""
-        mode = self._state.mode if self._state is not None else Mode.CHOOSE
+        mode = self._state.mode if self._state is not None else CardMode.CHOOSE
         had_focus = self.has_focus_within
         self._state = state
         if state.mode is mode:
@@ -319,13 +319,13 @@ class Card(Vertical, can_focus=True):
 
         from betcode.tui.cards.input_editor import Draft, InputEditor
 
-        if state.mode is Mode.EDIT:
+        if state.mode is CardMode.EDIT:
             self._draft = Draft(state.prompt.permission)
             editor = InputEditor(self._draft.text)
             editor.styles.max_height = max(self._rows, _LEAST_ROWS)
             return editor
         offers = state.prompt.permission.grant_offers
-        return Input(offers[-1].pattern if offers and state.mode is Mode.PATTERN else "", select_on_focus=False)
+        return Input(offers[-1].pattern if offers and state.mode is CardMode.PATTERN else "", select_on_focus=False)
 
     @property
     def _rows(self) -> int:
@@ -339,55 +339,56 @@ class Card(Vertical, can_focus=True):
             return
         body = self.query_one(LineView)
         body.allow_rows(self._rows)
-        body.display = state.mode is not Mode.EDIT
+        body.display = state.mode is not CardMode.EDIT
         body.show(self._lines(state), from_the_top=from_the_top)
         if state.question is not None:
-            body.see(Kind.CHOSEN)
+            body.see(LineKind.CHOSEN)
         said = self._said()
         shown = self.query_one("#card-state", Static)
         shown.display = bool(said)
         shown.update(Text(said, style="bold"))
         keys = "Enter or Esc closes this" if self._over else hints(state)
-        is_heard = self.has_focus_within or bool(self._standing.where)
+        is_heard = self.has_focus_within or bool(self._card_context.where)
         self.query_one("#card-keys", Static).update(Text(keys if is_heard else f"Tab to answer: {keys}"))
         self._frame(state)
 
-    def _lines(self, state: CardState) -> list[Line]:
+    def _lines(self, state: CardState) -> list[ViewLine]:
         """Made again only where something in them is another: an input may be long."""
         width = max(self.content_size.width - 2, 20)
         prompt = state.prompt
         answered = len(prompt.questions.answers)
         made_of = (replace(state, prompt=_NOBODYS), prompt.request_id, prompt.agent_is_gone, answered)
-        key = (made_of, self._on_disk, self._standing.where, width)
+        key = (made_of, self._on_disk, self._card_context.where, width)
         if key != self._lines_key:
-            where = [Line(one_line(self._standing.where, width), Kind.DIM)] if self._standing.where else []
+            place = self._card_context.where
+            where = [ViewLine(one_line(place, width), LineKind.DIM)] if place else []
             self._lines_key, self._made_lines = key, where + self._lines_of(state)
         return self._made_lines
 
-    def _lines_of(self, state: CardState) -> list[Line]:
+    def _lines_of(self, state: CardState) -> list[ViewLine]:
         if state.question is not None:
             return question_lines(state.prompt, state.question, state.cursor, state.chosen)
-        if state.mode is Mode.PATTERNS or state.mode is Mode.PATTERN:
+        if state.mode is CardMode.PATTERNS or state.mode is CardMode.PATTERN:
             return pattern_lines(state.prompt.permission)
         return permission_lines(state.prompt, whole=state.is_whole, on_disk=self._on_disk)
 
     def _said(self) -> str:
-        standing = self._standing
+        context = self._card_context
         if self._over:
             return one_line(self._over, 400)
-        if standing.delivery is Delivery.WAITS_FOR_CONNECTION or (
-            standing.delivery is Delivery.ON_ITS_WAY and standing.is_link_broken
+        if context.delivery is AnswerDelivery.WAITS_FOR_CONNECTION or (
+            context.delivery is AnswerDelivery.ON_ITS_WAY and context.is_link_broken
         ):
             return "The connection is lost: your answer waits for it"
-        if standing.delivery is Delivery.ON_ITS_WAY:
+        if context.delivery is AnswerDelivery.ON_ITS_WAY:
             return "Your answer is on its way"
-        if self._trouble or standing.failure:
-            return one_line(self._trouble or standing.failure, 400)
-        return "The connection is lost: an answer will wait for it" if standing.is_link_broken else ""
+        if self._trouble or context.failure:
+            return one_line(self._trouble or context.failure, 400)
+        return "The connection is lost: an answer will wait for it" if context.is_link_broken else ""
 
     def _frame(self, state: CardState) -> None:
         kind = "question" if state.question is not None else "permission"
-        self.border_title = " · ".join(filter(None, (kind, self._standing.place)))  # words of ours alone
+        self.border_title = " · ".join(filter(None, (kind, self._card_context.place)))  # words of ours alone
         self.border_subtitle = waits(state.prompt, self._now())
 
 

@@ -22,7 +22,7 @@ from betcode.wording.prompts import (
 SEEN_AFTER_S = 0.4  # a finger on its way was meant for what stood there before
 
 
-class Mode(Enum):
+class CardMode(Enum):
     CHOOSE = "choose"
     PATTERNS = "patterns"  # which "always like this"
     PATTERN = "pattern"  # a line is typed: a pattern,
@@ -31,7 +31,7 @@ class Mode(Enum):
     EDIT = "edit"  # another input
 
 
-TYPING = frozenset({Mode.PATTERN, Mode.REASON, Mode.WORDS, Mode.EDIT})
+TYPING = frozenset({CardMode.PATTERN, CardMode.REASON, CardMode.WORDS, CardMode.EDIT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CardState:
 
     prompt: v1.PendingPrompt
     shown_at: float
-    mode: Mode = Mode.CHOOSE
+    mode: CardMode = CardMode.CHOOSE
     is_whole: bool = False
     cursor: int = 0
     chosen: frozenset[int] = frozenset()
@@ -62,26 +62,26 @@ class CardState:
 
 
 @dataclass(frozen=True, slots=True)
-class Give:
+class GiveAnswer:
     """A person has decided."""
 
     given: Given
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextCard:
     """Show another card."""
 
     by: int
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveCard:
     """Back to the draft; the card stays open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scroll:
+class ScrollCard:
     by: int  # lines, or pages where that is the word
     pages: bool = False
 
@@ -91,29 +91,34 @@ class TooEarly:
     """Nobody can have read it yet."""
 
 
-Effect = Give | Step | Leave | Scroll | TooEarly
+Effect = GiveAnswer | NextCard | LeaveCard | ScrollCard | TooEarly
 _STEPS = {"left": -1, "right": 1, "left_square_bracket": -1, "right_square_bracket": 1}
-_SCROLLS = {"up": Scroll(-1), "down": Scroll(1), "pageup": Scroll(-1, pages=True), "pagedown": Scroll(1, pages=True)}
+_SCROLLS = {
+    "up": ScrollCard(-1),
+    "down": ScrollCard(1),
+    "pageup": ScrollCard(-1, pages=True),
+    "pagedown": ScrollCard(1, pages=True),
+}
 
 
 def press(state: CardState, key: str, now: float) -> tuple[CardState, Effect | None]:
     """The card after a key, and what is to be done about it; a key that says nothing changes nothing."""
     if key == "escape":
-        before = Mode.PATTERNS if state.mode is Mode.PATTERN else Mode.CHOOSE
-        return (state, Leave()) if state.mode is Mode.CHOOSE else (replace(state, mode=before), None)
-    if state.mode is Mode.CHOOSE and key in _STEPS:
-        return state, Step(_STEPS[key])
+        before = CardMode.PATTERNS if state.mode is CardMode.PATTERN else CardMode.CHOOSE
+        return (state, LeaveCard()) if state.mode is CardMode.CHOOSE else (replace(state, mode=before), None)
+    if state.mode is CardMode.CHOOSE and key in _STEPS:
+        return state, NextCard(_STEPS[key])
     if key in ("pageup", "pagedown"):
         return state, _SCROLLS[key]
     if now - state.shown_at < SEEN_AFTER_S:
         return state, TooEarly()
     match state.mode:
-        case Mode.CHOOSE:
+        case CardMode.CHOOSE:
             question = state.question
             return _permission(state, key) if question is None else _question(state, question, key)
-        case Mode.PATTERNS:
+        case CardMode.PATTERNS:
             return _pattern(state, key)
-        case Mode.PATTERN | Mode.REASON | Mode.WORDS | Mode.EDIT:
+        case CardMode.PATTERN | CardMode.REASON | CardMode.WORDS | CardMode.EDIT:
             return state, None  # what is typed there is no key of ours
         case other:
             assert_never(other)
@@ -123,17 +128,17 @@ def _permission(state: CardState, key: str) -> tuple[CardState, Effect | None]:
     asked = Permission(state.prompt.permission)
     match key:
         case "y":
-            return state, Give(Allow())
+            return state, GiveAnswer(Allow())
         case "a" if may_always(asked):
-            return replace(state, mode=Mode.PATTERNS), None
+            return replace(state, mode=CardMode.PATTERNS), None
         case "e" if asked.is_editable:
-            return replace(state, mode=Mode.EDIT), None
+            return replace(state, mode=CardMode.EDIT), None
         case "v" if not asked.is_of_budget:
             return replace(state, is_whole=not state.is_whole), None
         case "up" | "down":
             return state, _SCROLLS[key]
         case "space":
-            return state, Scroll(1, pages=True)
+            return state, ScrollCard(1, pages=True)
         case _:
             return _no(state, key)
 
@@ -141,22 +146,22 @@ def _permission(state: CardState, key: str) -> tuple[CardState, Effect | None]:
 def _no(state: CardState, key: str) -> tuple[CardState, Effect | None]:
     match key:
         case "n":
-            return state, Give(Deny())
+            return state, GiveAnswer(Deny())
         case "d":
-            return replace(state, mode=Mode.REASON), None
+            return replace(state, mode=CardMode.REASON), None
         case "s":
-            return state, Give(DenyAndStop())
+            return state, GiveAnswer(DenyAndStop())
         case _:
             return state, None
 
 
 def _pattern(state: CardState, key: str) -> tuple[CardState, Effect | None]:
     if key == "t":
-        return replace(state, mode=Mode.PATTERN), None
+        return replace(state, mode=CardMode.PATTERN), None
     if key in ("up", "down"):
         return state, _SCROLLS[key]
     pattern = offered(state.prompt.permission.grant_offers, _digit(key))
-    return (state, None) if pattern is None else (state, Give(AllowSession(pattern)))
+    return (state, None) if pattern is None else (state, GiveAnswer(AllowSession(pattern)))
 
 
 def _question(state: CardState, question: v1.UserQuestion, key: str) -> tuple[CardState, Effect | None]:
@@ -175,7 +180,7 @@ def _question(state: CardState, question: v1.UserQuestion, key: str) -> tuple[Ca
         case "enter" | "space" if count:
             return state, _reply(question, [state.cursor + 1])
         case "t" | "enter":
-            return replace(state, mode=Mode.WORDS), None
+            return replace(state, mode=CardMode.WORDS), None
         case "up" | "down":
             return state, _SCROLLS[key]
         case _:
@@ -186,21 +191,21 @@ def _toggled(state: CardState) -> tuple[CardState, None]:
     return replace(state, chosen=state.chosen ^ {state.cursor}), None
 
 
-def _reply(question: v1.UserQuestion, numbers: list[int]) -> Give | None:
+def _reply(question: v1.UserQuestion, numbers: list[int]) -> GiveAnswer | None:
     text = chosen_options(question, ",".join(map(str, numbers)))
-    return None if text is None else Give(Reply(text))
+    return None if text is None else GiveAnswer(Reply(text))
 
 
-def typed(state: CardState, text: str) -> Give | None:
+def typed(state: CardState, text: str) -> GiveAnswer | None:
     """What a typed line says; None: nothing yet. A denial needs no reason."""
     line = text.strip()
     match state.mode:
-        case Mode.REASON:
-            return Give(Deny(line))
-        case Mode.PATTERN if line:
-            return Give(AllowSession(line))
-        case Mode.WORDS if line:
-            return Give(Reply(line))
+        case CardMode.REASON:
+            return GiveAnswer(Deny(line))
+        case CardMode.PATTERN if line:
+            return GiveAnswer(AllowSession(line))
+        case CardMode.WORDS if line:
+            return GiveAnswer(Reply(line))
         case _:
             return None
 
@@ -213,19 +218,19 @@ def may_always(asked: Permission) -> bool:
 def hints(state: CardState) -> str:
     """Which keys there are now."""
     match state.mode:
-        case Mode.CHOOSE:
+        case CardMode.CHOOSE:
             return _question_hints(state.question) if state.question is not None else _permission_hints(state)
-        case Mode.PATTERNS:
+        case CardMode.PATTERNS:
             count = min(len(state.prompt.permission.grant_offers), 9)
             which = ("1 choose · " if count == 1 else f"1-{count} choose · ") if count else ""
             return f"{which}t own pattern · Esc back"
-        case Mode.PATTERN:
+        case CardMode.PATTERN:
             return "Enter allow what the pattern covers · Esc back"
-        case Mode.REASON:
+        case CardMode.REASON:
             return "Enter deny with this reason · Esc back"
-        case Mode.WORDS:
+        case CardMode.WORDS:
             return "Enter answer · Esc back"
-        case Mode.EDIT:
+        case CardMode.EDIT:
             return "Ctrl+S allow with this · Ctrl+E editor · Esc back"
         case other:
             assert_never(other)

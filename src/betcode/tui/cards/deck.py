@@ -10,10 +10,10 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from betcode.client import LinkState
-from betcode.tui.cards.card import Card, Standing
+from betcode.tui.cards.card import Card, CardContext
 from betcode.tui.cards.texts import how_it_ended
 from betcode.tui.composer.composer import Composer
-from betcode.tui.pending_board import Changed, Closed, Delivery, News, Opened, PendingBoard
+from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Given, Prompt
 
@@ -82,7 +82,7 @@ class CardDeck(Vertical):
             place = before.index(self._current) if self._current in before else 0
             self._current = ids[min(place, len(ids) - 1)]
         place = ids.index(self._current)
-        card.show(self._open[place], self._standing(self._current, place))
+        card.show(self._open[place], self._card_context(self._current, place))
         if is_new:
             self._take_focus_from_an_empty_draft()
 
@@ -105,9 +105,9 @@ class CardDeck(Vertical):
         """Where a card is open and the draft is empty, once whatever has asked for the focus before has it."""
         self.app.call_later(self._take_focus_from_an_empty_draft)
 
-    def _standing(self, request_id: str, place: int) -> Standing:
+    def _card_context(self, request_id: str, place: int) -> CardContext:
         link = self._board.link
-        return Standing(
+        return CardContext(
             place=f"{place + 1} of {len(self._open)}" if len(self._open) > 1 else "",
             delivery=self._board.delivery(request_id),
             failure=self._board.failure(request_id),
@@ -116,13 +116,13 @@ class CardDeck(Vertical):
 
     def _hear(self, news: News) -> None:
         match news:
-            case Closed(prompt, told, by_us) if prompt.session_id == self._session_id and not by_us:
+            case PromptClosed(prompt, told, by_us) if prompt.session_id == self._session_id and not by_us:
                 words = how_it_ended(prompt, told)
                 if prompt.request_id == self._card.request_id and self._card.is_typing:
                     self._card.end(words)
                 else:
                     self._tell(words)
-            case Opened() | Closed() | Changed():
+            case PromptOpened() | PromptClosed() | BoardChanged():
                 pass
         self.show(self._board.of(self._session_id))
 
@@ -161,7 +161,7 @@ class CardDeck(Vertical):
         self._answer(message.prompt, message.given)
 
     def _answer(self, prompt: Prompt, given: Given) -> None:
-        if self._board.delivery(prompt.request_id) is Delivery.NONE:
+        if self._board.delivery(prompt.request_id) is AnswerDelivery.NONE:
             self._board.give(prompt, given)
 
     def on_card_stepped(self, message: Card.Stepped) -> None:

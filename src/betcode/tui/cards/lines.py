@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from betcode.tui.cards.changes import Change, changes_of
-from betcode.tui.line_view import Kind, Line
+from betcode.tui.line_view import LineKind, ViewLine
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Permission, asks_each_time, fields_of, input_lines, why
 from betcode.wording.terminal_text import clean, one_line, tool_called
@@ -15,20 +15,20 @@ _PATTERN_WIDTH = 400
 _GONE = "Its agent is gone: the answer is kept for the one that goes on"
 
 
-_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.PLACE}
+_KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, "@": LineKind.PLACE}
 
 
-def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: str | None = None) -> list[Line]:
+def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: str | None = None) -> list[ViewLine]:
     """What is asked, why, and what would be done; `on_disk` is the file that would be changed, where it is known."""
     request = prompt.permission
     asked = Permission(request)
     if asked.is_of_budget:
-        return [*_lines(request.description, Kind.TITLE), *_gone(prompt)]
+        return [*_lines(request.description, LineKind.TITLE), *_gone(prompt)]
     title = "The agent has a plan and asks whether to go ahead" if asked.is_plan else tool_called(request.tool_name)
     purpose = one_line(request.description, _TITLE_WIDTH)
-    lines = [Line(f"{title}: {purpose}" if purpose else title, Kind.TITLE)]
+    lines = [ViewLine(f"{title}: {purpose}" if purpose else title, LineKind.TITLE)]
     if request.note:
-        lines.append(Line(f"Note: {one_line(request.note, _TITLE_WIDTH)}", Kind.NOTE))
+        lines.append(ViewLine(f"Note: {one_line(request.note, _TITLE_WIDTH)}", LineKind.NOTE))
     lines += _gone(prompt)
     if whole:
         return [*lines, *_why(asked), *(piece for line in input_lines(request, whole=True) for piece in _lines(line))]
@@ -37,15 +37,15 @@ def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: 
     return [*lines, *_why(asked), *_bounded(_telling(asked, on_disk))]
 
 
-def _why(asked: Permission) -> Iterable[Line]:
+def _why(asked: Permission) -> Iterable[ViewLine]:
     request = asked.request
     if request.agent_id:
-        yield Line(f"asked by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", Kind.DIM)
+        yield ViewLine(f"asked by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", LineKind.DIM)
     if request.deciding_rule and not asked.is_plan:
-        yield Line(f"asked because {why(request)}", Kind.DIM)
+        yield ViewLine(f"asked because {why(request)}", LineKind.DIM)
 
 
-def _telling(asked: Permission, on_disk: str | None) -> Iterable[Line]:
+def _telling(asked: Permission, on_disk: str | None) -> Iterable[ViewLine]:
     request = asked.request
     fields = fields_of(request.input_json)
     if asked.is_plan and isinstance(plan := fields.get("plan"), str):
@@ -55,73 +55,75 @@ def _telling(asked: Permission, on_disk: str | None) -> Iterable[Line]:
     return (piece for line in input_lines(request, whole=False) for piece in _lines(line))
 
 
-def _command(request: v1.PermissionRequest, command: str) -> Iterable[Line]:
+def _command(request: v1.PermissionRequest, command: str) -> Iterable[ViewLine]:
     """As it would be run, and the commands it consists of."""
     for number, line in enumerate(clean(command).split("\n")):
-        yield Line(f"  {line}" if number else f"$ {line}")
+        yield ViewLine(f"  {line}" if number else f"$ {line}")
     if len(request.segments) > 1:
-        yield Line(f"{len(request.segments)} commands:", Kind.DIM)
+        yield ViewLine(f"{len(request.segments)} commands:", LineKind.DIM)
         for segment in request.segments:
-            yield Line(f"  • {one_line(segment, _TITLE_WIDTH)}")
+            yield ViewLine(f"  • {one_line(segment, _TITLE_WIDTH)}")
     for name, value in fields_of(request.input_json).items():
         if name not in ("command", "description"):
-            yield Line(f"{one_line(name, 60)}: {one_line(str(value), 200)}", Kind.DIM)
+            yield ViewLine(f"{one_line(name, 60)}: {one_line(str(value), 200)}", LineKind.DIM)
 
 
-def _changed(changes: Sequence[Change]) -> Iterable[Line]:
+def _changed(changes: Sequence[Change]) -> Iterable[ViewLine]:
     for change in changes:
-        yield Line(one_line(change.title, _TITLE_WIDTH), Kind.DIM)
+        yield ViewLine(one_line(change.title, _TITLE_WIDTH), LineKind.DIM)
         for text in change.diff:
-            yield Line(clean(text).replace("\n", "␊"), _KINDS.get(text[:1], Kind.PLAIN))
+            yield ViewLine(clean(text).replace("\n", "␊"), _KINDS.get(text[:1], LineKind.PLAIN))
 
 
-def _bounded(lines: Iterable[Line]) -> Iterable[Line]:
+def _bounded(lines: Iterable[ViewLine]) -> Iterable[ViewLine]:
     letters = 0
     for number, line in enumerate(lines):
         letters += len(line.text)
         if number >= _SHOWN_LINES or letters > _SHOWN_LETTERS:
-            yield Line(line.text[: max(_SHOWN_LETTERS + len(line.text) - letters, 0)], line.kind)
-            yield Line("… and more: v shows all", Kind.NOTE)
+            yield ViewLine(line.text[: max(_SHOWN_LETTERS + len(line.text) - letters, 0)], line.kind)
+            yield ViewLine("… and more: v shows all", LineKind.NOTE)
             return
         yield line
 
 
-def pattern_lines(request: v1.PermissionRequest) -> list[Line]:
+def pattern_lines(request: v1.PermissionRequest) -> list[ViewLine]:
     """What may be granted for the rest of the session, each by its number."""
-    lines = [Line("Always like this, for the rest of the session:", Kind.TITLE)]
+    lines = [ViewLine("Always like this, for the rest of the session:", LineKind.TITLE)]
     if asks_each_time(request):
-        lines.append(Line("a rule asks each time, whatever is granted", Kind.NOTE))
+        lines.append(ViewLine("a rule asks each time, whatever is granted", LineKind.NOTE))
     for number, offer in enumerate(request.grant_offers, 1):
         label = f"{one_line(offer.label, 60)}: " if offer.label else ""
-        lines.append(Line(f"{number if number < 10 else ' '}  {label}{one_line(offer.pattern, _PATTERN_WIDTH)}"))
+        lines.append(ViewLine(f"{number if number < 10 else ' '}  {label}{one_line(offer.pattern, _PATTERN_WIDTH)}"))
     return lines
 
 
 def question_lines(
     prompt: v1.PendingPrompt, question: v1.UserQuestion, cursor: int, chosen: frozenset[int]
-) -> list[Line]:
+) -> list[ViewLine]:
     """The question and its options, with what is chosen and where the cursor stands."""
     header = f"{one_line(question.header, 100)}: " if question.header else ""
     count = len(prompt.questions.questions)
     place = [each.question_id for each in prompt.questions.questions].index(question.question_id) + 1
-    lines = [Line(f"question {place} of {count}", Kind.DIM)] if count > 1 else []
-    lines.append(Line(f"{header}{one_line(question.question, _TITLE_WIDTH)}", Kind.TITLE))
+    lines = [ViewLine(f"question {place} of {count}", LineKind.DIM)] if count > 1 else []
+    lines.append(ViewLine(f"{header}{one_line(question.question, _TITLE_WIDTH)}", LineKind.TITLE))
     if question.note:
-        lines.append(Line(f"Note: {one_line(question.note, _TITLE_WIDTH)}", Kind.NOTE))
+        lines.append(ViewLine(f"Note: {one_line(question.note, _TITLE_WIDTH)}", LineKind.NOTE))
     lines += _gone(prompt)
     for number, option in enumerate(question.options):
         box = ("☑ " if number in chosen else "☐ ") if question.multi_select else ""
         mark = "▸" if number == cursor else " "
         label = one_line(option.label or option.value, _PATTERN_WIDTH)
-        lines.append(Line(f"{mark}{number + 1} {box}{label}", Kind.CHOSEN if number == cursor else Kind.PLAIN))
+        lines.append(
+            ViewLine(f"{mark}{number + 1} {box}{label}", LineKind.CHOSEN if number == cursor else LineKind.PLAIN)
+        )
         if option.description:
-            lines.append(Line(f"     {one_line(option.description, _TITLE_WIDTH)}", Kind.DIM))
+            lines.append(ViewLine(f"     {one_line(option.description, _TITLE_WIDTH)}", LineKind.DIM))
     return lines
 
 
-def _gone(prompt: v1.PendingPrompt) -> list[Line]:
-    return [Line(_GONE, Kind.NOTE)] if prompt.agent_is_gone else []
+def _gone(prompt: v1.PendingPrompt) -> list[ViewLine]:
+    return [ViewLine(_GONE, LineKind.NOTE)] if prompt.agent_is_gone else []
 
 
-def _lines(text: str, kind: Kind = Kind.PLAIN) -> list[Line]:
-    return [Line(line, kind) for line in clean(text).split("\n")]
+def _lines(text: str, kind: LineKind = LineKind.PLAIN) -> list[ViewLine]:
+    return [ViewLine(line, kind) for line in clean(text).split("\n")]

@@ -22,7 +22,7 @@ _FILE_BYTES = 10 * 1024 * 1024  # what a daemon takes of one file, unless it was
 _EXPANDED_AT_MOST = 200_000  # characters; beyond that an editor is the better place
 
 
-class Attaching:
+class DraftAttachments:
     """The attachments of one draft, in their order; words that are no files are given to `write`."""
 
     def __init__(

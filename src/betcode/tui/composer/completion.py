@@ -16,17 +16,17 @@ _COMMAND = re.compile(r"(?P<slashes>//?)(?P<name>[^\s/]*)$")
 _DESCRIBED = 120
 
 
-class Kind(Enum):
+class CompletionKind(Enum):
     FILE = auto()
     COMMAND = auto()
     HISTORY = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CompletionRequest:
     """The part of the draft that is being completed: `start` to `end`, and what of it is looked for."""
 
-    kind: Kind
+    kind: CompletionKind
     query: str
     start: int
     end: int
@@ -41,7 +41,7 @@ class Candidate:
     note: str = ""
 
 
-class Command(Protocol):
+class AgentCommand(Protocol):
     """A command, as an agent tells of it; the name has no slash."""
 
     @property
@@ -53,7 +53,7 @@ class Command(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandWord:
+class ScreenCommand:
     """A command of the screen itself."""
 
     name: str
@@ -62,34 +62,36 @@ class CommandWord:
 
 
 OWN_COMMANDS = (
-    CommandWord("help", "all keys and commands"),
-    CommandWord("sessions", "all sessions"),
-    CommandWord("inbox", "everything that waits for a person"),
-    CommandWord("new", "a new session here"),
-    CommandWord("rename", "give the session a name", "NAME"),
-    CommandWord("fork", "a new session that goes on from here"),
-    CommandWord("export", "write the conversation to a file", "FILE"),
-    CommandWord("compact", "have the agent summarise what was said"),
-    CommandWord("cancel", "stop the turn"),
-    CommandWord("lock", "ask for the input lock, or give it"),
-    CommandWord("attach", "send a file with the next message", "FILE"),
-    CommandWord("theme", "other colours"),
-    CommandWord("quit", "leave; the agent goes on"),
+    ScreenCommand("help", "all keys and commands"),
+    ScreenCommand("sessions", "all sessions"),
+    ScreenCommand("inbox", "everything that waits for a person"),
+    ScreenCommand("new", "a new session here"),
+    ScreenCommand("rename", "give the session a name", "NAME"),
+    ScreenCommand("fork", "a new session that goes on from here"),
+    ScreenCommand("export", "write the conversation to a file", "FILE"),
+    ScreenCommand("compact", "have the agent summarise what was said"),
+    ScreenCommand("cancel", "stop the turn"),
+    ScreenCommand("lock", "ask for the input lock, or give it"),
+    ScreenCommand("attach", "send a file with the next message", "FILE"),
+    ScreenCommand("theme", "other colours"),
+    ScreenCommand("quit", "leave; the agent goes on"),
 )
 _OWN_NAMES = frozenset(command.name for command in OWN_COMMANDS)
 
 
-def wanted_at(text: str, cursor: int) -> Wanted | None:
+def completion_at(text: str, cursor: int) -> CompletionRequest | None:
     """What could be completed at the cursor; None: nothing."""
     before = text[:cursor]
     if command := _COMMAND.fullmatch(before):
-        return Wanted(Kind.COMMAND, before, 0, len(before)) if "\n" not in command["name"] else None
+        return (
+            CompletionRequest(CompletionKind.COMMAND, before, 0, len(before)) if "\n" not in command["name"] else None
+        )
     line_start = before.rfind("\n") + 1
     mention = _MENTION.search(before, line_start)
     if mention is None:
         return None
     query = mention["quoted"] if mention["quoted"] is not None else mention["bare"]
-    return Wanted(Kind.FILE, query, mention.start(), cursor)
+    return CompletionRequest(CompletionKind.FILE, query, mention.start(), cursor)
 
 
 def own_command(text: str, agent_commands: Iterable[str]) -> tuple[str, str] | None:
@@ -108,11 +110,11 @@ def own_command(text: str, agent_commands: Iterable[str]) -> tuple[str, str] | N
     return name, rest.strip()
 
 
-def command_candidates(query: str, agent_commands: Sequence[Command]) -> list[Candidate]:
+def command_candidates(query: str, agent_commands: Sequence[AgentCommand]) -> list[Candidate]:
     """Commands whose names begin with or contain what was typed, the agent's first."""
     slashes, name = ("//", query[2:]) if query.startswith("//") else ("/", query[1:])
     theirs = {command.name for command in agent_commands}
-    offered: list[tuple[str, Command, str]] = [("/", command, "") for command in agent_commands if slashes == "/"]
+    offered: list[tuple[str, AgentCommand, str]] = [("/", command, "") for command in agent_commands if slashes == "/"]
     for command in OWN_COMMANDS:
         doubled = slashes == "//" or command.name in theirs
         offered.append(("//" if doubled else "/", command, "betcode: "))
@@ -169,7 +171,7 @@ def _file_rank(low: str, letters: "re.Pattern[str]", path: str) -> int | None:
     return 4 if letters.search(path) else None
 
 
-def _command_candidate(mark: str, command: Command, whose: str) -> Candidate:
+def _command_candidate(mark: str, command: AgentCommand, whose: str) -> Candidate:
     hint = f" {one_line(command.argument_hint, 40)}" if command.argument_hint else ""
     note = whose + one_line(command.description, _DESCRIBED)
     return Candidate(f"{mark}{one_line(command.name, 60)}{hint}", f"{mark}{one_line(command.name, 200)} ", note)

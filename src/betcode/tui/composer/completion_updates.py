@@ -6,10 +6,10 @@ import anyio.to_thread
 from textual.widget import Widget
 
 from betcode.tui.composer.completion import (
+    AgentCommand,
     Candidate,
-    Command,
-    Kind,
-    Wanted,
+    CompletionKind,
+    CompletionRequest,
     command_candidates,
     file_candidates,
     history_candidates,
@@ -21,18 +21,18 @@ _FRESH_S = 15.0
 _AT_ONCE = 2000  # paths that are looked through in less time than a key takes
 
 
-class Completing:
+class CompletionUpdater:
     """What is offered for the word at the cursor."""
 
     def __init__(self, owner: Widget, shown: CompletionList) -> None:
         self._owner = owner
         self._shown = shown
-        self._wanted: Wanted | None = None
-        self._dismissed: tuple[Kind, int] | None = None
+        self._wanted: CompletionRequest | None = None
+        self._dismissed: tuple[CompletionKind, int] | None = None
         self._directory = ""
         self._files: Sequence[str] = ()
         self._listed_at = -_FRESH_S
-        self.commands: Sequence[Command] = ()
+        self.commands: Sequence[AgentCommand] = ()
         self.history: Sequence[str] = ()
 
     @property
@@ -40,7 +40,7 @@ class Completing:
         return self._shown.is_open
 
     @property
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> CompletionRequest | None:
         """What the list is for."""
         return self._wanted
 
@@ -55,7 +55,7 @@ class Completing:
         """Whose files can be named from now on; none where it is empty."""
         self._directory, self._files, self._listed_at = directory, (), -_FRESH_S
 
-    def look(self, wanted: Wanted | None) -> None:
+    def look(self, wanted: CompletionRequest | None) -> None:
         """Offer what fits."""
         if wanted is None or (self._dismissed is not None and self._dismissed != (wanted.kind, wanted.start)):
             self._dismissed = None
@@ -67,11 +67,11 @@ class Completing:
             return
         self._wanted = wanted
         match wanted.kind:
-            case Kind.COMMAND:
+            case CompletionKind.COMMAND:
                 self._offer(command_candidates(wanted.query, self.commands))
-            case Kind.HISTORY:
+            case CompletionKind.HISTORY:
                 self._offer(history_candidates(wanted.query, self.history))
-            case Kind.FILE:
+            case CompletionKind.FILE:
                 self._look_for_files(wanted)
 
     def dismiss(self) -> None:
@@ -84,7 +84,7 @@ class Completing:
         self._wanted = None
         self._offer(())
 
-    def _look_for_files(self, wanted: Wanted) -> None:
+    def _look_for_files(self, wanted: CompletionRequest) -> None:
         if anyio.current_time() - self._listed_at > _FRESH_S:
             self._listed_at = anyio.current_time()
             begin(self._owner, self._list, group="list files", exclusive=True)
@@ -100,10 +100,10 @@ class Completing:
         files = await list_files(directory)
         if directory == self._directory:
             self._files = files
-            if self._wanted is not None and self._wanted.kind is Kind.FILE:
+            if self._wanted is not None and self._wanted.kind is CompletionKind.FILE:
                 self._look_for_files(self._wanted)
 
-    async def _match(self, wanted: Wanted) -> None:
+    async def _match(self, wanted: CompletionRequest) -> None:
         found = await anyio.to_thread.run_sync(file_candidates, wanted.query, self._files, abandon_on_cancel=True)
         if wanted == self._wanted:
             self._offer(found)

@@ -13,14 +13,20 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from betcode.domain.agents.commands import AttachedFile
-from betcode.tui.composer.attachments import Attaching
+from betcode.tui.composer.attachments import DraftAttachments
 from betcode.tui.composer.chips import ChipBar
-from betcode.tui.composer.completion import Candidate, Kind, Wanted, own_command, wanted_at
-from betcode.tui.composer.completion import Command as AgentCommand
+from betcode.tui.composer.completion import (
+    AgentCommand,
+    Candidate,
+    CompletionKind,
+    CompletionRequest,
+    completion_at,
+    own_command,
+)
 from betcode.tui.composer.completion_list import CompletionList
-from betcode.tui.composer.completion_updates import Completing
+from betcode.tui.composer.completion_updates import CompletionUpdater
 from betcode.tui.composer.drafts import TEXT_LIMIT, Drafts
-from betcode.tui.composer.history import HistoryFile, Sent, Walk, in_order
+from betcode.tui.composer.history import HistoryFile, HistoryWalk, SentMessage, in_order
 from betcode.tui.composer.paste import writable
 from betcode.tui.composer.pieces import Draft, attachment_of
 from betcode.tui.composer.queue_bar import QueueBar
@@ -77,11 +83,11 @@ class Composer(TextArea):
         super().__init__(id="composer", placeholder="Write a message", highlight_cursor_line=False)
         self._queue_bar = queue
         self._hand_over = hand_over  # what is to be sent
-        self._completing = Completing(self, completions)
-        self.attaching = Attaching(self, chips, self.on_text_area_changed, self._type)
+        self._completing = CompletionUpdater(self, completions)
+        self.attaching = DraftAttachments(self, chips, self.on_text_area_changed, self._type)
         self._drafts = Drafts(kept_in / "drafts") if kept_in else None
         self._history = HistoryFile(kept_in / "history.jsonl") if kept_in else None
-        self._walk = Walk((), "")
+        self._walk = HistoryWalk((), "")
         self._session_id = ""
         self._directory = ""  # of the session
         self._files_in = ""  # where files are that are named here; empty: nowhere but below this process's own
@@ -214,7 +220,7 @@ class Composer(TextArea):
     def _enter(self) -> None:
         wanted, selected = self._completing.wanted, self._completing.selected
         if wanted is not None and selected is not None:
-            is_whole = wanted.kind is Kind.COMMAND and selected.inserted.strip() == wanted.query
+            is_whole = wanted.kind is CompletionKind.COMMAND and selected.inserted.strip() == wanted.query
             if not is_whole:
                 self.take(selected)
                 return
@@ -252,10 +258,10 @@ class Composer(TextArea):
             self.keep()
 
     def _remember(self, text: str) -> None:
-        self._walk = Walk((), "")
+        self._walk = HistoryWalk((), "")
         if self._history is not None:
             try:
-                self._history.add(Sent(text, self._directory))
+                self._history.add(SentMessage(text, self._directory))
             except OSError as trouble:
                 self._complain(f"What was sent cannot be kept: {trouble.strerror}")
 
@@ -263,7 +269,7 @@ class Composer(TextArea):
 
     def _walk_history(self, *, older: bool) -> None:
         if older and self._walk.is_at_draft and self._history is not None:
-            self._walk = Walk(self._shown_history(), self._directory)
+            self._walk = HistoryWalk(self._shown_history(), self._directory)
         text = self._walk.older(self.text) if older else self._walk.newer(self.text)
         if text is not None:
             self._rewrite(text)
@@ -274,9 +280,9 @@ class Composer(TextArea):
         else:
             super().action_cursor_down()
 
-    def _shown_history(self) -> list[Sent]:
+    def _shown_history(self) -> list[SentMessage]:
         sent = self._history.read() if self._history else []
-        return [Sent(writable(one.text), one.directory) for one in sent]
+        return [SentMessage(writable(one.text), one.directory) for one in sent]
 
     def action_search_history(self) -> None:
         """What was sent and has in it what is written here; the draft comes back with Escape."""
@@ -302,11 +308,11 @@ class Composer(TextArea):
 
     def _look(self) -> None:
         if self._before_search is not None:
-            self._completing.look(Wanted(Kind.HISTORY, self.text, 0, 0))
+            self._completing.look(CompletionRequest(CompletionKind.HISTORY, self.text, 0, 0))
             return
         row, column = self.cursor_location
-        wanted = wanted_at(self.document.get_line(row), column) if self.selection.is_empty else None
-        is_late_command = wanted is not None and wanted.kind is Kind.COMMAND and row > 0
+        wanted = completion_at(self.document.get_line(row), column) if self.selection.is_empty else None
+        is_late_command = wanted is not None and wanted.kind is CompletionKind.COMMAND and row > 0
         self._completing.look(None if is_late_command else wanted)
 
     def _take_selected(self) -> None:
@@ -320,7 +326,7 @@ class Composer(TextArea):
             return
         self._before_search = None
         self._completing.close()
-        if wanted.kind is Kind.HISTORY:
+        if wanted.kind is CompletionKind.HISTORY:
             self._rewrite(candidate.inserted)
             return
         row, _ = self.cursor_location

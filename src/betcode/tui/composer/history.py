@@ -14,7 +14,7 @@ _SLACK = 200  # messages that may stand there beyond those that are kept, so tha
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     """A message, and the directory of its session."""
 
     text: str
@@ -27,12 +27,12 @@ class HistoryFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> list[Sent]:
+    def read(self) -> list[SentMessage]:
         """The oldest first; nothing where it cannot be read."""
         data = read_bounded(self._path, _FILE_BYTES * 2)
         return list(_parsed(data or b""))[-KEPT:]
 
-    def add(self, sent: Sent) -> None:
+    def add(self, sent: SentMessage) -> None:
         """Keep it; what another screen adds at the same time is kept as well.
 
         Raises:
@@ -50,10 +50,10 @@ class HistoryFile:
             write_private(self._path, data)
 
 
-class Walk:
+class HistoryWalk:
     """Up goes to older messages, down to newer ones, and past the newest the unfinished draft comes back."""
 
-    def __init__(self, sent: Iterable[Sent], directory: str) -> None:
+    def __init__(self, sent: Iterable[SentMessage], directory: str) -> None:
         self._all = in_order(sent, directory)
         self._texts = self._all  # without those that are the draft itself
         self._at = -1  # -1: the draft
@@ -87,7 +87,7 @@ class Walk:
             self._at, self._draft = -1, shown
 
 
-def in_order(sent: Iterable[Sent], directory: str) -> Sequence[str]:
+def in_order(sent: Iterable[SentMessage], directory: str) -> Sequence[str]:
     """Each text once, the newest first, those of this directory before all others."""
     newest_first = list(sent)[::-1]
     here = [one.text for one in newest_first if one.directory == directory]
@@ -95,11 +95,11 @@ def in_order(sent: Iterable[Sent], directory: str) -> Sequence[str]:
     return list(dict.fromkeys((*here, *elsewhere)))
 
 
-def _line(sent: Sent) -> bytes:
+def _line(sent: SentMessage) -> bytes:
     return json.dumps({"text": sent.text, "directory": sent.directory}).encode() + b"\n"
 
 
-def _bounded(sent: Sequence[Sent]) -> bytes:
+def _bounded(sent: Sequence[SentMessage]) -> bytes:
     """As many of the newest as fill half of the file."""
     lines: list[bytes] = []
     room = _FILE_BYTES // 2
@@ -111,7 +111,7 @@ def _bounded(sent: Sequence[Sent]) -> bytes:
     return b"".join(reversed(lines))
 
 
-def _parsed(data: bytes) -> Iterator[Sent]:
+def _parsed(data: bytes) -> Iterator[SentMessage]:
     for line in data.splitlines():
         try:
             facts = json.loads(line)
@@ -120,4 +120,4 @@ def _parsed(data: bytes) -> Iterator[Sent]:
         if isinstance(facts, dict):
             text, directory = facts.get("text"), facts.get("directory")
             if isinstance(text, str) and isinstance(directory, str):
-                yield Sent(text, directory)
+                yield SentMessage(text, directory)

@@ -25,7 +25,7 @@ _NAME = re.compile(r"(?P<at>\d{20})-(?P<id>[0-9a-f-]{36})\.(new|tried)")
 
 
 @dataclass(frozen=True, slots=True)
-class Unsent:
+class UnsentMessage:
     """A message with the id under which it is sent, however often that is tried."""
 
     message_id: MessageId
@@ -45,10 +45,10 @@ class Outbox:
         self._only_here: set[str] = set()  # could not be written
 
     @property
-    def unsent(self) -> Sequence[Unsent]:
+    def unsent(self) -> Sequence[UnsentMessage]:
         return tuple(self._unsent)
 
-    def add(self, message: Unsent) -> None:
+    def add(self, message: UnsentMessage) -> None:
         """Keep it until it is acknowledged.
 
         Raises:
@@ -60,7 +60,7 @@ class Outbox:
             write_private(self._directory / _file_name(message), _written(message))
             self._only_here.discard(message.message_id)
 
-    def try_next(self) -> Unsent | None:
+    def try_next(self) -> UnsentMessage | None:
         """The one to be sent now; it cannot be taken back any more. None: there is none."""
         while self._unsent:
             message = self._unsent[0]
@@ -81,7 +81,7 @@ class Outbox:
                     (self._directory / _file_name(message)).unlink()
         self._unsent = [one for one in self._unsent if one.message_id != message_id]
 
-    def take_back(self, message_id: str) -> Unsent | None:
+    def take_back(self, message_id: str) -> UnsentMessage | None:
         """The message, which is not sent now; None: it is not here, or may have arrived."""
         for message in self._unsent:
             if message.message_id == message_id and not message.was_tried:
@@ -94,7 +94,7 @@ class Outbox:
                 return message
         return None
 
-    def _renamed(self, message: Unsent, to: Unsent) -> bool:
+    def _renamed(self, message: UnsentMessage, to: UnsentMessage) -> bool:
         if self._directory is None or message.message_id in self._only_here:
             return True
         try:
@@ -106,25 +106,25 @@ class Outbox:
             pass  # the disk has its troubles; the message is sent nevertheless
         return True
 
-    def _read(self) -> list[Unsent]:
+    def _read(self) -> list[UnsentMessage]:
         if self._directory is None or not self._directory.is_dir():
             return []
         found = [message for path in self._directory.iterdir() if (message := _read(path)) is not None]
         return sorted(found, key=lambda one: one.at_ns)
 
 
-def _file_name(message: Unsent) -> str:
+def _file_name(message: UnsentMessage) -> str:
     return f"{message.at_ns:020d}-{message.message_id}{_TRIED if message.was_tried else _NEW}"
 
 
-def _written(message: Unsent) -> bytes:
+def _written(message: UnsentMessage) -> bytes:
     """A line of JSON, and behind it the bytes of the files one after the other."""
     named = [[one.filename, one.mime_type, len(one.data)] for one in message.attachments]
     head = json.dumps({"text": message.text, "attachments": named}).encode()
     return b"".join((head, b"\n", *(one.data for one in message.attachments)))
 
 
-def _read(path: Path) -> Unsent | None:
+def _read(path: Path) -> UnsentMessage | None:
     name = _NAME.fullmatch(path.name)
     data = read_bounded(path, _HEAD_BYTES + ATTACHMENTS_BYTES) if name else None
     if name is None or data is None:
@@ -139,4 +139,4 @@ def _read(path: Path) -> Unsent | None:
             rest = rest[int(size) :]
     except (ValueError, TypeError, KeyError):
         return None
-    return Unsent(MessageId(name["id"]), text, tuple(files), int(name["at"]), path.name.endswith(_TRIED))
+    return UnsentMessage(MessageId(name["id"]), text, tuple(files), int(name["at"]), path.name.endswith(_TRIED))

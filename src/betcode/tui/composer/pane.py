@@ -10,20 +10,20 @@ from textual.message import Message
 from betcode.client import Client, ClientError, Link, LinkState
 from betcode.domain.agents.commands import AttachedFile
 from betcode.tui.composer.chips import ChipBar
-from betcode.tui.composer.completion import Command
+from betcode.tui.composer.completion import AgentCommand
 from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.composer.composer import Composer
-from betcode.tui.composer.outbox import Unsent
-from betcode.tui.composer.queue_bar import QueueBar, Queued
+from betcode.tui.composer.outbox import UnsentMessage
+from betcode.tui.composer.queue_bar import QueueBar, QueuedView
 from betcode.tui.composer.sender import Sender
 from betcode.tui.tasks import begin
 from betcode.wording.terminal_text import clean
 
 
-class WritingDesk(Vertical):
+class ComposerPane(Vertical):
     """For one session: sends what is written, and brings it back where that is wanted or was refused."""
 
-    DEFAULT_CSS = "WritingDesk { height: auto; }"
+    DEFAULT_CSS = "ComposerPane { height: auto; }"
 
     class Sends(Message):
         """Something was written and is on its way."""
@@ -40,7 +40,7 @@ class WritingDesk(Vertical):
         self._client = client
         self._session_id = session_id
         self._directory = directory
-        self._queue: Sequence[Queued] = ()
+        self._queue: Sequence[QueuedView] = ()
         self._is_down = False
         self._sender = Sender(client, session_id, kept_in, self._show_queue, self._refused)
         self._bar, self._completions, self._chips = QueueBar(), CompletionList(), ChipBar()
@@ -60,7 +60,7 @@ class WritingDesk(Vertical):
     async def on_unmount(self) -> None:
         await self._sender.leave()
 
-    def show(self, queue: Sequence[Queued], commands: Sequence[Command], link: Link | None) -> None:
+    def show(self, queue: Sequence[QueuedView], commands: Sequence[AgentCommand], link: Link | None) -> None:
         """How the session stands now."""
         self._queue = queue
         self._is_down = link is not None and link.state is not LinkState.CONNECTED
@@ -71,7 +71,7 @@ class WritingDesk(Vertical):
     def _show_queue(self) -> None:
         self._bar.show(self._queue, self._sender.unsent, is_down=self._is_down)
 
-    def _refused(self, message: Unsent, error: ClientError) -> None:
+    def _refused(self, message: UnsentMessage, error: ClientError) -> None:
         self._composer.give_back(message.text, message.attachments)
         self._composer.keep()  # perhaps nobody is there any more to read it
         self.post_message(self.NotSent(error))

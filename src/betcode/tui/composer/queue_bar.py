@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 
-from betcode.tui.composer.outbox import Unsent
+from betcode.tui.composer.outbox import UnsentMessage
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns, one_line
 
@@ -24,7 +24,7 @@ _STATES = {
 }
 
 
-class Queued(Protocol):
+class QueuedView(Protocol):
     """A message as the model of the session has it."""
 
     @property
@@ -38,24 +38,26 @@ class Queued(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QueueLine:
     message_id: str
     text: str
     state: str
     is_editable: bool
 
 
-def queue_lines(queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_down: bool = False) -> tuple[Line, ...]:
+def queue_lines(
+    queue: Sequence[QueuedView], unsent: Sequence[UnsentMessage] = (), *, is_down: bool = False
+) -> tuple[QueueLine, ...]:
     """What is shown: first what the daemon has, then what it has not; each message once."""
     known = {one.message_id for one in queue}
     told = [
         # What an agent has queued it may let go of, too; the daemon asks it.
-        Line(one.message_id, one.text, _STATES[one.state], one.state != v1.MESSAGE_STATE_UNKNOWN)
+        QueueLine(one.message_id, one.text, _STATES[one.state], one.state != v1.MESSAGE_STATE_UNKNOWN)
         for one in queue
         if one.state in _STATES
     ]
     own = [
-        Line(
+        QueueLine(
             one.message_id,
             one.text,
             "not sent yet: waits for the connection" if is_down or one.was_tried else "not sent yet",
@@ -95,12 +97,12 @@ class QueueBar(Widget):
     def __init__(self) -> None:
         super().__init__(id="queue")
         self.can_focus = False
-        self._lines: tuple[Line, ...] = ()
+        self._lines: tuple[QueueLine, ...] = ()
         self._selected = ""  # by id: the line may move
-        self._waiting: tuple[Line, ...] = ()
+        self._waiting: tuple[QueueLine, ...] = ()
         self._seen_at: dict[str, float] = {}
 
-    def show(self, queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_down: bool = False) -> None:
+    def show(self, queue: Sequence[QueuedView], unsent: Sequence[UnsentMessage] = (), *, is_down: bool = False) -> None:
         """What waits now."""
         self._waiting = queue_lines(queue, unsent, is_down=is_down)
         now = time.monotonic()

@@ -10,14 +10,14 @@ import anyio
 from betcode.client import ClientError
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.values.identifiers import MessageId, new_message_id
-from betcode.tui.composer.outbox import Outbox, Unsent
+from betcode.tui.composer.outbox import Outbox, UnsentMessage
 
 _AGAIN_S = 1.0
 _LEAVING_S = 2.0
 _REMEMBERED = 50  # sent messages whose files are at hand when they are withdrawn
 
 
-class Road(Protocol):
+class MessageClient(Protocol):
     """The client, as far as it is needed here."""
 
     async def send(
@@ -35,11 +35,11 @@ class Sender:
 
     def __init__(
         self,
-        client: Road,
+        client: MessageClient,
         session_id: str,
         kept_in: Path | None,
         changed: Callable[[], None],
-        refused: Callable[[Unsent, ClientError], None],
+        refused: Callable[[UnsentMessage, ClientError], None],
     ) -> None:
         self._client = client
         self._session_id = session_id
@@ -48,10 +48,10 @@ class Sender:
         self._refused = refused
         self._is_down = False
         self._news = anyio.Event()
-        self._remembered: dict[str, Unsent] = {}
+        self._remembered: dict[str, UnsentMessage] = {}
 
     @property
-    def unsent(self) -> Sequence[Unsent]:
+    def unsent(self) -> Sequence[UnsentMessage]:
         return self._outbox.unsent
 
     def send(self, text: str, attachments: tuple[AttachedFile, ...] = ()) -> None:
@@ -61,7 +61,7 @@ class Sender:
             OSError: it is lost if this screen ends before the daemon has it.
         """
         try:
-            self._outbox.add(Unsent(new_message_id(), text, attachments, time.time_ns()))
+            self._outbox.add(UnsentMessage(new_message_id(), text, attachments, time.time_ns()))
         finally:
             self._wake()
 
@@ -71,7 +71,7 @@ class Sender:
             self._is_down = not is_up
             self._wake()
 
-    def take_back(self, message_id: str) -> Unsent | None:
+    def take_back(self, message_id: str) -> UnsentMessage | None:
         """A message that was not tried yet, which is not sent now; None: it may have arrived."""
         message = self._outbox.take_back(message_id)
         self._changed()
@@ -80,7 +80,7 @@ class Sender:
     def is_unsent(self, message_id: str) -> bool:
         return any(one.message_id == message_id for one in self._outbox.unsent)
 
-    def sent_from_here(self, message_id: str) -> Unsent | None:
+    def sent_from_here(self, message_id: str) -> UnsentMessage | None:
         """A message that the daemon has, as it was written here."""
         return self._remembered.get(message_id)
 
@@ -103,7 +103,7 @@ class Sender:
                 if not await self._sent(message):
                     return
 
-    async def _sent(self, message: Unsent) -> bool:
+    async def _sent(self, message: UnsentMessage) -> bool:
         """Whether it is settled, one way or the other."""
         try:
             await self._client.send(self._session_id, message.text, message.attachments, message_id=message.message_id)

@@ -18,7 +18,7 @@ class ToolState(Enum):
     BROKEN_OFF = auto()  # its turn or its agent ended without a result
 
 
-class AskedState(Enum):
+class PromptState(Enum):
     OPEN = auto()
     ALLOWED = auto()
     DENIED = auto()
@@ -33,7 +33,7 @@ class Tone(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class TruncatedField:
     """A value that is not here whole: it was too long for its event, or to be kept in memory."""
 
     field: str  # such as "tool_call_result.output"
@@ -49,13 +49,13 @@ class Block:
     key: str
     first: int
     parent_id: str = ""  # of the tool call whose subagent said it
-    parent: "ToolUse | None" = field(default=None, repr=False)  # that call, if it is loaded
+    parent: "ToolCallBlock | None" = field(default=None, repr=False)  # that call, if it is loaded
     revision: int = 0
-    cuts: tuple[Cut, ...] = ()  # what was too long for its events
+    cuts: tuple[TruncatedField, ...] = ()  # what was too long for its events
 
 
 @dataclass(slots=True, eq=False)
-class Said(Block):
+class UserMessage(Block):
     """A message of a person."""
 
     text: str = ""
@@ -68,7 +68,7 @@ class Said(Block):
 
 
 @dataclass(slots=True, eq=False)
-class Words(Block):
+class AgentText(Block):
     """What the agent says, piece by piece until it is settled; void where the settled text is empty."""
 
     pieces: list[str] = field(default_factory=list)
@@ -83,12 +83,12 @@ class Words(Block):
 
 
 @dataclass(slots=True, eq=False)
-class Thoughts(Words):
+class AgentThinking(AgentText):
     """What the agent thinks; folded unless somebody opens it."""
 
 
 @dataclass(slots=True, eq=False)
-class ToolUse(Block):
+class ToolCallBlock(Block):
     """A call of a tool with its result, and what a subagent said that it began.
 
     One whose call is not loaded is not `is_called`, and stands where its result came.
@@ -119,19 +119,19 @@ class ToolUse(Block):
 
 
 @dataclass(slots=True, eq=False)
-class Asked(Block):
+class PromptBlock(Block):
     """A permission or question, open or long answered."""
 
     request_id: str = ""  # of questions that were asked together: their group
     title: str = ""
     is_question: bool = False
     question: str = ""  # its whole text
-    state: AskedState = AskedState.OPEN
+    state: PromptState = PromptState.OPEN
     outcome: str = ""  # in words; empty while it is open
 
 
 @dataclass(slots=True, eq=False)
-class Told(Block):
+class NoticeBlock(Block):
     """What betcode or the agent tells beside the conversation, in one line or a few."""
 
     lines: tuple[str, ...] = ()

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from betcode.tui.model.blocks import Block, Said
-from betcode.tui.model.history_segment import Stretch
-from betcode.tui.model.merge import put_before
+from betcode.tui.model.blocks import Block, UserMessage
+from betcode.tui.model.history_segment import HistorySegment
+from betcode.tui.model.merge import prepend
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.input_lock import called, person_of
 
@@ -15,8 +15,8 @@ _OPENING_LETTERS = 200
 class OlderPage:
     """What comes before a conversation, taken piece by piece so that nobody waits for all of it at once."""
 
-    def __init__(self, stretch: Stretch, before: int) -> None:
-        self.stretch = stretch
+    def __init__(self, segment: HistorySegment, before: int) -> None:
+        self.segment = segment
         self.oldest = 0
         self._before = before  # 0: nothing was taken yet
 
@@ -25,10 +25,10 @@ class OlderPage:
         for event in events:
             if event.sequence and (event.sequence < self._before or not self._before):
                 self.oldest = self.oldest or event.sequence
-                self.stretch.take(event)
+                self.segment.take(event)
 
 
-class Conversation:
+class ConversationModel:
     """Takes newer events at its end and older ones at its beginning; each counts once."""
 
     def __init__(self, own_client_id: str = "", directory: str = "") -> None:
@@ -40,19 +40,19 @@ class Conversation:
         self._own_client_id = own_client_id
         self._directory = directory  # files in it are called without it
         self._names: dict[str, str] = {}  # of clients that were heard of
-        self._stretch = Stretch(self._name_of, self._directory)
+        self._segment = HistorySegment(self._name_of, self._directory)
 
     @property
     def blocks(self) -> list[Block]:
         """The roots, in the order in which each began."""
-        return self._stretch.blocks
+        return self._segment.blocks
 
     @property
     def opening(self) -> str:
         """The beginning of what somebody said first; empty where the beginning is not loaded."""
         if self.has_older or self.compacted_before:
             return ""
-        said = (block.text for block in self.blocks[:_OPENING_BLOCKS] if isinstance(block, Said))
+        said = (block.text for block in self.blocks[:_OPENING_BLOCKS] if isinstance(block, UserMessage))
         return next(said, "")[:_OPENING_LETTERS]
 
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
@@ -65,30 +65,30 @@ class Conversation:
                 self.oldest = self.oldest or event.sequence
             else:
                 self._heard(event)
-            self._stretch.take(event)
+            self._segment.take(event)
         self.revision += 1
 
     def prepend(self, events: Iterable[v1.AgentEvent]) -> None:
         """Events that come before all that were taken; the blocks are as if all had been taken in order."""
         page = self.older_page()
         page.take(events)
-        self.put_before(page)
+        self.prepend_page(page)
 
     def older_page(self) -> OlderPage:
         """An empty one, for what comes before all that was taken so far."""
-        return OlderPage(Stretch(self._name_of, self._directory), self.oldest)
+        return OlderPage(HistorySegment(self._name_of, self._directory), self.oldest)
 
-    def put_before(self, page: OlderPage) -> None:
+    def prepend_page(self, page: OlderPage) -> None:
         """All of the page at once."""
-        put_before(page.stretch, self._stretch)
-        self.newest = self.newest or page.stretch.newest
+        prepend(page.segment, self._segment)
+        self.newest = self.newest or page.segment.newest
         self.oldest = page.oldest or self.oldest
-        self._stretch.newest = self.newest
+        self._segment.newest = self.newest
         self.revision += 1
 
     def end(self) -> None:
         """The session has ended: nothing that is open comes to an end of its own."""
-        self._stretch.break_off(subagents=True)
+        self._segment.break_off(subagents=True)
         self.revision += 1
 
     # ------------------------------------------------------------ who typed
@@ -101,10 +101,10 @@ class Conversation:
         if self._names.get(client_id) == name:
             return
         self._names[client_id] = name
-        for block in self._stretch.by_key.values():
-            if isinstance(block, Said) and block.client_id == client_id and block.by:
+        for block in self._segment.by_key.values():
+            if isinstance(block, UserMessage) and block.client_id == client_id and block.by:
                 block.by = name
-                self._stretch.touch(block)
+                self._segment.touch(block)
 
     def _name_of(self, client_id: str) -> str:
         own = self._own_client_id

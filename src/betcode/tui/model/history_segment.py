@@ -1,6 +1,6 @@
 """A stretch of history as blocks, with what it leaves open at its end and what it finds without a beginning.
 
-Two stretches that follow one another can be joined (`joining.py`), so that it does not matter how history was cut into
+Two stretches that follow one another can be joined (`merge.py`), so that it does not matter how history was cut into
 pages. For that, nothing here may depend on what came before the first event.
 """
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.events.event_table import EventTable
 from betcode.tui.model.blocks import (
-    Asked,
-    AskedState,
+    AgentText,
+    AgentThinking,
     Block,
-    Cut,
-    Said,
-    Thoughts,
-    Told,
+    NoticeBlock,
+    PromptBlock,
+    PromptState,
+    ToolCallBlock,
     ToolState,
-    ToolUse,
+    TruncatedField,
     TurnEnd,
-    Words,
+    UserMessage,
 )
-from betcode.tui.model.notices import remarked
+from betcode.tui.model.notices import notice_lines
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.render import DENIALS, outcome_words, telling_input, todo_words, turn_summary, was_answered_before
 from betcode.wording.terminal_text import one_line, tool_called
@@ -33,26 +33,26 @@ _AGENT_IS_GONE = frozenset({"crashed", "stopped"})  # reasons for the end of a t
 _DEATHS = frozenset({ErrorCode.SUBPROCESS_CRASHED, ErrorCode.AGENT_UNAVAILABLE})
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 
-Slot = tuple[type[Words], str, int]  # of words without a message's id: their kind, whose subagent, which block
+Slot = tuple[type[AgentText], str, int]  # of words without a message's id: their kind, whose subagent, which block
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PromptResult:
     """What became of a prompt, in the words for a permission and in those for a question."""
 
-    state: AskedState
+    state: PromptState
     of_permission: str
     of_question: str
     of_each_question: Mapping[str, str]  # by its text, where the daemon gives the answers one by one
 
-    def settle(self, asked: Asked) -> None:
-        is_allowed_question = asked.is_question and self.state is AskedState.ALLOWED
-        asked.state = AskedState.ANSWERED if is_allowed_question else self.state
+    def settle(self, asked: PromptBlock) -> None:
+        is_allowed_question = asked.is_question and self.state is PromptState.ALLOWED
+        asked.state = PromptState.ANSWERED if is_allowed_question else self.state
         own_answer = self.of_each_question.get(asked.question, self.of_question)
         asked.outcome = own_answer if asked.is_question else self.of_permission
 
 
-class Stretch:
+class HistorySegment:
     """Grows at its end; `blocks` are the roots, in the order in which each began."""
 
     def __init__(self, name_of: Callable[[str], str] = str, directory: str = "") -> None:
@@ -62,20 +62,20 @@ class Stretch:
         self._name_of = name_of  # a client
         self._directory = directory
         # Left open at the end: running tools, unsettled words, what a turn took that has not ended.
-        self.open: dict[str, Words | ToolUse] = {}
-        self.unnamed: dict[Slot, Words] = {}
+        self.open: dict[str, AgentText | ToolCallBlock] = {}
+        self.unnamed: dict[Slot, AgentText] = {}
         self.usage: str | None = None
-        self.ended: ToolUse | None = None  # the call whose result came last, and nothing since
+        self.ended: ToolCallBlock | None = None  # the call whose result came last, and nothing since
         # Found without a beginning, or of use to one.
-        self.unnamed_first: dict[Slot, Words] = {}  # that may go on with words from before
-        self.leading_todo: Told | None = None  # things to do, before all else: of a call that is not here
+        self.unnamed_first: dict[Slot, AgentText] = {}  # that may go on with words from before
+        self.leading_todo: NoticeBlock | None = None  # things to do, before all else: of a call that is not here
         self.end_without_usage: TurnEnd | None = None
         self.has_turn_end = False
         self.ends_turn = False  # what was open before is broken off by it, but for subagents
         self.ends_agent = False  # those too
         self.states: dict[str, tuple[v1.MessageState.ValueType, str]] = {}  # of messages that are not here
-        self.outcomes: dict[str, Outcome] = {}
-        self.asked: dict[str, list[Asked]] = {}
+        self.outcomes: dict[str, PromptResult] = {}
+        self.asked: dict[str, list[PromptBlock]] = {}
         self.orphans: dict[str, list[Block]] = {}  # roots, by the call they belong below
 
     def take(self, event: v1.AgentEvent) -> None:
@@ -105,8 +105,8 @@ class Stretch:
                 self.broken_off(block)
         self.unnamed = {slot: words for slot, words in self.unnamed.items() if words.key in self.open}
 
-    def broken_off(self, block: Words | ToolUse) -> None:
-        if isinstance(block, ToolUse):
+    def broken_off(self, block: AgentText | ToolCallBlock) -> None:
+        if isinstance(block, ToolCallBlock):
             block.state = ToolState.BROKEN_OFF
         else:
             block.is_partial = True
@@ -122,7 +122,7 @@ class Stretch:
         block.parent_id = event.parent_tool_use_id
         self.by_key[block.key] = block
         parent = self.by_key.get(f"tool-{block.parent_id}") if block.parent_id else None
-        if isinstance(parent, ToolUse) and parent.first < block.first:
+        if isinstance(parent, ToolCallBlock) and parent.first < block.first:
             block.parent = parent
             parent.children.append(block)
         else:
@@ -140,7 +140,7 @@ class Stretch:
         said = event.user_input
         key = f"said-{said.message_id or event.sequence}"
         if key not in self.by_key:
-            block = Said(key, self._place(event), text=said.content, message_id=said.message_id)
+            block = UserMessage(key, self._place(event), text=said.content, message_id=said.message_id)
             block.client_id, block.attachments, block.cuts = said.client_id, tuple(said.attachments), _cuts(event)
             block.by = self._name_of(said.client_id)
             self._add(event, block)
@@ -148,19 +148,19 @@ class Stretch:
     def _message_state(self, event: v1.AgentEvent) -> None:
         change = event.message_state
         block = self.by_key.get(f"said-{change.message_id}")
-        if isinstance(block, Said):
+        if isinstance(block, UserMessage):
             block.state, block.reason = change.state, change.reason
             self.touch(block)
         else:
             self.states[change.message_id] = (change.state, change.reason)
 
     def _text(self, event: v1.AgentEvent) -> None:
-        self._words(event, event.text_delta, Words)
+        self._words(event, event.text_delta, AgentText)
 
     def _thinking(self, event: v1.AgentEvent) -> None:
-        self._words(event, event.thinking_delta, Thoughts)
+        self._words(event, event.thinking_delta, AgentThinking)
 
-    def _words(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[Words]) -> None:
+    def _words(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[AgentText]) -> None:
         block = self._words_of(event, delta, kind)
         if delta.is_complete:
             block.pieces = [delta.text] if delta.text else []
@@ -176,8 +176,10 @@ class Stretch:
             self.open[block.key] = block
         self.touch(block)
 
-    def _words_of(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[Words]) -> Words:
-        name = kind.__name__.lower()
+    def _words_of(
+        self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[AgentText]
+    ) -> AgentText:
+        name = "thinking" if kind is AgentThinking else "text"
         slot = (kind, event.parent_tool_use_id, delta.block)
         if delta.message_id:
             key = f"{name}-{delta.message_id}-{delta.block}"
@@ -185,7 +187,7 @@ class Stretch:
         else:
             key = f"{name}-at-{event.sequence}"
             known = self.unnamed.get(slot)
-        if isinstance(known, Words):
+        if isinstance(known, AgentText):
             return known
         block = kind(key, self._place(event))
         self._add(event, block)
@@ -222,35 +224,37 @@ class Stretch:
             self.ended.progress = words
             self.touch(self.ended)
             return
-        told = Told(self._told_key(event), self._place(event), lines=(words,))
+        told = NoticeBlock(self._told_key(event), self._place(event), lines=(words,))
         self._add(event, told)
         if event.sequence and not self.newest:
             self.leading_todo = told
 
-    def _tool(self, event: v1.AgentEvent, tool_id: str) -> ToolUse:
+    def _tool(self, event: v1.AgentEvent, tool_id: str) -> ToolCallBlock:
         key = f"tool-{tool_id}"
         use = self.by_key.get(key)
-        if isinstance(use, ToolUse):
+        if isinstance(use, ToolCallBlock):
             self.touch(use)
             return use
-        use = ToolUse(key, self._place(event), tool_id=tool_id)
+        use = ToolCallBlock(key, self._place(event), tool_id=tool_id)
         self._add(event, use)
         return use
 
     def _permission(self, event: v1.AgentEvent) -> None:
         asked = event.permission_request
         title = f"{tool_called(asked.tool_name)} {telling_input(asked, _TELLING_WIDTH, self._directory)}".rstrip()
-        block = Asked(f"ask-{asked.request_id}", self._place(event), request_id=asked.request_id, title=title)
+        block = PromptBlock(f"ask-{asked.request_id}", self._place(event), request_id=asked.request_id, title=title)
         self._ask(event, block)
 
     def _question(self, event: v1.AgentEvent) -> None:
         asked = event.user_question
-        block = Asked(f"ask-{asked.question_id}", self._place(event), title=one_line(asked.question, _TELLING_WIDTH))
+        block = PromptBlock(
+            f"ask-{asked.question_id}", self._place(event), title=one_line(asked.question, _TELLING_WIDTH)
+        )
         block.request_id, block.is_question = asked.group_id or asked.question_id, True
         block.question = asked.question
         self._ask(event, block)
 
-    def _ask(self, event: v1.AgentEvent, block: Asked) -> None:
+    def _ask(self, event: v1.AgentEvent, block: PromptBlock) -> None:
         if not event.sequence or block.key in self.by_key:  # shown again to a new stream: history has it
             return
         self._add(event, block)
@@ -297,65 +301,65 @@ class Stretch:
         return f"told-{event.sequence}" if event.sequence else f"told-{self.newest}-{len(self.by_key)}"
 
     def _tell(self, event: v1.AgentEvent, key: str) -> None:
-        lines, tone = remarked(event)
+        lines, tone = notice_lines(event)
         if lines:
-            self._add(event, Told(key, self._place(event), lines=lines, tone=tone))
+            self._add(event, NoticeBlock(key, self._place(event), lines=lines, tone=tone))
 
 
-SHOWN: EventTable[Callable[[Stretch, v1.AgentEvent], None]] = EventTable(
+SHOWN: EventTable[Callable[[HistorySegment, v1.AgentEvent], None]] = EventTable(
     "the conversation on the screen",
     {
-        "text_delta": Stretch._text,
-        "thinking_delta": Stretch._thinking,
-        "tool_call_start": Stretch._tool_start,
-        "tool_call_result": Stretch._tool_result,
-        "todo_update": Stretch._todo,
-        "user_input": Stretch._user_input,
-        "message_state": Stretch._message_state,
-        "permission_request": Stretch._permission,
-        "user_question": Stretch._question,
-        "permission_resolved": Stretch._resolved,
-        "usage": Stretch._usage,
-        "turn_complete": Stretch._turn_end,
-        "error": Stretch._error,
-        "deprecation": Stretch._deprecation,
-        "notice": Stretch._remark,
-        "gap": Stretch._remark,
-        "compaction": Stretch._remark,
-        "plan_mode": Stretch._remark,
-        "permission_reminder": Stretch._remark,
+        "text_delta": HistorySegment._text,
+        "thinking_delta": HistorySegment._thinking,
+        "tool_call_start": HistorySegment._tool_start,
+        "tool_call_result": HistorySegment._tool_result,
+        "todo_update": HistorySegment._todo,
+        "user_input": HistorySegment._user_input,
+        "message_state": HistorySegment._message_state,
+        "permission_request": HistorySegment._permission,
+        "user_question": HistorySegment._question,
+        "permission_resolved": HistorySegment._resolved,
+        "usage": HistorySegment._usage,
+        "turn_complete": HistorySegment._turn_end,
+        "error": HistorySegment._error,
+        "deprecation": HistorySegment._deprecation,
+        "notice": HistorySegment._remark,
+        "gap": HistorySegment._remark,
+        "compaction": HistorySegment._remark,
+        "plan_mode": HistorySegment._remark,
+        "permission_reminder": HistorySegment._remark,
     },
-    # State of the session, no part of the conversation: `standing.py` handles these.
+    # State of the session, no part of the conversation: `session_status.py` handles these.
     ignored=frozenset({"status_change", "session_info", "input_lock", "presence"}),
 )
 
 
-def outcome_of(resolved: v1.PermissionResolved) -> Outcome:
+def outcome_of(resolved: v1.PermissionResolved) -> PromptResult:
     """As the screen keeps it."""
     before = ", as it was before the agent was lost" if was_answered_before(resolved) else ""
-    state = AskedState.GONE
+    state = PromptState.GONE
     if resolved.resolution == "answered":
         decision = resolved.decision
-        denied = AskedState.DENIED if decision in DENIALS else AskedState.ANSWERED
-        state = AskedState.ALLOWED if decision in _ALLOWING else denied
+        denied = PromptState.DENIED if decision in DENIALS else PromptState.ANSWERED
+        state = PromptState.ALLOWED if decision in _ALLOWING else denied
     of_permission, of_question = (outcome_words(resolved, is_question=asks) + before for asks in (False, True))
     of_each = {question: f"Answered: {answer}{before}" for question, answer in resolved.answers.items()}
-    return Outcome(state, of_permission, of_question, of_each)
+    return PromptResult(state, of_permission, of_question, of_each)
 
 
-def start_cuts(use: ToolUse) -> tuple[Cut, ...]:
+def start_cuts(use: ToolCallBlock) -> tuple[TruncatedField, ...]:
     """What was cut of the call, not of its result."""
     return tuple(cut for cut in use.cuts if cut.field.startswith("tool_call_start"))
 
 
-def _cuts(event: v1.AgentEvent) -> tuple[Cut, ...]:
-    return tuple(Cut(cut.field, cut.size_bytes, cut.sha256) for cut in event.cuts) if event.cuts else ()
+def _cuts(event: v1.AgentEvent) -> tuple[TruncatedField, ...]:
+    return tuple(TruncatedField(cut.field, cut.size_bytes, cut.sha256) for cut in event.cuts) if event.cuts else ()
 
 
-def _kept_of(output: str, event: v1.AgentEvent) -> tuple[str, tuple[Cut, ...]]:
+def _kept_of(output: str, event: v1.AgentEvent) -> tuple[str, tuple[TruncatedField, ...]]:
     """Both ends of what a tool printed, since a day's work has thousands of these; who wants all of it asks for it."""
     cuts = _cuts(event)
     if len(output) <= _KEPT_HEAD + _KEPT_TAIL:
         return output, cuts
-    here = Cut("tool_call_result.output", len(output.encode()), "", event.sequence)
+    here = TruncatedField("tool_call_result.output", len(output.encode()), "", event.sequence)
     return f"{output[:_KEPT_HEAD]}\n…\n{output[-_KEPT_TAIL:]}", cuts or (here,)

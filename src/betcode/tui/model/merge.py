@@ -5,18 +5,18 @@ The work is that of the older stretch; of the newer one only what hangs loose at
 
 from bisect import bisect_left
 
-from betcode.tui.model.blocks import Asked, Block, Said, ToolUse, Words
-from betcode.tui.model.history_segment import Slot, Stretch, start_cuts
+from betcode.tui.model.blocks import AgentText, Block, PromptBlock, ToolCallBlock, UserMessage
+from betcode.tui.model.history_segment import HistorySegment, Slot, start_cuts
 from betcode.v1 import agent_pb2 as v1
 
 
-def put_before(older: Stretch, newer: Stretch) -> None:
+def prepend(older: HistorySegment, newer: HistorySegment) -> None:
     """`newer` has all of both afterwards; blocks that both have parts of stay the newer one's objects."""
-    _Joint(older, newer).close()
+    _Merge(older, newer).close()
 
 
-class _Joint:
-    def __init__(self, older: Stretch, newer: Stretch) -> None:
+class _Merge:
+    def __init__(self, older: HistorySegment, newer: HistorySegment) -> None:
         self._older = older
         self._newer = newer
         self._mended: dict[Block, Block] = {}  # a beginning, and the block that goes on with it
@@ -53,10 +53,10 @@ class _Joint:
         for beginning, rest in pairs:
             if rest.key != beginning.key:
                 del newer.by_key[rest.key]
-                if isinstance(rest, Words) and newer.open.pop(rest.key, None) is not None:
+                if isinstance(rest, AgentText) and newer.open.pop(rest.key, None) is not None:
                     newer.open[beginning.key] = rest
             _go_on(beginning, rest)
-            if isinstance(rest, Words) and rest.is_settled:
+            if isinstance(rest, AgentText) and rest.is_settled:
                 newer.open.pop(rest.key, None)
 
     def _take_out(self, block: Block) -> None:
@@ -73,9 +73,9 @@ class _Joint:
     def _put_in_place(self) -> None:
         older, newer = self._older, self._newer
         for block in older.by_key.values():
-            if isinstance(block, ToolUse):
+            if isinstance(block, ToolCallBlock):
                 owner = self._now(block)
-                assert isinstance(owner, ToolUse)
+                assert isinstance(owner, ToolCallBlock)
                 children = [self._now(child) for child in block.children]
                 for child in children:
                     child.parent = owner
@@ -91,7 +91,7 @@ class _Joint:
         newer = self._newer
         for block in self._older.by_key.values():
             use = self._now(block)
-            if not isinstance(use, ToolUse) or not (waiting := newer.orphans.get(use.tool_id)):
+            if not isinstance(use, ToolCallBlock) or not (waiting := newer.orphans.get(use.tool_id)):
                 continue
             mine = [orphan for orphan in waiting if orphan.first > use.first]
             if not mine:
@@ -114,10 +114,10 @@ class _Joint:
                 newer.broken_off(block)
             else:
                 newer.open[key] = block
-        first: dict[Slot, Words] = {}
+        first: dict[Slot, AgentText] = {}
         for slot, words in older.unnamed_first.items():
             now = self._now(words)
-            assert isinstance(now, Words)
+            assert isinstance(now, AgentText)
             first[slot] = now
         for slot, words in older.unnamed.items():
             if words not in self._mended and not newer.closes(slot[1]):
@@ -156,7 +156,7 @@ class _Joint:
     def _settle_messages(self) -> None:
         older, newer = self._older, self._newer
         for block in older.by_key.values():
-            if isinstance(block, Said) and block not in self._mended and block.message_id in newer.states:
+            if isinstance(block, UserMessage) and block not in self._mended and block.message_id in newer.states:
                 block.state, block.reason = newer.states.pop(block.message_id)
         newer.states = older.states | newer.states
 
@@ -164,7 +164,7 @@ class _Joint:
         older, newer = self._older, self._newer
         for request_id, asked in older.asked.items():
             now = [self._now(block) for block in asked]
-            mine = [block for block in now if isinstance(block, Asked)]
+            mine = [block for block in now if isinstance(block, PromptBlock)]
             if outcome := newer.outcomes.get(request_id):
                 for block in mine:
                     outcome.settle(block)
@@ -183,22 +183,22 @@ def _go_on(beginning: Block, rest: Block) -> None:
     """Give a block what earlier events made of it."""
     rest.key, rest.first, rest.parent_id = beginning.key, beginning.first, beginning.parent_id
     match rest, beginning:
-        case Words(), Words() if not rest.is_settled:
+        case AgentText(), AgentText() if not rest.is_settled:
             if beginning.is_settled:
                 rest.pieces, rest.is_settled, rest.is_partial = beginning.pieces, True, beginning.is_partial
             else:
                 rest.pieces = beginning.pieces + rest.pieces
-        case ToolUse(), ToolUse() if not rest.is_called:
+        case ToolCallBlock(), ToolCallBlock() if not rest.is_called:
             rest.is_called, rest.name, rest.telling = beginning.is_called, beginning.name, beginning.telling
             rest.input_json, rest.description = beginning.input_json, beginning.description
             rest.cuts = start_cuts(beginning) + rest.cuts
             rest.progress = rest.progress or beginning.progress
-        case Said(), Said():
+        case UserMessage(), UserMessage():
             rest.text, rest.client_id, rest.by = beginning.text, beginning.client_id, beginning.by
             rest.attachments = beginning.attachments
             if rest.state == v1.MESSAGE_STATE_ACCEPTED and not rest.reason:
                 rest.state, rest.reason = beginning.state, beginning.reason
-        case Asked(), Asked():
+        case PromptBlock(), PromptBlock():
             rest.title, rest.is_question = beginning.title, beginning.is_question
         case _:
             pass

@@ -29,7 +29,7 @@ _OF_NOTICES: Mapping[v1.NoticeKind.ValueType, Tone] = {
 _OF_LEVELS: Mapping[str, Tone] = {"warning": Tone.NOTABLE, "error": Tone.BAD}  # of what an agent tells
 
 
-def remarked(event: v1.AgentEvent) -> tuple[tuple[str, ...], Tone]:
+def notice_lines(event: v1.AgentEvent) -> tuple[tuple[str, ...], Tone]:
     """The lines of an event, none where nothing need be said, and their tone."""
     kind = event.WhichOneof("event")
     tone = _tone_of(event.notice) if kind == "notice" else _OF_KINDS.get(kind or "", Tone.QUIET)

@@ -15,7 +15,7 @@ _AT_REST = frozenset({v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR})
 
 
 @dataclass(slots=True)
-class Standing:
+class SessionStatusModel:
     """Changed in place as events come in; each is counted once, in the summary or here."""
 
     own_client_id: str = ""
@@ -203,23 +203,23 @@ def _all_done(items: Sequence[v1.TodoItem]) -> bool:
     return all(item.status == v1.COMPLETED for item in items)
 
 
-STATE: EventTable[Callable[[Standing, v1.AgentEvent, bool], None]] = EventTable(
+STATE: EventTable[Callable[[SessionStatusModel, v1.AgentEvent, bool], None]] = EventTable(
     "the status line of the screen",
     {
-        "text_delta": Standing._model_answers,
-        "thinking_delta": Standing._model_answers,
-        "usage": Standing._usage,
-        "error": Standing._error,
-        "notice": Standing._notice,
-        "todo_update": Standing._todo_or_plan,
-        "plan_mode": Standing._todo_or_plan,
-        "user_input": Standing._user_input,
-        "turn_complete": Standing._turn_complete,
-        "status_change": Standing._status,
-        "session_info": Standing._session_info,
-        "compaction": Standing._compacted,
-        "input_lock": Standing._input_lock,
-        "presence": Standing._presence,
+        "text_delta": SessionStatusModel._model_answers,
+        "thinking_delta": SessionStatusModel._model_answers,
+        "usage": SessionStatusModel._usage,
+        "error": SessionStatusModel._error,
+        "notice": SessionStatusModel._notice,
+        "todo_update": SessionStatusModel._todo_or_plan,
+        "plan_mode": SessionStatusModel._todo_or_plan,
+        "user_input": SessionStatusModel._user_input,
+        "turn_complete": SessionStatusModel._turn_complete,
+        "status_change": SessionStatusModel._status,
+        "session_info": SessionStatusModel._session_info,
+        "compaction": SessionStatusModel._compacted,
+        "input_lock": SessionStatusModel._input_lock,
+        "presence": SessionStatusModel._presence,
     },
     ignored=frozenset(
         {"message_state"}  # `queue.py` handles it

@@ -15,21 +15,21 @@ _MOST = 5000  # a list that nobody reads to its end
 _NUMBERS = 9
 
 
-class Lister(Lists, Protocol):
+class SessionLister(Lists, Protocol):
     """The client, as far as it is needed here."""
 
     async def list_sessions(self, *, limit: int = 0, offset: int = 0) -> v1.ListSessionsResponse: ...
 
 
-class Directory:
+class SessionDirectory:
     """The newest sessions as the daemon lists them; `revision` says that there is something new to show."""
 
-    def __init__(self, client: Lister) -> None:
+    def __init__(self, client: SessionLister) -> None:
         self.sessions: tuple[v1.SessionSummary, ...] = ()
         self.total = 0
         self.trouble = ""  # why what is shown may be old
         self.revision = 0
-        self.numbers = Numbers()
+        self.numbers = SessionNumbers()
         self.lists = 0  # how many are open that show all there are, and not only the newest
         self._by_id: dict[str, v1.SessionSummary] = {}
         self._client = client
@@ -79,7 +79,7 @@ class Directory:
         return await summary_of(self._client, session_id)
 
 
-class Numbers:
+class SessionNumbers:
     """Sessions keep their numbers as long as they are open, so that fingers learn them."""
 
     def __init__(self) -> None:

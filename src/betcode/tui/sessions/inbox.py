@@ -15,9 +15,9 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from betcode.client import LinkState
-from betcode.tui.cards.card import Card, Standing
+from betcode.tui.cards.card import Card, CardContext
 from betcode.tui.cards.texts import how_it_ended
-from betcode.tui.pending_board import Changed, Closed, News, Opened, PendingBoard
+from betcode.tui.pending_board import BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.pending import tool_of, what_of
@@ -92,13 +92,13 @@ class Inbox(ModalScreen[str]):
 
     def _hear(self, news: News) -> None:
         match news:
-            case Closed(prompt, told, by_us) if not by_us:
+            case PromptClosed(prompt, told, by_us) if not by_us:
                 words = how_it_ended(prompt, told)
                 if prompt.request_id == self._card.request_id and self._card.is_typing:
                     self._card.end(words)
                 else:
                     self.query_one("#inbox-told", Static).update(words)
-            case Opened() | Closed() | Changed():
+            case PromptOpened() | PromptClosed() | BoardChanged():
                 pass
         self._show()
 
@@ -134,7 +134,7 @@ class Inbox(ModalScreen[str]):
         link = self._board.link
         card.show(
             one,
-            Standing(
+            CardContext(
                 place=f"{place + 1} of {len(self._open)}",
                 where=f"{one.session_name or short_id(one.session_id)} · {one.working_directory}",
                 delivery=self._board.delivery(one.request_id),

@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from betcode.tui import keys
-from betcode.tui.sessions.directory import Directory, in_order, matches
+from betcode.tui.sessions.directory import SessionDirectory, in_order, matches
 from betcode.tui.sessions.rows import row
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line
@@ -27,10 +27,10 @@ Deed = Callable[[str, v1.SessionSummary], None]
 class SessionList(ModalScreen[str | None]):
     """Gives the id of the one that is to be opened; an empty one asks for a new session."""
 
-    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.Place.SESSIONS)
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.SESSIONS)
 
     def __init__(
-        self, directory: Directory, current: str, do: Deed, *, title: str = "Sessions", here: str = ""
+        self, directory: SessionDirectory, current: str, do: Deed, *, title: str = "Sessions", here: str = ""
     ) -> None:
         super().__init__()
         self._directory = directory
@@ -134,7 +134,7 @@ class SessionList(ModalScreen[str | None]):
     def action_new(self) -> None:
         self.dismiss("")
 
-    def action_deed(self, name: str) -> None:
+    def action_session_action(self, name: str) -> None:
         one = self._directory.known(self._chosen_id())
         if one is not None:
             self._do(name, one)

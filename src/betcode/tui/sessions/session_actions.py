@@ -8,8 +8,8 @@ from pathlib import Path
 from betcode.client import Client, ClientError
 from betcode.tui.dialogs import AskLine, AskYesNo, TextView
 from betcode.tui.input_sequencer import SequencedApp
-from betcode.tui.line_view import Kind, Line
-from betcode.tui.sessions.directory import Directory
+from betcode.tui.line_view import LineKind, ViewLine
+from betcode.tui.sessions.directory import SessionDirectory
 from betcode.tui.sessions.rows import called
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_lines
@@ -20,15 +20,15 @@ from betcode.wording.whole_files import NotWritten, format_of, write_whole
 
 _SHOWN_BYTES = 2 * 1024 * 1024  # of a patch
 _NAME = 40
-_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.PLACE}  # of lines in a hunk
+_KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, "@": LineKind.PLACE}  # of lines in a hunk
 
 Open = Callable[[str], None]
 
 
-class Deeds:
+class SessionActions:
     """Runs in a task of the screen, above whatever is shown."""
 
-    def __init__(self, app: SequencedApp[int], client: Client, directory: Directory, open_session: Open) -> None:
+    def __init__(self, app: SequencedApp[int], client: Client, directory: SessionDirectory, open_session: Open) -> None:
         self._app = app
         self._client = client
         self._directory = directory
@@ -36,7 +36,7 @@ class Deeds:
 
     async def do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
         """The deed of this name, with what was given for it; what the daemon refuses is said."""
-        deeds: dict[str, Callable[[v1.SessionSummary], Awaitable[None]]] = {
+        actions: dict[str, Callable[[v1.SessionSummary], Awaitable[None]]] = {
             "rename": partial(self._rename, given=given),
             "fork": self._fork,
             "export": partial(self._export, given=given),
@@ -51,7 +51,7 @@ class Deeds:
             if name == "fork_here":
                 await self._fork(one, at)
             else:
-                await deeds[name](one)
+                await actions[name](one)
         except ClientError as error:
             self._say(error.message, bad=True)
         self._directory.look()
@@ -97,7 +97,7 @@ class Deeds:
         now = await self._directory.find(one.id) or one
         lines = budget_lines(now.budget, now.budget_use)
         change = f"Change it with: betcode session budget {short_id(one.id)}"
-        await self._app.push_screen_wait(TextView("Budget", [Line(line) for line in (*lines, "", change)]))
+        await self._app.push_screen_wait(TextView("Budget", [ViewLine(line) for line in (*lines, "", change)]))
 
     async def _close(self, one: v1.SessionSummary) -> None:
         about = " Its agent is at work and will be ended." if one.status == "active" else ""
@@ -122,20 +122,22 @@ class Deeds:
         now = await self._directory.find(one.id) or one
         turn = now.budget_use.turns
         painter = PatchPainter(colour=False)
-        lines: list[Line] = []
+        lines: list[ViewLine] = []
         pieces: list[str] = []
         size = 0
         async with aclosing(self._client.diffs.of_session(one.id, turn=turn)) as chunks:
             async for chunk in chunks:
                 if chunk.note:
-                    lines.append(Line(f"Note: {clean(chunk.note)}", Kind.NOTE))
+                    lines.append(ViewLine(f"Note: {clean(chunk.note)}", LineKind.NOTE))
                 size += len(chunk.data)
                 if size > _SHOWN_BYTES:
-                    lines.append(Line(f"Cut: see all of it with betcode session diff {short_id(one.id)}", Kind.NOTE))
+                    lines.append(
+                        ViewLine(f"Cut: see all of it with betcode session diff {short_id(one.id)}", LineKind.NOTE)
+                    )
                     break
                 pieces.append(painter.feed(chunk.data))
         patch = "".join((*pieces, painter.feed(b"", final=True)))
-        lines += patch_lines(patch) if patch else [Line("Nothing was changed")]
+        lines += patch_lines(patch) if patch else [ViewLine("Nothing was changed")]
         title = f"What turn {turn} changed" if turn else "What was changed"
         await self._app.push_screen_wait(TextView(title, lines))
 
@@ -143,11 +145,11 @@ class Deeds:
         self._app.notify(clean(words), severity="error" if bad else "information", markup=False)
 
 
-def patch_lines(text: str) -> list[Line]:
+def patch_lines(text: str) -> list[ViewLine]:
     """A patch that is safe to be shown, each line with what it is."""
-    lines: list[Line] = []
+    lines: list[ViewLine] = []
     in_hunk = False
     for line in text.removesuffix("\n").split("\n"):
         in_hunk = line.startswith("@@ ") or (in_hunk and not line.startswith("diff --git "))
-        lines.append(Line(line, _KINDS.get(line[:1], Kind.PLAIN) if in_hunk else Kind.TITLE))
+        lines.append(ViewLine(line, _KINDS.get(line[:1], LineKind.PLAIN) if in_hunk else LineKind.TITLE))
     return lines

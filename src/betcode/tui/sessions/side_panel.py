@@ -7,9 +7,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from betcode.tui.model.session_status import Standing
+from betcode.tui.model.session_status import SessionStatusModel
 from betcode.tui.panels import PlanPanel, TodoPanel
-from betcode.tui.sessions.directory import Directory, waits_for_person
+from betcode.tui.sessions.directory import SessionDirectory, waits_for_person
 from betcode.tui.sessions.rows import row
 
 _NUMBERS = range(1, 10)
@@ -27,10 +27,10 @@ class SidePanel(Vertical):
         yield TodoPanel()
         yield PlanPanel()
 
-    def show(self, directory: Directory, current: str, standing: Standing) -> None:
+    def show(self, directory: SessionDirectory, current: str, session_status: SessionStatusModel) -> None:
         """The sessions that Alt and a number leads to, and how the one stands that is looked at."""
-        self.query_one(TodoPanel).show(standing.todos)
-        self.query_one(PlanPanel).show(standing.plan)
+        self.query_one(TodoPanel).show(session_status.todos)
+        self.query_one(PlanPanel).show(session_status.plan)
         width = max(self.size.width - 2, 10)
         now = (directory.revision, current, width)
         if now == self._last:

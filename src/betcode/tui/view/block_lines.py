@@ -5,7 +5,18 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
+from betcode.tui.model.blocks import (
+    AgentText,
+    AgentThinking,
+    Block,
+    NoticeBlock,
+    PromptBlock,
+    PromptState,
+    Tone,
+    ToolCallBlock,
+    TurnEnd,
+    UserMessage,
+)
 from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.sizes import readable
@@ -17,7 +28,7 @@ _LONG_TOLD = 4_000  # and of a remark
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DrawnPart:
     """Lines from `start` on belong to what `key` names; `opens` says whether a key press changes them."""
 
     start: int
@@ -31,9 +42,9 @@ class Drawing:
     """Every line begins with a gutter."""
 
     lines: list[Line] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[DrawnPart] = field(default_factory=list)
 
-    def part_at(self, line: int) -> Part | None:
+    def part_at(self, line: int) -> DrawnPart | None:
         return next((part for part in reversed(self.parts) if part.start <= line), None)
 
 
@@ -43,30 +54,30 @@ class Canvas:
 
     width: int
     opened: Mapping[str, int]  # how far something was opened, by its key
-    words: Callable[[Words, int], list[Line]]  # markdown with its gutter, remembered as it grows
+    words: Callable[[AgentText, int], list[Line]]  # markdown with its gutter, remembered as it grows
     child: Callable[[Block, int], Drawing]  # one block inside another
 
 
 def draw(block: Block, canvas: Canvas) -> Drawing:
     """The block as it is now."""
     match block:
-        case ToolUse():
+        case ToolCallBlock():
             from betcode.tui.view.tool_lines import draw_tool  # it draws children with this
 
             return draw_tool(block, canvas)
-        case Thoughts():
+        case AgentThinking():
             return _thoughts(block, canvas)
-        case Words():
+        case AgentText():
             lines = canvas.words(block, canvas.width)
             if block.is_partial and lines:
                 lines.append(cut_line([NOTHING, ("… cut off here", "quiet")], canvas.width))
             lines += kept_apart(block, canvas.width)
-            return Drawing(lines, [Part(0, block.key, block=block)]) if lines else Drawing()
-        case Said():
+            return Drawing(lines, [DrawnPart(0, block.key, block=block)]) if lines else Drawing()
+        case UserMessage():
             return _said(block, canvas)
-        case Asked():
+        case PromptBlock():
             return _asked(block, canvas)
-        case Told():
+        case NoticeBlock():
             return _told(block, canvas)
         case TurnEnd():
             return _turn_end(block, canvas)
@@ -93,13 +104,13 @@ def estimated(block: Block, width: int) -> int:
     """About how many lines it will have, found without drawing it."""
     room = max(width - GUTTER, 10)
     match block:
-        case Thoughts() | ToolUse() | TurnEnd() | Asked():
+        case AgentThinking() | ToolCallBlock() | TurnEnd() | PromptBlock():
             return 1
-        case Words():
+        case AgentText():
             return sum(len(piece) // room + piece.count("\n") for piece in block.pieces) + 1
-        case Said():
+        case UserMessage():
             return len(block.text) // room + block.text.count("\n") + 1
-        case Told():
+        case NoticeBlock():
             return max(len(block.lines), 1)
         case _:
             return 0
@@ -108,13 +119,13 @@ def estimated(block: Block, width: int) -> int:
 def text_of_block(block: Block) -> str:
     """What is copied of it, not yet made safe."""
     match block:
-        case Words() | Said():
+        case AgentText() | UserMessage():
             return block.text
-        case ToolUse():
+        case ToolCallBlock():
             return "\n".join(part for part in (f"{block.name} {block.telling}".strip(), block.output) if part)
-        case Told():
+        case NoticeBlock():
             return "\n".join(block.lines)
-        case Asked():
+        case PromptBlock():
             return "\n".join(part for part in (block.title, block.outcome) if part)
         case TurnEnd():
             return block.summary
@@ -124,8 +135,8 @@ def text_of_block(block: Block) -> str:
 
 def _is_short(block: Block) -> bool:
     """Void words count as nothing, so they part nothing either."""
-    return isinstance(block, ToolUse | Thoughts | Asked | Told) or (
-        isinstance(block, Words) and block.is_settled and not block.text
+    return isinstance(block, ToolCallBlock | AgentThinking | PromptBlock | NoticeBlock) or (
+        isinstance(block, AgentText) and block.is_settled and not block.text
     )
 
 
@@ -138,25 +149,25 @@ _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
 _REASONS = {"withdrawn": "taken back", "cancelled": "cancelled"}
 
 
-def _said(block: Said, canvas: Canvas) -> Drawing:
+def _said(block: UserMessage, canvas: Canvas) -> Drawing:
     room = canvas.width - GUTTER
     text = shown(block.text[:_LONG_SAID])
-    inked = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
+    styled = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
     if len(block.text) > _LONG_SAID:
-        inked.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
-    inked += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
-    lines = list(indented(inked, ("> ", "said mark"), NOTHING))
+        styled.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
+    styled += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
+    lines = list(indented(styled, ("> ", "said mark"), NOTHING))
     lines += kept_apart(block, canvas.width)
-    words, ink = _STATES.get(block.state, ("", "quiet"))
+    words, style = _STATES.get(block.state, ("", "quiet"))
     if words and block.reason:
         words = _REASONS.get(block.reason) or f"{words}: {shown(block.reason)}"
     facts = [f"typed by {shown(block.by)}" if block.by else "", words]
     if any(facts):
-        lines += indented(wrap([(f"({', '.join(fact for fact in facts if fact)})", ink)], room), NOTHING, NOTHING)
-    return Drawing(lines, [Part(0, block.key, block=block)])
+        lines += indented(wrap([(f"({', '.join(fact for fact in facts if fact)})", style)], room), NOTHING, NOTHING)
+    return Drawing(lines, [DrawnPart(0, block.key, block=block)])
 
 
-def _thoughts(block: Thoughts, canvas: Canvas) -> Drawing:
+def _thoughts(block: AgentThinking, canvas: Canvas) -> Drawing:
     room = canvas.width - GUTTER
     text = block.text
     if block.is_settled and not text.strip():
@@ -168,7 +179,7 @@ def _thoughts(block: Thoughts, canvas: Canvas) -> Drawing:
     else:
         rest = cut(shown(text[-room * 4 :] if not block.is_settled else text[: room * 4]), max(room - len(head) - 2, 0))
         lines = [cut_line([("▸ ", "thought"), (head, "thought"), (f"  {rest}", "thought quiet")], canvas.width)]
-    return Drawing(lines, [Part(0, block.key, opens=True, block=block)])
+    return Drawing(lines, [DrawnPart(0, block.key, opens=True, block=block)])
 
 
 def _counted(text: str) -> str:
@@ -179,34 +190,36 @@ def _counted(text: str) -> str:
 
 
 _ASKED = {
-    AskedState.OPEN: ("? ", "notable"),
-    AskedState.ALLOWED: ("✓ ", "good"),
-    AskedState.DENIED: ("⊘ ", "bad"),
-    AskedState.ANSWERED: ("✓ ", "good"),
-    AskedState.GONE: ("◌ ", "quiet"),
+    PromptState.OPEN: ("? ", "notable"),
+    PromptState.ALLOWED: ("✓ ", "good"),
+    PromptState.DENIED: ("⊘ ", "bad"),
+    PromptState.ANSWERED: ("✓ ", "good"),
+    PromptState.GONE: ("◌ ", "quiet"),
 }
 
 
-def _asked(block: Asked, canvas: Canvas) -> Drawing:
+def _asked(block: PromptBlock, canvas: Canvas) -> Drawing:
     title, outcome = shown(block.title[:_LONG_TOLD]), shown(block.outcome[:_LONG_TOLD])
     spans = [(title, ""), (": " if title and outcome else "", "quiet")]
     spans.append((outcome, "strong") if outcome else (" waits for an answer", "notable"))
     lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
-    return Drawing(list(indented(lines, _ASKED[block.state], NOTHING)), [Part(0, block.key, block=block)])
+    return Drawing(list(indented(lines, _ASKED[block.state], NOTHING)), [DrawnPart(0, block.key, block=block)])
 
 
 _TONES = {Tone.QUIET: ("· ", "quiet"), Tone.NOTABLE: ("! ", "notable"), Tone.BAD: ("✗ ", "bad")}
 
 
-def _told(block: Told, canvas: Canvas) -> Drawing:
-    mark, ink = _TONES[block.tone]
+def _told(block: NoticeBlock, canvas: Canvas) -> Drawing:
+    mark, style = _TONES[block.tone]
     lines: list[Line] = []
     for told in block.lines:
         wrapped = [
-            part for line in shown(told[:_LONG_TOLD]).split("\n") for part in wrap([(line, ink)], canvas.width - GUTTER)
+            part
+            for line in shown(told[:_LONG_TOLD]).split("\n")
+            for part in wrap([(line, style)], canvas.width - GUTTER)
         ]
-        lines += indented(wrapped, (mark, ink), NOTHING)
-    return Drawing(lines, [Part(0, block.key, block=block)])
+        lines += indented(wrapped, (mark, style), NOTHING)
+    return Drawing(lines, [DrawnPart(0, block.key, block=block)])
 
 
 def _turn_end(block: TurnEnd, canvas: Canvas) -> Drawing:
@@ -214,4 +227,4 @@ def _turn_end(block: TurnEnd, canvas: Canvas) -> Drawing:
     words = cut(shown(" · ".join(part for part in (reason, block.summary) if part)), canvas.width - 6)
     head = f"── {words} " if words else "──"
     rest = "─" * max(min(canvas.width, 100) - cell_len(head) - 1, 0)
-    return Drawing([((head, "rule"), (rest, "rule"))], [Part(0, block.key, block=block)])
+    return Drawing([((head, "rule"), (rest, "rule"))], [DrawnPart(0, block.key, block=block)])

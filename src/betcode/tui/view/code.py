@@ -8,7 +8,7 @@ from typing import Protocol, cast
 from betcode.tui.view.spans import Line, Span, shown
 
 _LONGEST = 20_000  # characters; more than that is drawn without looking into it
-_INKS = {
+_STYLES = {
     "Token.Keyword": "code-keyword",
     "Token.Name.Function": "code-name",
     "Token.Name.Class": "code-name",
@@ -37,13 +37,13 @@ def code_lines(text: str, language: str) -> list[Line]:
     lines: list[Line] = []
     line: list[Span] = []
     for kind, value in lexer.get_tokens(text):
-        ink = _ink(str(kind))
+        style = _style(str(kind))
         first, *others = value.split("\n")
         if first:
-            line.append((first, ink))
+            line.append((first, style))
         for part in others:
             lines.append(tuple(line))
-            line = [(part, ink)] if part else []
+            line = [(part, style)] if part else []
     if line:
         lines.append(tuple(line))
     wanted = text.count("\n") + 1  # a lexer adds a newline at the end, and drops others
@@ -75,9 +75,9 @@ def _lexer(language: str) -> _Lexer | None:
 
 
 @lru_cache(maxsize=512)
-def _ink(kind: str) -> str:
+def _style(kind: str) -> str:
     while kind:
-        if kind in _INKS:
-            return f"code {_INKS[kind]}"
+        if kind in _STYLES:
+            return f"code {_STYLES[kind]}"
         kind = kind.rpartition(".")[0]
     return "code"

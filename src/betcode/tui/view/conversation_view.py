@@ -16,13 +16,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from betcode.tui.model.blocks import Block
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.tasks import begin
 from betcode.tui.view import markdown_lines, palette
 from betcode.tui.view.block_lines import text_of_block
 from betcode.tui.view.cursor import Cursor
 from betcode.tui.view.layout import Layout
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.render_cache import RenderCache
 from betcode.tui.view.spans import text_of
 from betcode.wording.terminal_text import clean
 
@@ -62,15 +62,15 @@ class ConversationView(ScrollView, can_focus=True):
             super().__init__()
             self.block = block
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: ConversationModel) -> None:
         super().__init__(id="conversation")
         self.draft: Widget | None = None  # where what is written here goes
-        self._inks = palette.Inks(self._style_of)
+        self._palette = palette.Palette(self._style_of)
         self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
         self._asked_at = -1  # where the loaded part began when older ones were asked for
         self._wanted = 0  # the number of an event to go to once it is loaded
         self._conversation = conversation
-        self._drawings = Drawings()
+        self._drawings = RenderCache()
         self._layout_of = Layout(self._drawings)
         self._cursor = Cursor(self._layout_of, self._drawings)
 
@@ -170,14 +170,14 @@ class ConversationView(ScrollView, can_focus=True):
         layout, width = self._layout_of, self._layout_of.width
         at = layout.top + y
         line, part = layout.line(at)
-        strip = self._inks.strip(line, width)
+        strip = self._palette.strip(line, width)
         if part is not None and part.key == self._cursor.key and self.has_focus:
-            strip = Strip.join([strip.crop(0, 1).apply_style(self._inks.style("cursor")), strip.crop(1)])
+            strip = Strip.join([strip.crop(0, 1).apply_style(self._palette.style("cursor")), strip.crop(1)])
         if (selection := self.text_selection) and (span := selection.get_span(at)):
             strip = self._marked(strip, text_of(line), *span)
         if y == layout.height - 1 and (count := layout.new_lines):
             news = f" ↓ {count:,} new {'line' if count == 1 else 'lines'} "
-            mark = self._inks.strip(((news, "news"),), min(len(news), width))
+            mark = self._palette.strip(((news, "news"),), min(len(news), width))
             strip = Strip.join([strip.crop(0, width - mark.cell_length), mark])
         return strip if self._is_painting else strip.apply_offsets(0, at)
 
@@ -193,7 +193,7 @@ class ConversationView(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._inks.clear()
+        self._palette.clear()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text that the mouse went over, as it stands there."""

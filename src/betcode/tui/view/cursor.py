@@ -1,14 +1,14 @@
 """The piece of a conversation that keys act on."""
 
-from betcode.tui.view.block_lines import Drawing, Part
+from betcode.tui.view.block_lines import Drawing, DrawnPart
 from betcode.tui.view.layout import Layout
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.render_cache import RenderCache
 
 
 class Cursor:
     """Stands on a part of a block, found again by its key when everything around it has changed."""
 
-    def __init__(self, layout: Layout, drawings: Drawings) -> None:
+    def __init__(self, layout: Layout, drawings: RenderCache) -> None:
         self._layout = layout
         self._drawings = drawings
         self._root = ""
@@ -40,7 +40,7 @@ class Cursor:
         self.put(index, keys[at])
         self._bring_into_view()
 
-    def place(self) -> tuple[int, Part] | None:
+    def place(self) -> tuple[int, DrawnPart] | None:
         """The block and the part that are chosen, if they are still there."""
         index = self._layout.index_of(self._root) if self._root else None
         if index is None:

@@ -34,8 +34,8 @@ def patch_lines(text: str, width: int) -> list[Line]:
     """A patch that is one already."""
     lines: list[Line] = []
     for line in shown(text).split("\n"):
-        ink = {"+": "added", "-": "removed", "@": "strong"}.get(line[:1], "")
-        lines += fold([(line, ink)], width)
+        style = {"+": "added", "-": "removed", "@": "strong"}.get(line[:1], "")
+        lines += fold([(line, style)], width)
     return lines
 
 
@@ -47,16 +47,20 @@ def _changed_words(old: str, new: str, width: int) -> Iterator[Line]:
     end = 0
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    for mark, line, ink in (("- ", old, "removed"), ("+ ", new, "added")):
-        middle = (line[:start], ink), (line[start : len(line) - end], f"{ink} changed"), (line[len(line) - end :], ink)
+    for mark, line, style in (("- ", old, "removed"), ("+ ", new, "added")):
+        middle = (
+            (line[:start], style),
+            (line[start : len(line) - end], f"{style} changed"),
+            (line[len(line) - end :], style),
+        )
         for part in fold([span for span in middle if span[0]], max(width - 2, 1)):
-            yield (mark, ink), *part
+            yield (mark, style), *part
 
 
-def _marked(mark: str, lines: list[str], ink: str, width: int) -> Iterator[Line]:
+def _marked(mark: str, lines: list[str], style: str, width: int) -> Iterator[Line]:
     for line in lines:
-        for part in fold([(line, ink)] if line else (), max(width - 2, 1)):
-            yield (f"{mark} ", ink), *part
+        for part in fold([(line, style)] if line else (), max(width - 2, 1)):
+            yield (f"{mark} ", style), *part
 
 
 def _lines(text: str) -> list[str]:

@@ -7,16 +7,16 @@ turns out wrong changes numbers and nothing that is seen.
 from collections.abc import Sequence
 
 from betcode.tui.model.blocks import Block
-from betcode.tui.view.block_lines import Drawing, Part, estimated, gap_before
+from betcode.tui.view.block_lines import Drawing, DrawnPart, estimated, gap_before
 from betcode.tui.view.heights import Heights
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.render_cache import RenderCache
 from betcode.tui.view.spans import Line
 
 
 class Layout:
     """Of one conversation in a window of some size."""
 
-    def __init__(self, drawings: Drawings) -> None:
+    def __init__(self, drawings: RenderCache) -> None:
         self.follows = True  # the end stays in view
         self.top = 0  # the first line that is seen
         self.width = self.height = 1
@@ -144,7 +144,7 @@ class Layout:
         index, inner = self._heights.find(line)
         return index, inner - self._gaps[index]
 
-    def line(self, line: int) -> tuple[Line, Part | None]:
+    def line(self, line: int) -> tuple[Line, DrawnPart | None]:
         """What stands at a line, and to what it belongs."""
         found = self.at(line)
         if found is None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from betcode.tui.view.code import code_lines
-from betcode.tui.view.pieces import Kind, Piece, Pieces
+from betcode.tui.view.pieces import Piece, PieceKind, Pieces
 from betcode.tui.view.spans import Line, Span, fold, indented, shown, wrap
 from betcode.tui.view.table_lines import table_lines
 
@@ -76,11 +76,11 @@ def plain_lines(text: str, width: int) -> list[Line]:
 
 def piece_lines(piece: Piece, width: int) -> list[Line]:
     match piece.kind:
-        case Kind.CODE:
+        case PieceKind.CODE:
             return _code(piece.text, piece.language, width)
-        case Kind.PLAIN:
+        case PieceKind.PLAIN:
             return plain_lines(piece.text, width)
-        case Kind.PROSE:
+        case PieceKind.PROSE:
             return markdown_lines(piece.text, width)
 
 
@@ -128,8 +128,8 @@ class _Drawing:
     def _block(self, token: "Token", width: int) -> list[Line]:
         match token.type:
             case "heading_open":
-                ink = "heading" if token.tag in ("h1", "h2") else "subheading"
-                return wrap(self._inline(ink), width)
+                style = "heading" if token.tag in ("h1", "h2") else "subheading"
+                return wrap(self._inline(style), width)
             case "paragraph_open":
                 return wrap(self._inline(""), width)
             case "inline":
@@ -139,7 +139,7 @@ class _Drawing:
             case "blockquote_open":
                 bar = ("▎ ", "quiet")
                 inner = self.blocks(width - 2, "blockquote_close")
-                return [(bar, *((text, f"quote {ink}".strip()) for text, ink in line)) for line in inner]
+                return [(bar, *((text, f"quote {style}".strip()) for text, style in line)) for line in inner]
             case "bullet_list_open":
                 return self._list(width, "bullet_list_close", None)
             case "ordered_list_open":
@@ -151,9 +151,9 @@ class _Drawing:
             case _:
                 return []
 
-    def _inline(self, ink: str) -> list[Span]:
+    def _inline(self, style: str) -> list[Span]:
         """What stands in a heading or paragraph that was just opened, up to its end."""
-        spans = inline_spans(self._tokens[self._at], ink)
+        spans = inline_spans(self._tokens[self._at], style)
         self._at += 2
         return spans
 
@@ -195,16 +195,16 @@ class _Drawing:
 _MARKS = {"strong": "strong", "em": "emphasis", "s": "struck"}
 
 
-def inline_spans(token: "Token", ink: str) -> list[Span]:
+def inline_spans(token: "Token", style: str) -> list[Span]:
     """Safe spans; a link shows where it leads, since nobody sees that otherwise."""
-    return [span for span in _inline(token, ink) if span[0]]
+    return [span for span in _inline(token, style) if span[0]]
 
 
-def _inline(token: "Token", ink: str) -> Iterator[Span]:
-    inks = [ink] if ink else []
+def _inline(token: "Token", style: str) -> Iterator[Span]:
+    names = [style] if style else []
     links: list[tuple[str, list[str]]] = []
     for child in token.children or ():
-        now = " ".join(inks)
+        now = " ".join(names)
         kind, _, edge = child.type.rpartition("_")
         match child.type:
             case "softbreak" | "hardbreak":  # agents write lines where they mean lines
@@ -213,16 +213,16 @@ def _inline(token: "Token", ink: str) -> Iterator[Span]:
                 yield shown(child.content), f"{now} inline-code".strip()
             case "link_open":
                 links.append((str(child.attrs.get("href", "")), []))
-                inks.append("link")
+                names.append("link")
             case "link_close":
-                inks.remove("link")
+                names.remove("link")
                 target, words = links.pop()
                 if "".join(words) not in (target, target.removeprefix("mailto:")):
-                    yield f" ({shown(target)})", " ".join([*inks, "target"])
+                    yield f" ({shown(target)})", " ".join([*names, "target"])
             case "image":
                 yield f"[{shown(child.content)}] ({shown(str(child.attrs.get('src', '')))})", f"{now} link".strip()
             case _ if kind in _MARKS:
-                inks.append(_MARKS[kind]) if edge == "open" else inks.remove(_MARKS[kind])
+                names.append(_MARKS[kind]) if edge == "open" else names.remove(_MARKS[kind])
             case _:
                 if links:
                     links[-1][1].append(child.content)

@@ -49,7 +49,7 @@ CSS = "\n".join(f"ConversationView > .{PREFIX}{name} {{ {rule} }}" for name, rul
 _MOST_STRIPS = 1000  # a few screens; a strip is a large thing
 
 
-class Inks:
+class Palette:
     """Turns lines into strips of exactly the width; the same line is turned once."""
 
     def __init__(self, style_of: Callable[[str], Style]) -> None:
@@ -62,14 +62,14 @@ class Inks:
         self._styles.clear()
         self._strips.clear()
 
-    def style(self, inks: str) -> Style:
+    def style(self, names: str) -> Style:
         """Of names with spaces between them; the later wins where two say something of the same."""
-        style = self._styles.get(inks)
+        style = self._styles.get(names)
         if style is None:
             style = self._style_of("")
-            for name in inks.split():
+            for name in names.split():
                 style += self._style_of(name)
-            self._styles[inks] = style
+            self._styles[names] = style
         return style
 
     def strip(self, line: Line, width: int) -> Strip:
@@ -77,7 +77,7 @@ class Inks:
         if found is None:
             if len(self._strips) >= _MOST_STRIPS:
                 self._strips.clear()
-            segments = [Segment(text, self.style(ink)) for text, ink in line]
+            segments = [Segment(text, self.style(style)) for text, style in line]
             used = sum(cell_len(text) for text, _ in line)
             found = Strip(segments, used).adjust_cell_length(width, self.style(""))
             self._strips[(line, width)] = found

@@ -16,7 +16,7 @@ _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _ITEM = re.compile(r"[-*+]|\d{1,9}[.)]")
 
 
-class Kind(Enum):
+class PieceKind(Enum):
     PROSE = auto()  # markdown
     PLAIN = auto()  # the rest of something too long to be markdown
     CODE = auto()
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    kind: Kind
+    kind: PieceKind
     text: str
     language: str = ""
     continues: bool = False  # belongs to the one before it: no empty line between them
@@ -35,7 +35,7 @@ class _Beginning:
     """How a piece begins, and where."""
 
     at: int
-    kind: Kind = Kind.PROSE
+    kind: PieceKind = PieceKind.PROSE
     fence: str = ""  # what closes it
     language: str = ""
     continues: bool = False
@@ -52,7 +52,7 @@ class Pieces:
     def take(self, text: str) -> None:
         """The whole text as it is now; it begins with what was taken before."""
         while True:
-            end, following = self._code_end(text) if self._now.kind is Kind.CODE else self._prose_end(text)
+            end, following = self._code_end(text) if self._now.kind is PieceKind.CODE else self._prose_end(text)
             piece = self._piece(text[self._now.at : end])
             if following is None:
                 self.last = piece
@@ -63,8 +63,8 @@ class Pieces:
 
     def _piece(self, text: str) -> Piece | None:
         now = self._now
-        text = text.removesuffix("\n") if now.kind is Kind.CODE else text.strip("\n")
-        if not text.strip() and (now.kind is not Kind.CODE or now.continues):
+        text = text.removesuffix("\n") if now.kind is PieceKind.CODE else text.strip("\n")
+        if not text.strip() and (now.kind is not PieceKind.CODE or now.continues):
             return None
         return Piece(now.kind, text, now.language, now.continues)
 
@@ -77,7 +77,7 @@ class Pieces:
                 return start, _Beginning(end) if _is_whole(text, end) else None
             if number >= _CODE_LINES or end - now.at > _LIMIT:
                 cut = start if start > now.at else now.at + _LIMIT
-                return cut, _Beginning(cut, Kind.CODE, now.fence, now.language, continues=True)
+                return cut, _Beginning(cut, PieceKind.CODE, now.fence, now.language, continues=True)
         return len(text), None
 
     def _prose_end(self, text: str) -> tuple[int, _Beginning | None]:
@@ -89,12 +89,12 @@ class Pieces:
             fence = _FENCE.match(line) if len(line) <= _UNDECIDED else None
             if fence and not ("`" in fence[2] and fence[1][0] == "`") and not self._is_in_a_list(text, start):
                 words = fence[2].split()
-                return start, _Beginning(end, Kind.CODE, fence[1], words[0] if words else "")
+                return start, _Beginning(end, PieceKind.CODE, fence[1], words[0] if words else "")
             if begun and (_HEADING.match(line) or (after_blank and line[:1] not in ("", " ", "\t", "\r"))):
                 return start, _Beginning(start)
             if end - begin > _LIMIT:
                 cut = start if start > begin else begin + _LIMIT
-                return cut, _Beginning(cut, Kind.PLAIN, continues=True)
+                return cut, _Beginning(cut, PieceKind.PLAIN, continues=True)
             begun = begun or bool(line.strip())
             after_blank = not line.strip()
         return len(text), None

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from betcode.tui.model.blocks import Block, Thoughts, Words
+from betcode.tui.model.blocks import AgentText, AgentThinking, Block
 from betcode.tui.view import markdown_lines
 from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, draw
 from betcode.tui.view.markdown_lines import MarkdownLines, plain_lines
@@ -13,13 +13,13 @@ _MOST_LINES = 20_000  # in all drawings together; far more than a screen, and a 
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CacheEntry:
     stamp: tuple[int, int]
     drawing: Drawing
     markdown: MarkdownLines | None = None
 
 
-class Drawings:
+class RenderCache:
     """Draws each block once for each change of it; blocks inside blocks too."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Drawings:
         self.is_plain = not markdown_lines.is_loaded()  # words are drawn as they were written until it is
         self.count = 0  # how many drawings were made, which tests compare
         self._changes = 0  # of what is opened
-        self._kept: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], _CacheEntry] = OrderedDict()
         self._lines = 0
 
     def of(self, block: Block, width: int) -> Drawing:
@@ -39,7 +39,7 @@ class Drawings:
             self._kept.move_to_end(place)
             return kept.drawing
         if kept is None:
-            kept = self._kept[place] = _Kept(stamp, Drawing())
+            kept = self._kept[place] = _CacheEntry(stamp, Drawing())
         self._kept.move_to_end(place)
         before = len(kept.drawing.lines)
         kept.stamp = stamp
@@ -64,9 +64,9 @@ class Drawings:
         self.is_plain = False
         self._changes += 1
 
-    def _words(self, block: Words, width: int) -> list[Line]:
+    def _words(self, block: AgentText, width: int) -> list[Line]:
         room = width - GUTTER
-        margin = ("▏ ", "thought quiet") if isinstance(block, Thoughts) else NOTHING
+        margin = ("▏ ", "thought quiet") if isinstance(block, AgentThinking) else NOTHING
         if self.is_plain:
             return [(margin, *line) for line in plain_lines(block.text, room)]
         kept = self._kept[(block.key, width)]

@@ -76,12 +76,12 @@ def cut_line(line: Sequence[Span], width: int) -> Line:
         return tuple(line)
     kept: list[Span] = []
     room = width - 1
-    for text, ink in line:
+    for text, style in line:
         size = cell_len(text)
         if size > room:
-            kept.append((_split_at(text, room)[0] + "…", ink))
+            kept.append((_split_at(text, room)[0] + "…", style))
             break
-        kept.append((text, ink))
+        kept.append((text, style))
         room -= size
     return tuple(kept)
 
@@ -93,15 +93,15 @@ def fold(line: Sequence[Span], width: int) -> list[Line]:
     lines: list[Line] = []
     current: list[Span] = []
     room = width
-    for text, ink in line:
+    for text, style in line:
         start = 0
         for end in _breaks(text, room, width):
             if end > start:
-                current.append((text[start:end], ink))
+                current.append((text[start:end], style))
             lines.append(tuple(current))
             current, room, start = [], width, end
         if start < len(text):
-            current.append((text[start:], ink))
+            current.append((text[start:], style))
             room -= cell_len(text[start:])
     return [*lines, tuple(current)]
 
@@ -125,9 +125,9 @@ def wrap(spans: Iterable[Span], width: int) -> list[Line]:
     if len(spans) == 1 and _fits_as_it_is(spans[0][0], width):
         return [(spans[0],)]
     wrapping = _Wrapping(max(width, 1))
-    for text, ink in spans:
+    for text, style in spans:
         for part in _TOKENS.findall(text):
-            wrapping.take(part, ink)
+            wrapping.take(part, style)
     return wrapping.finish()
 
 
@@ -155,19 +155,19 @@ class _Wrapping:
         self._word: list[Span] = []
         self._word_width = 0
 
-    def take(self, text: str, ink: str) -> None:
+    def take(self, text: str, style: str) -> None:
         if text == "\n":
             self._place()
             self._break()
         elif text[0] == " ":
             self._place()
-            self._space = (" ", ink)
+            self._space = (" ", style)
         elif len(text) == 1 and cell_len(text) == 2:  # between such letters a line may be broken
             self._place()
-            self._word, self._word_width = [(text, ink)], 2
+            self._word, self._word_width = [(text, style)], 2
             self._place()
         else:
-            self._word.append((text, ink))
+            self._word.append((text, style))
             self._word_width += cell_len(text)
 
     def finish(self) -> list[Line]:
@@ -204,11 +204,11 @@ class _Wrapping:
 def joined(spans: Iterable[Span]) -> Line:
     """Neighbours of one ink become one."""
     line: list[Span] = []
-    for text, ink in spans:
-        if line and line[-1][1] == ink:
-            line[-1] = (line[-1][0] + text, ink)
+    for text, style in spans:
+        if line and line[-1][1] == style:
+            line[-1] = (line[-1][0] + text, style)
         else:
-            line.append((text, ink))
+            line.append((text, style))
     return tuple(line)
 
 

@@ -41,8 +41,10 @@ def _fitting(natural: list[int], room: int) -> list[int] | None:
     return [min(size, low) for size in natural]
 
 
-def _row(row: Sequence[Cell], widths: list[int], ink: str) -> list[Line]:
-    cells = [wrap(_inked(row[column], ink), size) if column < len(row) else [()] for column, size in enumerate(widths)]
+def _row(row: Sequence[Cell], widths: list[int], style: str) -> list[Line]:
+    cells = [
+        wrap(_styled(row[column], style), size) if column < len(row) else [()] for column, size in enumerate(widths)
+    ]
     lines: list[Line] = []
     for at in range(max(map(len, cells))):
         line: list[Span] = []
@@ -62,10 +64,10 @@ def _as_fields(rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
         if lines:
             lines.append(())
         for column, cell in enumerate(row):
-            name = _inked(head[column], "strong") if column < len(head) else []
+            name = _styled(head[column], "strong") if column < len(head) else []
             lines += wrap([*name, (": ", "quiet"), *cell], width)
-    return lines or [line for cell in head for line in wrap(_inked(cell, "strong"), width)]
+    return lines or [line for cell in head for line in wrap(_styled(cell, "strong"), width)]
 
 
-def _inked(cell: Cell, ink: str) -> list[Span]:
-    return [(text, f"{own} {ink}".strip()) for text, own in cell]
+def _styled(cell: Cell, style: str) -> list[Span]:
+    return [(text, f"{own} {style}".strip()) for text, own in cell]

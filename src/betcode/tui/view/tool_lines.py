@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from betcode.tui.model.blocks import Block, Thoughts, ToolState, ToolUse, Words
-from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, Part, kept_apart
+from betcode.tui.model.blocks import AgentText, AgentThinking, Block, ToolCallBlock, ToolState
+from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, DrawnPart, kept_apart
 from betcode.tui.view.code import code_lines, language_of
 from betcode.tui.view.diff_lines import diff_lines, patch_lines
 from betcode.tui.view.spans import Line, Span, cut, cut_line, fold, indented, joined, shown, wrap
@@ -27,10 +27,10 @@ _WHOLE = 20_000  # characters of an output that is looked at from beginning to e
 _CHILDREN = (50, 500, 5000)
 
 
-def draw_tool(block: ToolUse, canvas: Canvas) -> Drawing:
+def draw_tool(block: ToolCallBlock, canvas: Canvas) -> Drawing:
     """Folded: a line, and one more where a subagent works or the call failed."""
     level = canvas.opened.get(block.key, 0)
-    drawing = Drawing([_headline(block, canvas.width)], [Part(0, block.key, opens=True, block=block)])
+    drawing = Drawing([_headline(block, canvas.width)], [DrawnPart(0, block.key, opens=True, block=block)])
     if not level:
         drawing.lines += _folded(block, canvas.width)
         return drawing
@@ -38,13 +38,13 @@ def draw_tool(block: ToolUse, canvas: Canvas) -> Drawing:
     _add_children(drawing, block, canvas)
     if block.output:
         drawing.lines.append(_label("output" if block.shown_state is ToolState.DONE else "error", canvas.width))
-        ink = "" if block.shown_state is ToolState.DONE else "bad"
-        _add_output(drawing, block, canvas, ink)
+        style = "" if block.shown_state is ToolState.DONE else "bad"
+        _add_output(drawing, block, canvas, style)
     drawing.lines += kept_apart(block, canvas.width)
     return drawing
 
 
-def _headline(block: ToolUse, width: int) -> Line:
+def _headline(block: ToolCallBlock, width: int) -> Line:
     glyph = _STATES[block.shown_state]
     facts = [_SAID.get(block.shown_state, "")]
     if block.denied_by:
@@ -69,9 +69,9 @@ def took(duration_ms: int) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _folded(block: ToolUse, width: int) -> list[Line]:
+def _folded(block: ToolCallBlock, width: int) -> list[Line]:
     if block.children:
-        steps = sum(isinstance(child, ToolUse) for child in block.children) or len(block.children)
+        steps = sum(isinstance(child, ToolCallBlock) for child in block.children) or len(block.children)
         head = f"└ {steps} {'step' if steps == 1 else 'steps'}"
         last = _last_words(block.children[-1], width)
         return [cut_line([NOTHING, (head, "quiet"), (f" · {last}" if last else "", "quiet")], width)]
@@ -82,18 +82,18 @@ def _folded(block: ToolUse, width: int) -> list[Line]:
 
 def _last_words(block: Block, width: int) -> str:
     match block:
-        case ToolUse():
+        case ToolCallBlock():
             return cut(shown(f"{block.name} {block.telling}"), width)
-        case Thoughts():
+        case AgentThinking():
             return "thinking"
-        case Words():
+        case AgentText():
             said = "".join(block.pieces[-40:])[-width * 4 :].strip()
             return cut(shown(without_marks(said.rsplit("\n", 1)[-1])), width)
         case _:
             return ""
 
 
-def _input_lines(block: ToolUse, width: int) -> list[Line]:
+def _input_lines(block: ToolCallBlock, width: int) -> list[Line]:
     try:
         given = json.loads(block.input_json) if block.input_json else {}
     except ValueError:
@@ -104,7 +104,7 @@ def _input_lines(block: ToolUse, width: int) -> list[Line]:
     return [*_described(block, width), *_telling_lines(fields, width)]
 
 
-def _described(block: ToolUse, width: int) -> list[Line]:
+def _described(block: ToolCallBlock, width: int) -> list[Line]:
     words = block.description
     return wrap([(shown(words), "quiet")], width) if words and words != block.telling else []
 
@@ -154,7 +154,7 @@ def _as_json(value: object, width: int) -> list[Line]:
     return [part for line in code_lines(text, "json") for part in fold(line, width)]
 
 
-def _add(drawing: Drawing, name: str, lines: Sequence[Line], block: ToolUse, canvas: Canvas) -> None:
+def _add(drawing: Drawing, name: str, lines: Sequence[Line], block: ToolCallBlock, canvas: Canvas) -> None:
     """The first and the last lines of something, with a part between them that opens further."""
     key = f"{block.key}/{name}"
     level = min(canvas.opened.get(key, 0), len(_ENDS) - 1)
@@ -165,52 +165,52 @@ def _add(drawing: Drawing, name: str, lines: Sequence[Line], block: ToolUse, can
         return
     drawing.lines += _inside(lines[:head])
     opens = level < len(_ENDS) - 1
-    drawing.parts.append(Part(len(drawing.lines), key, opens=opens, block=block))
+    drawing.parts.append(DrawnPart(len(drawing.lines), key, opens=opens, block=block))
     drawing.lines.append(_quiet(f"… {hidden:,} lines" + ("" if opens else " more than can be shown"), canvas.width))
-    drawing.parts.append(Part(len(drawing.lines), block.key, opens=True, block=block))
+    drawing.parts.append(DrawnPart(len(drawing.lines), block.key, opens=True, block=block))
     drawing.lines += _inside(lines[-tail:])
 
 
-def _add_output(drawing: Drawing, block: ToolUse, canvas: Canvas, ink: str) -> None:
+def _add_output(drawing: Drawing, block: ToolCallBlock, canvas: Canvas, style: str) -> None:
     """Only so much of it is looked at as can be drawn, however long it is."""
     width = canvas.width - 2 * GUTTER
     level = min(canvas.opened.get(f"{block.key}/output", 0), len(_ENDS) - 1)
     text = block.output
     if len(text) <= _WHOLE:
-        _add(drawing, "output", _output_lines(text.rstrip("\n"), ink, width), block, canvas)
+        _add(drawing, "output", _output_lines(text.rstrip("\n"), style, width), block, canvas)
         return
     head, tail = _ENDS[level]
     # No line takes more letters than the width and one to end it.
-    first = _output_lines(text[: head * (width + 1)], ink, width)[:head]
-    last = _output_lines(text[-tail * (width + 1) :].rstrip("\n"), ink, width)[-tail:]
+    first = _output_lines(text[: head * (width + 1)], style, width)[:head]
+    last = _output_lines(text[-tail * (width + 1) :].rstrip("\n"), style, width)[-tail:]
     between = f"… {max(text.count(chr(10)) + 1 - head - tail, 1):,} lines, {readable(len(text))} in all"
     opens = level < len(_ENDS) - 1
     drawing.lines += _inside(first)
-    drawing.parts.append(Part(len(drawing.lines), f"{block.key}/output", opens=opens, block=block))
+    drawing.parts.append(DrawnPart(len(drawing.lines), f"{block.key}/output", opens=opens, block=block))
     drawing.lines.append(_quiet(between, canvas.width))
-    drawing.parts.append(Part(len(drawing.lines), block.key, opens=True, block=block))
+    drawing.parts.append(DrawnPart(len(drawing.lines), block.key, opens=True, block=block))
     drawing.lines += _inside(last)
 
 
-def _output_lines(text: str, ink: str, width: int) -> list[Line]:
-    return [part for line in shown(text).split("\n") for part in fold([(line, ink)] if line else (), width)]
+def _output_lines(text: str, style: str, width: int) -> list[Line]:
+    return [part for line in shown(text).split("\n") for part in fold([(line, style)] if line else (), width)]
 
 
-def _add_children(drawing: Drawing, block: ToolUse, canvas: Canvas) -> None:
+def _add_children(drawing: Drawing, block: ToolCallBlock, canvas: Canvas) -> None:
     key = f"{block.key}/steps"
     most = _CHILDREN[min(canvas.opened.get(key, 0), len(_CHILDREN) - 1)]
     hidden = len(block.children) - most
     if hidden > 0:
-        drawing.parts.append(Part(len(drawing.lines), key, opens=True, block=block))
+        drawing.parts.append(DrawnPart(len(drawing.lines), key, opens=True, block=block))
         drawing.lines.append(_quiet(f"… {hidden:,} earlier", canvas.width))
     bar = ("│ ", "nested")
     for child in block.children[-most:]:
         inner = canvas.child(child, canvas.width - GUTTER)
         start = len(drawing.lines)
-        drawing.parts += [Part(part.start + start, part.key, part.opens, part.block) for part in inner.parts]
+        drawing.parts += [DrawnPart(part.start + start, part.key, part.opens, part.block) for part in inner.parts]
         drawing.lines += indented(inner.lines, bar, bar)
     if block.children:
-        drawing.parts.append(Part(len(drawing.lines), block.key, opens=True, block=block))
+        drawing.parts.append(DrawnPart(len(drawing.lines), block.key, opens=True, block=block))
 
 
 def _inside(lines: Iterable[Line]) -> list[Line]:

@@ -2,7 +2,18 @@
 
 import pytest
 
-from betcode.tui.cards.card_state import CardState, Effect, Give, Leave, Mode, Step, TooEarly, hints, press, typed
+from betcode.tui.cards.card_state import (
+    CardMode,
+    CardState,
+    Effect,
+    GiveAnswer,
+    LeaveCard,
+    NextCard,
+    TooEarly,
+    hints,
+    press,
+    typed,
+)
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Allow, AllowSession, Deny, DenyAndStop, Given, Reply
 
@@ -44,7 +55,7 @@ def pressed(state: CardState, *keys: str, now: float = 20.0) -> tuple[CardState,
     ],
 )
 def test_one_key_is_one_answer(keys: str, given: Given) -> None:
-    assert pressed(permission(), *keys.split())[1] == Give(given)
+    assert pressed(permission(), *keys.split())[1] == GiveAnswer(given)
 
 
 @pytest.mark.parametrize("key", ["y", "n", "s", "a", "d", "e", "v"])
@@ -55,34 +66,34 @@ def test_no_key_counts_before_the_card_could_be_read(key: str) -> None:
 
 
 def test_leaving_and_turning_to_other_cards_need_no_reading() -> None:
-    assert press(permission(), "escape", 10.0)[1] == Leave()
-    assert press(permission(), "right_square_bracket", 10.0)[1] == Step(1)
-    assert press(permission(), "left", 10.0)[1] == Step(-1)
+    assert press(permission(), "escape", 10.0)[1] == LeaveCard()
+    assert press(permission(), "right_square_bracket", 10.0)[1] == NextCard(1)
+    assert press(permission(), "left", 10.0)[1] == NextCard(-1)
 
 
 @pytest.mark.parametrize("keys", ["a 3", "a y", "a n", "a x", "1", "x", "enter", "Y"])
 def test_what_is_no_answer_there_answers_nothing(keys: str) -> None:
-    assert not isinstance(pressed(permission(), *keys.split())[1], Give)
+    assert not isinstance(pressed(permission(), *keys.split())[1], GiveAnswer)
 
 
 def test_escape_goes_back_one_step_at_a_time() -> None:
     state, _ = pressed(permission(), "a", "t")
-    assert state.mode is Mode.PATTERN
-    assert pressed(state, "escape")[0].mode is Mode.PATTERNS
-    assert pressed(state, "escape", "escape")[0].mode is Mode.CHOOSE
-    assert pressed(state, "escape", "escape", "escape")[1] == Leave()
+    assert state.mode is CardMode.PATTERN
+    assert pressed(state, "escape")[0].mode is CardMode.PATTERNS
+    assert pressed(state, "escape", "escape")[0].mode is CardMode.CHOOSE
+    assert pressed(state, "escape", "escape", "escape")[1] == LeaveCard()
 
 
 def test_what_is_typed_in_a_line_is_no_key() -> None:
     state, _ = pressed(permission(), "d")
     assert pressed(state, "y") == (state, None)
-    assert typed(state, "  not now ") == Give(Deny("not now"))
-    assert typed(state, "") == Give(Deny())
+    assert typed(state, "  not now ") == GiveAnswer(Deny("not now"))
+    assert typed(state, "") == GiveAnswer(Deny())
 
 
 def test_a_pattern_of_ones_own_is_typed_and_never_empty() -> None:
     state, _ = pressed(permission(), "a", "t")
-    assert typed(state, "Bash(ls *)") == Give(AllowSession("Bash(ls *)"))
+    assert typed(state, "Bash(ls *)") == GiveAnswer(AllowSession("Bash(ls *)"))
     assert typed(state, " ") is None
 
 
@@ -93,30 +104,30 @@ def test_plans_and_budgets_are_not_edited_and_not_granted_for_good(request_: v1.
     assert pressed(state, "a") == (state, None)
     assert "edit" not in hints(state)
     assert "always" not in hints(state)
-    assert pressed(state, "y")[1] == Give(Allow())
+    assert pressed(state, "y")[1] == GiveAnswer(Allow())
 
 
 @pytest.mark.parametrize(
     ("keys", "text"), [("2", "blue"), ("enter", "red"), ("down enter", "blue"), ("up enter", "blue")]
 )
 def test_an_option_is_chosen_by_its_number_or_where_the_cursor_is(keys: str, text: str) -> None:
-    assert pressed(question(), *keys.split())[1] == Give(Reply(text))
+    assert pressed(question(), *keys.split())[1] == GiveAnswer(Reply(text))
 
 
 def test_several_options_are_marked_and_then_sent() -> None:
     state, effect = pressed(question(several=True), "2", "1", "2", "down", "down")
     assert (state.chosen, effect) == (frozenset({0}), None)
-    assert pressed(state, "enter")[1] == Give(Reply("red"))
-    assert pressed(state, "space", "enter")[1] == Give(Reply("red, blue"))
+    assert pressed(state, "enter")[1] == GiveAnswer(Reply("red"))
+    assert pressed(state, "space", "enter")[1] == GiveAnswer(Reply("red, blue"))
     assert pressed(question(several=True), "enter")[1] is None
-    assert pressed(question(several=True), "2", "1", "enter")[1] == Give(Reply("red, blue"))
+    assert pressed(question(several=True), "2", "1", "enter")[1] == GiveAnswer(Reply("red, blue"))
 
 
 def test_a_question_may_be_answered_in_own_words_or_not_at_all() -> None:
     state, _ = pressed(question(), "t")
-    assert typed(state, "green ") == Give(Reply("green"))
+    assert typed(state, "green ") == GiveAnswer(Reply("green"))
     assert typed(state, "  ") is None
-    assert pressed(question(), "n")[1] == Give(Deny())
+    assert pressed(question(), "n")[1] == GiveAnswer(Deny())
 
 
 def test_of_a_group_the_first_that_has_no_answer_is_asked() -> None:

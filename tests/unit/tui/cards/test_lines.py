@@ -5,7 +5,7 @@ import json
 import pytest
 
 from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
-from betcode.tui.line_view import Kind, Line
+from betcode.tui.line_view import LineKind, ViewLine
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -42,12 +42,12 @@ def test_an_edit_is_a_diff_whose_lines_say_what_they_are() -> None:
     edit = {"file_path": "/a.py", "old_string": "one\ntwo", "new_string": "one\nthree"}
     lines = permission_lines(asked("Edit", edit))
     assert lines == [
-        Line("Edit", Kind.TITLE),
-        Line("/a.py", Kind.DIM),
-        Line("@@ -1,2 +1,2 @@", Kind.PLACE),
-        Line(" one"),
-        Line("-two", Kind.REMOVED),
-        Line("+three", Kind.ADDED),
+        ViewLine("Edit", LineKind.TITLE),
+        ViewLine("/a.py", LineKind.DIM),
+        ViewLine("@@ -1,2 +1,2 @@", LineKind.PLACE),
+        ViewLine(" one"),
+        ViewLine("-two", LineKind.REMOVED),
+        ViewLine("+three", LineKind.ADDED),
     ]
 
 
@@ -116,4 +116,4 @@ def test_a_question_has_its_place_header_options_and_what_is_chosen() -> None:
         "     as the sunset",
         "▸2 ☐ blue",
     ]
-    assert [line.kind for line in lines][-1] is Kind.CHOSEN
+    assert [line.kind for line in lines][-1] is LineKind.CHOSEN

@@ -8,41 +8,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.tui.composer.completion import (
-    CommandWord,
-    Kind,
-    Wanted,
+    CompletionKind,
+    CompletionRequest,
+    ScreenCommand,
     can_be_mentioned,
     command_candidates,
+    completion_at,
     file_candidates,
     history_candidates,
     mention,
     own_command,
-    wanted_at,
 )
 from betcode.tui.composer.file_list import list_files, walked
 
-AGENTS = (CommandWord("compact", "its own"), CommandWord("review\x1b[2J", "evil \x1b[31m", "<file>"))
+AGENTS = (ScreenCommand("compact", "its own"), ScreenCommand("review\x1b[2J", "evil \x1b[31m", "<file>"))
 
 
 @pytest.mark.parametrize(
     ("typed", "wanted"),
     [
-        ("see @src/a", Wanted(Kind.FILE, "src/a", 4, 10)),
-        ('see @"two w', Wanted(Kind.FILE, "two w", 4, 11)),
-        ("(@x", Wanted(Kind.FILE, "x", 1, 3)),
-        ("@", Wanted(Kind.FILE, "", 0, 1)),
+        ("see @src/a", CompletionRequest(CompletionKind.FILE, "src/a", 4, 10)),
+        ('see @"two w', CompletionRequest(CompletionKind.FILE, "two w", 4, 11)),
+        ("(@x", CompletionRequest(CompletionKind.FILE, "x", 1, 3)),
+        ("@", CompletionRequest(CompletionKind.FILE, "", 0, 1)),
         ("somebody@example", None),
         ("@done ", None),
         ('@"done" ', None),
-        ("/he", Wanted(Kind.COMMAND, "/he", 0, 3)),
-        ("//", Wanted(Kind.COMMAND, "//", 0, 2)),
+        ("/he", CompletionRequest(CompletionKind.COMMAND, "/he", 0, 3)),
+        ("//", CompletionRequest(CompletionKind.COMMAND, "//", 0, 2)),
         ("/rename x", None),
         ("/etc/hosts", None),
         ("and /he", None),
     ],
 )
-def test_what_is_wanted_stands_before_the_cursor(typed: str, wanted: Wanted | None) -> None:
-    assert wanted_at(typed + " and more", len(typed)) == wanted
+def test_what_is_wanted_stands_before_the_cursor(typed: str, wanted: CompletionRequest | None) -> None:
+    assert completion_at(typed + " and more", len(typed)) == wanted
 
 
 def test_a_name_that_both_have_is_the_agents_unless_it_has_two_slashes() -> None:

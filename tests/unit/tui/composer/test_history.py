@@ -7,19 +7,25 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.tui.composer.history import KEPT, HistoryFile, Sent, Walk, in_order
+from betcode.tui.composer.history import KEPT, HistoryFile, HistoryWalk, SentMessage, in_order
 
 HERE, THERE = "/here", "/there"
 
 
 def test_messages_of_this_directory_come_first_and_each_once() -> None:
-    sent = [Sent("a", THERE), Sent("b", HERE), Sent("c", THERE), Sent("b", THERE), Sent("d", HERE)]
+    sent = [
+        SentMessage("a", THERE),
+        SentMessage("b", HERE),
+        SentMessage("c", THERE),
+        SentMessage("b", THERE),
+        SentMessage("d", HERE),
+    ]
     assert in_order(sent, HERE) == ["d", "b", "c", "a"]
 
 
 @given(st.lists(st.text(min_size=1)), st.text(), st.integers(1, 20))
 def test_the_draft_comes_back_after_as_many_steps(texts: list[str], draft: str, steps: int) -> None:
-    walk = Walk([Sent(text, HERE) for text in texts], HERE)
+    walk = HistoryWalk([SentMessage(text, HERE) for text in texts], HERE)
     shown, taken = draft, 0
     for _ in range(steps):
         older = walk.older(shown)
@@ -34,7 +40,7 @@ def test_the_draft_comes_back_after_as_many_steps(texts: list[str], draft: str, 
 
 
 def test_an_older_message_that_was_changed_is_a_draft() -> None:
-    walk = Walk([Sent("one", HERE), Sent("two", HERE)], HERE)
+    walk = HistoryWalk([SentMessage("one", HERE), SentMessage("two", HERE)], HERE)
     assert walk.older("draft") == "two"
     assert walk.newer("two, changed") is None
     assert walk.older("two, changed") == "two"
@@ -46,7 +52,7 @@ def test_several_screens_lose_nothing(tmp_path: Path) -> None:
 
     def screen(number: int) -> None:
         for each in range(20):
-            HistoryFile(path).add(Sent(f"{number} {each}", HERE))
+            HistoryFile(path).add(SentMessage(f"{number} {each}", HERE))
 
     screens = [threading.Thread(target=screen, args=(number,)) for number in range(4)]
     for one in screens:
@@ -61,8 +67,8 @@ def test_several_screens_lose_nothing(tmp_path: Path) -> None:
 def test_a_torn_or_foreign_line_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     path.write_bytes(b'[1]\n\xff\n{"text": 1, "directory": ""}\n{"text": "torn", "dire')
-    HistoryFile(path).add(Sent("whole", HERE))
-    assert HistoryFile(path).read() == [Sent("whole", HERE)]
+    HistoryFile(path).add(SentMessage("whole", HERE))
+    assert HistoryFile(path).read() == [SentMessage("whole", HERE)]
 
 
 def test_the_file_stays_small(tmp_path: Path) -> None:
@@ -70,8 +76,8 @@ def test_the_file_stays_small(tmp_path: Path) -> None:
     line = json.dumps({"text": "x" * 2000, "directory": HERE}) + "\n"
     path.write_text(line * 2 * KEPT)
     history = HistoryFile(path)
-    history.add(Sent("newest", HERE))
-    history.add(Sent("y" * 1_000_000, HERE))  # too long to be kept
+    history.add(SentMessage("newest", HERE))
+    history.add(SentMessage("y" * 1_000_000, HERE))  # too long to be kept
     assert history.read()[-1].text == "newest"
     assert len(history.read()) <= KEPT
     assert path.stat().st_size < 3_000_000

@@ -10,14 +10,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.values.identifiers import MessageId, new_message_id
-from betcode.tui.composer.outbox import Outbox, Unsent
+from betcode.tui.composer.outbox import Outbox, UnsentMessage
 
 SESSION = "session"
 FILE = AttachedFile("a.bin", "", b"\n\x00{}")
 
 
-def message(at: int, text: str = "text") -> Unsent:
-    return Unsent(new_message_id(), text, (FILE,), at)
+def message(at: int, text: str = "text") -> UnsentMessage:
+    return UnsentMessage(new_message_id(), text, (FILE,), at)
 
 
 def test_what_was_added_is_there_after_a_restart_in_its_order(tmp_path: Path) -> None:

@@ -3,18 +3,18 @@
 import pytest
 
 from betcode.tui.model.blocks import (
-    Asked,
-    AskedState,
-    Said,
-    Thoughts,
-    Told,
+    AgentText,
+    AgentThinking,
+    NoticeBlock,
+    PromptBlock,
+    PromptState,
     Tone,
+    ToolCallBlock,
     ToolState,
-    ToolUse,
     TurnEnd,
-    Words,
+    UserMessage,
 )
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 from support.shown_blocks import numbered
@@ -53,7 +53,7 @@ def test_words_without_an_id_go_on_until_they_are_settled() -> None:
 
 def test_thoughts_and_words_of_one_message_are_two_blocks() -> None:
     thinking = v1.AgentEvent(thinking_delta=v1.ThinkingDelta(text="hm", message_id="m1"))
-    assert [type(block) for block in blocks_of(thinking, text_event("ah"))] == [Thoughts, Words]
+    assert [type(block) for block in blocks_of(thinking, text_event("ah"))] == [AgentThinking, AgentText]
 
 
 def test_a_message_has_its_state_its_files_and_who_typed_it() -> None:
@@ -65,8 +65,8 @@ def test_a_message_has_its_state_its_files_and_who_typed_it() -> None:
     conversation.take([v1.AgentEvent(presence=v1.Presence(clients=[here]))])
     conversation.take(numbered([v1.AgentEvent(message_state=state)], first=3))
     theirs, ours = conversation.blocks
-    assert isinstance(theirs, Said)
-    assert isinstance(ours, Said)
+    assert isinstance(theirs, UserMessage)
+    assert isinstance(ours, UserMessage)
     assert (theirs.by, theirs.attachments) == ("web the phone", ("a.png",))
     assert (theirs.state, theirs.reason) == (v1.MESSAGE_STATE_CANCELLED, "cancelled")
     assert ours.by == ""
@@ -78,32 +78,36 @@ def test_a_file_of_the_project_is_called_without_it() -> None:
         start = v1.ToolCallStart(tool_id=f"t{number}", tool_name="Do")
         start.input.update(said)
         starts.append(v1.AgentEvent(tool_call_start=start))
-    conversation = Conversation("me", "/w")
+    conversation = ConversationModel("me", "/w")
     conversation.take(numbered(starts))
-    assert [use.telling for use in conversation.blocks if isinstance(use, ToolUse)] == ["a.py", "/w2/a.py", "/w/run"]
+    assert [use.telling for use in conversation.blocks if isinstance(use, ToolCallBlock)] == [
+        "a.py",
+        "/w2/a.py",
+        "/w/run",
+    ]
 
 
 def test_what_the_same_person_typed_before_is_not_signed() -> None:
-    conversation = Conversation("kim@desk-0a1b2c3d")
+    conversation = ConversationModel("kim@desk-0a1b2c3d")
     conversation.take(numbered([said_event("m", "kim@desk-99887766"), said_event("n", "kim@other-99887766")]))
     here = v1.PresentClient(client_id="kim@desk-99887766", client_type="tui", client_name="kim@desk, pts/2")
     conversation.take([v1.AgentEvent(presence=v1.Presence(clients=[here]))])
-    signed = [block.by for block in conversation.blocks if isinstance(block, Said)]
+    signed = [block.by for block in conversation.blocks if isinstance(block, UserMessage)]
     assert signed == ["", "kim@other-99887766"]
 
 
 @pytest.mark.parametrize(
     ("resolved", "state", "outcome"),
     [
-        (resolved_event("r", decision=v1.ALLOW_ONCE), AskedState.ALLOWED, "Allowed"),
-        (resolved_event("r", decision=v1.DENY, message="no"), AskedState.DENIED, "Denied: no"),
-        (resolved_event("r", "expired"), AskedState.GONE, "The question is expired"),
-        (resolved_event("r", "superseded", superseded_by="q"), AskedState.GONE, "The question is superseded"),
+        (resolved_event("r", decision=v1.ALLOW_ONCE), PromptState.ALLOWED, "Allowed"),
+        (resolved_event("r", decision=v1.DENY, message="no"), PromptState.DENIED, "Denied: no"),
+        (resolved_event("r", "expired"), PromptState.GONE, "The question is expired"),
+        (resolved_event("r", "superseded", superseded_by="q"), PromptState.GONE, "The question is superseded"),
     ],
 )
-def test_a_permission_shows_what_became_of_it(resolved: v1.AgentEvent, state: AskedState, outcome: str) -> None:
+def test_a_permission_shows_what_became_of_it(resolved: v1.AgentEvent, state: PromptState, outcome: str) -> None:
     asked = blocks_of(asked_event("r"), resolved)[0]
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, PromptBlock)
     assert (asked.title, asked.state, asked.outcome) == ("Bash", state, outcome)
 
 
@@ -114,8 +118,8 @@ def test_questions_that_were_asked_together_are_answered_together() -> None:
     ]
     first, second = blocks_of(*asked, resolved_event("g", decision=v1.ALLOW_ONCE))
     for question in (first, second):
-        assert isinstance(question, Asked)
-        assert (question.state, question.outcome) == (AskedState.ANSWERED, "Answered")
+        assert isinstance(question, PromptBlock)
+        assert (question.state, question.outcome) == (PromptState.ANSWERED, "Answered")
 
 
 def test_each_question_of_a_group_has_its_own_answer() -> None:
@@ -127,7 +131,7 @@ def test_each_question_of_a_group_has_its_own_answer() -> None:
     blocks = blocks_of(
         *asked, resolved_event("g", decision=v1.ALLOW_ONCE, message="SQLite; lint, tests", answers=answers)
     )
-    outcomes = [each.outcome for each in blocks if isinstance(each, Asked)]
+    outcomes = [each.outcome for each in blocks if isinstance(each, PromptBlock)]
     assert outcomes == ["Answered: SQLite", "Answered: lint, tests", "Answered: SQLite; lint, tests"]
 
 
@@ -181,7 +185,7 @@ def test_the_end_of_a_turn_says_what_it_took() -> None:
 )
 def test_what_is_told_beside_the_conversation_has_words_and_a_tone(event: v1.AgentEvent, line: str, tone: Tone) -> None:
     told = blocks_of(event)[0]
-    assert isinstance(told, Told)
+    assert isinstance(told, NoticeBlock)
     assert (told.lines, told.tone) == ((line,), tone)
 
 
@@ -190,7 +194,7 @@ def test_a_deprecation_is_told_once_however_many_streams_tell_it() -> None:
     conversation = taken(said_event())
     conversation.take([v1.AgentEvent(deprecation=warning)])
     conversation.take([v1.AgentEvent(deprecation=warning)])
-    assert [type(block) for block in conversation.blocks] == [Said, Told]
+    assert [type(block) for block in conversation.blocks] == [UserMessage, NoticeBlock]
 
 
 def test_how_things_stand_is_no_part_of_the_conversation() -> None:
@@ -209,21 +213,21 @@ def test_when_the_session_has_ended_nothing_is_at_work_any_more() -> None:
     conversation = taken(start_event("t1"))
     conversation.end()
     use = conversation.blocks[0]
-    assert isinstance(use, ToolUse)
+    assert isinstance(use, ToolCallBlock)
     assert use.state is ToolState.BROKEN_OFF
 
 
-def _revisions(conversation: Conversation) -> dict[str, int]:
+def _revisions(conversation: ConversationModel) -> dict[str, int]:
     left = list(conversation.blocks)
     found: dict[str, int] = {}
     while left:
         block = left.pop()
         found[block.key] = block.revision
-        left += block.children if isinstance(block, ToolUse) else []
+        left += block.children if isinstance(block, ToolCallBlock) else []
     return found
 
 
-def _changed_by(conversation: Conversation, *events: v1.AgentEvent) -> set[str]:
+def _changed_by(conversation: ConversationModel, *events: v1.AgentEvent) -> set[str]:
     before = _revisions(conversation)
     conversation.take(numbered(events, first=conversation.newest + 1))
     after = _revisions(conversation)
@@ -240,13 +244,13 @@ def test_only_what_changed_and_what_it_stands_below_is_drawn_again() -> None:
         start_event("t4"),
         asked_event("r"),
     )
-    assert _changed_by(conversation, text_event("!")) == {"words-m1-0"}
-    assert _changed_by(conversation, text_event("er", "m2", parent="t2")) == {"words-m2-0", "tool-t2", "tool-t1"}
+    assert _changed_by(conversation, text_event("!")) == {"text-m1-0"}
+    assert _changed_by(conversation, text_event("er", "m2", parent="t2")) == {"text-m2-0", "tool-t2", "tool-t1"}
     assert _changed_by(conversation, start_event("t3", "t1")) == {"tool-t3", "tool-t1"}
     assert _changed_by(conversation, result_event("t4")) == {"tool-t4"}
     assert _changed_by(conversation, resolved_event("r", decision=v1.DENY)) == {"ask-r"}
     assert _changed_by(conversation, v1.AgentEvent(status_change=v1.StatusChange())) == set()
-    assert _changed_by(conversation, end_event()) == {"words-m1-0", "tool-t1", "end-14"}
+    assert _changed_by(conversation, end_event()) == {"text-m1-0", "tool-t1", "end-14"}
 
 
 def test_an_older_page_changes_only_what_goes_on_from_it() -> None:
@@ -262,12 +266,12 @@ def test_an_older_page_changes_only_what_goes_on_from_it() -> None:
             end_event(),
         ]
     )
-    conversation = Conversation()
+    conversation = ConversationModel()
     conversation.take(events[3:])
     before = _revisions(conversation)
     conversation.prepend(events[:3])
     after = _revisions(conversation)
-    assert {key for key in before if before[key] != after[key]} == {"words-m1-0", "tool-t1", "end-7"}
+    assert {key for key in before if before[key] != after[key]} == {"text-m1-0", "tool-t1", "end-7"}
 
 
 def test_what_was_said_first_is_known_when_the_beginning_is_loaded() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import recordings, replay
 from support.shown_blocks import cut, dump, numbered
@@ -110,15 +110,15 @@ class Storyteller:
         return dice.choice(told)
 
 
-def _in_order(events: list[v1.AgentEvent]) -> Conversation:
-    whole = Conversation()
+def _in_order(events: list[v1.AgentEvent]) -> ConversationModel:
+    whole = ConversationModel()
     whole.take(events)
     return whole
 
 
-def _in_pages(pages: list[list[v1.AgentEvent]], dice: Random) -> Conversation:
+def _in_pages(pages: list[list[v1.AgentEvent]], dice: Random) -> ConversationModel:
     """Read from one of them, to both sides in any order."""
-    read = Conversation()
+    read = ConversationModel()
     start = dice.randrange(len(pages))
     read.take(pages[start])
     older, later = pages[:start], pages[start + 1 :]

@@ -3,13 +3,13 @@
 import pytest
 
 from betcode.tui.model.blocks import (
-    Cut,
-    Told,
+    AgentText,
+    NoticeBlock,
+    ToolCallBlock,
     ToolState,
-    ToolUse,
-    Words,
+    TruncatedField,
 )
-from betcode.tui.model.conversation import Conversation
+from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
 from support.shown_blocks import numbered
 from support.told_events import (
@@ -27,7 +27,7 @@ from support.told_events import (
 def test_what_is_open_when_a_turn_ends_is_broken_off(reason: str) -> None:
     words, use, _ = blocks_of(text_event("I beg"), start_event("t1"), end_event(reason))
     assert words_of(words).is_partial
-    assert isinstance(use, ToolUse)
+    assert isinstance(use, ToolCallBlock)
     assert use.state is ToolState.BROKEN_OFF
 
 
@@ -56,17 +56,17 @@ def test_a_call_ends_as_its_result_says(result: v1.AgentEvent, state: ToolState)
 def test_things_to_do_are_told_by_the_line_of_the_call_that_wrote_them_down() -> None:
     todo = v1.AgentEvent(todo_update=v1.TodoUpdate(items=[v1.TodoItem(subject="Read", status=v1.COMPLETED)]))
     (use,) = blocks_of(start_event("t1"), result_event("t1"), todo)
-    assert isinstance(use, ToolUse)
+    assert isinstance(use, ToolCallBlock)
     assert use.progress == "1 of 1 things done"
     later = blocks_of(start_event("t1"), result_event("t1"), text_event("Now"), todo)
-    assert [type(block) for block in later] == [ToolUse, Words, Told]
+    assert [type(block) for block in later] == [ToolCallBlock, AgentText, NoticeBlock]
 
 
 def test_cuts_of_call_and_result_are_kept() -> None:
     start, result = start_event("t1"), result_event("t1")
     start.cuts.add(field="tool_call_start.input_json", size_bytes=9, sha256="a")
     result.cuts.add(field="tool_call_result.output", size_bytes=8, sha256="b")
-    wanted = (Cut("tool_call_start.input_json", 9, "a"), Cut("tool_call_result.output", 8, "b"))
+    wanted = (TruncatedField("tool_call_start.input_json", 9, "a"), TruncatedField("tool_call_result.output", 8, "b"))
     assert tool_of(start, result).cuts == wanted
 
 
@@ -75,15 +75,15 @@ def test_of_a_long_output_both_ends_are_kept_and_where_the_whole_is() -> None:
     use = tool_of(start_event("t1"), result_event("t1", output))
     assert len(use.output) < 70_000
     assert (use.output[:6], use.output[-5:]) == ("first\n", "\nlast")
-    assert use.cuts == (Cut("tool_call_result.output", len(output), "", 2),)
+    assert use.cuts == (TruncatedField("tool_call_result.output", len(output), "", 2),)
 
 
 def test_a_result_without_its_call_stands_alone_until_that_is_loaded() -> None:
-    conversation = Conversation()
+    conversation = ConversationModel()
     call, result = numbered([start_event("t1"), result_event("t1")])
     conversation.take([result])
     use = conversation.blocks[0]
-    assert isinstance(use, ToolUse)
+    assert isinstance(use, ToolCallBlock)
     assert (use.is_called, use.output) == (False, "done")
     conversation.prepend([call])
     assert conversation.blocks == [use]
@@ -95,38 +95,38 @@ def test_subagents_stand_below_their_calls_to_any_depth() -> None:
         start_event("t1"), start_event("t2", "t1"), start_event("t3", "t2"), text_event("deep", parent="t3")
     )
     inner = outer.children[0]
-    assert isinstance(inner, ToolUse)
+    assert isinstance(inner, ToolCallBlock)
     innermost = inner.children[0]
-    assert isinstance(innermost, ToolUse)
+    assert isinstance(innermost, ToolCallBlock)
     assert words_of(innermost.children[0]).text == "deep"
 
 
 def test_a_subagent_in_the_background_outlives_the_turn_but_not_its_agent() -> None:
     beginning = (start_event("t1"), result_event("t1"), start_event("t2", "t1"), end_event())
     below = tool_of(*beginning).children[0]
-    assert isinstance(below, ToolUse)
+    assert isinstance(below, ToolCallBlock)
     assert below.state is ToolState.RUNNING
     crash = v1.AgentEvent(error=v1.ErrorEvent(code="SUBPROCESS_CRASHED", message="it ended"))
     below = tool_of(*beginning, crash).children[0]
-    assert isinstance(below, ToolUse)
+    assert isinstance(below, ToolCallBlock)
     assert below.state is ToolState.BROKEN_OFF
 
 
 def test_a_subagent_is_a_root_until_its_call_is_loaded() -> None:
     events = numbered([start_event("t1"), text_event("deep", parent="t1")])
-    conversation = Conversation()
+    conversation = ConversationModel()
     conversation.take(events[1:])
     words = conversation.blocks[0]
     conversation.prepend(events[:1])
     use = conversation.blocks[0]
-    assert isinstance(use, ToolUse)
+    assert isinstance(use, ToolCallBlock)
     assert use.children == [words]
     assert len(conversation.blocks) == 1
 
 
 def test_a_subagent_of_a_call_that_was_broken_off_went_with_it() -> None:
     below = tool_of(start_event("t1"), start_event("t2", "t1"), end_event("cancelled")).children[0]
-    assert isinstance(below, ToolUse)
+    assert isinstance(below, ToolCallBlock)
     assert below.shown_state is ToolState.BROKEN_OFF
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from betcode.tui.sessions.directory import Directory, Numbers, in_order, matches
+from betcode.tui.sessions.directory import SessionDirectory, SessionNumbers, in_order, matches
 from betcode.tui.sessions.rows import row
 from betcode.tui.sessions.search import hit_lines, search_words
 from betcode.v1 import agent_pb2 as v1
@@ -36,7 +36,7 @@ def test_what_waits_comes_first_then_work_then_the_newest_and_the_closed_last() 
 
 
 def test_sessions_keep_their_numbers_until_they_end() -> None:
-    numbers = Numbers()
+    numbers = SessionNumbers()
     numbers.see([session("a"), session("b"), session("c")])
     numbers.see([session("d"), session("c"), session("b"), session("a")])
     assert [numbers.of(name) for name in "abcd"] == [1, 2, 3, 4]
@@ -45,13 +45,13 @@ def test_sessions_keep_their_numbers_until_they_end() -> None:
 
 
 def test_only_nine_sessions_have_numbers() -> None:
-    numbers = Numbers()
+    numbers = SessionNumbers()
     numbers.see([session(f"s{number}") for number in range(20)])
     assert (numbers.session(9), numbers.of("s9")) == ("s8", 0)
 
 
 def test_the_session_beside_goes_around_the_end() -> None:
-    numbers = Numbers()
+    numbers = SessionNumbers()
     assert numbers.beside("a", 1) == ""
     numbers.see([session("a"), session("b"), session("c")])
     assert [numbers.beside("a", 1), numbers.beside("a", -1), numbers.beside("c", 1)] == ["b", "c", "a"]
@@ -112,7 +112,7 @@ class ManySessions:
 
 @pytest.mark.anyio
 async def test_a_list_that_is_open_has_all_sessions_and_each_once() -> None:
-    directory = Directory(ManySessions())
+    directory = SessionDirectory(ManySessions())
     await directory.ask()
     assert len(directory.sessions) == 200
     directory.lists += 1

@@ -3,21 +3,21 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.tui.model.blocks import Block, Said, Told, ToolState, ToolUse, Words
+from betcode.tui.model.blocks import AgentText, Block, NoticeBlock, ToolCallBlock, ToolState, UserMessage
 from betcode.tui.view.layout import Layout
 from betcode.tui.view.markdown_lines import load
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.render_cache import RenderCache
 from betcode.tui.view.spans import text_of
 
 
-def _words(number: int, paragraphs: int = 3) -> Words:
+def _words(number: int, paragraphs: int = 3) -> AgentText:
     text = "\n\n".join(f"block {number} paragraph {at} with a few more words" for at in range(paragraphs))
-    return Words(f"w{number}", number, pieces=[text])
+    return AgentText(f"w{number}", number, pieces=[text])
 
 
 def _laid_out(blocks: list[Block], width: int = 40, height: int = 10) -> Layout:
     load()
-    layout = Layout(Drawings())
+    layout = Layout(RenderCache())
     layout.resize(width, height)
     layout.take(blocks)
     layout.settle()
@@ -29,7 +29,7 @@ def _seen(layout: Layout) -> list[str]:
 
 
 def test_the_end_is_in_view_and_only_what_is_seen_was_drawn() -> None:
-    drawings = Drawings()
+    drawings = RenderCache()
     layout = Layout(drawings)
     layout.resize(40, 10)
     layout.take([_words(number) for number in range(1000)])
@@ -93,7 +93,7 @@ def test_scrolling_up_line_by_line_shows_every_line_once() -> None:
     while layout.top > 0:
         layout.move(-1)
         seen.insert(0, _seen(layout)[0])
-    drawings = Drawings()
+    drawings = RenderCache()
     whole = []
     for at, block in enumerate(blocks):
         whole += [""] * (at > 0) + [text_of(line).rstrip() for line in drawings.of(block, 40).lines]
@@ -115,8 +115,8 @@ def test_another_width_keeps_the_block_at_the_top() -> None:
 
 def test_a_block_that_moved_below_another_is_drawn_there_alone() -> None:
     child = _words(2)
-    tool = ToolUse("t1", 1, name="Task", state=ToolState.DONE)
-    blocks: list[Block] = [tool, child, Said("s3", 3, text="next")]
+    tool = ToolCallBlock("t1", 1, name="Task", state=ToolState.DONE)
+    blocks: list[Block] = [tool, child, UserMessage("s3", 3, text="next")]
     layout = _laid_out(blocks, height=30)
     tool.children.append(child)
     tool.revision += 1
@@ -127,11 +127,13 @@ def test_a_block_that_moved_below_another_is_drawn_there_alone() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    drawings = Drawings()
+    drawings = RenderCache()
     for number in range(60):
-        drawings.of(Told(f"t{number}", number, lines=("a line",) * 1000), 80)
+        drawings.of(NoticeBlock(f"t{number}", number, lines=("a line",) * 1000), 80)
     assert sum(len(kept.drawing.lines) for kept in drawings._kept.values()) <= 20_000
-    tool = ToolUse("big", 99, name="Task", children=[Told(f"c{at}", at, lines=("x",) * 900) for at in range(40)])
+    tool = ToolCallBlock(
+        "big", 99, name="Task", children=[NoticeBlock(f"c{at}", at, lines=("x",) * 900) for at in range(40)]
+    )
     drawings.open("big", 1)
     drawings.of(tool, 80)
     assert drawings._lines == sum(len(kept.drawing.lines) for kept in drawings._kept.values())

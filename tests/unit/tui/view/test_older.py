@@ -2,14 +2,14 @@
 
 import pytest
 
-from betcode.tui.model.blocks import Told
+from betcode.tui.model.blocks import NoticeBlock
 from support.shown_view import conversation_of, open_view
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_what_was_compacted_is_asked_for_by_going_to_the_beginning_twice() -> None:
-    conversation = conversation_of(*(Told(f"told-{n}", n, lines=(f"line {n}",)) for n in range(5, 90)))
+    conversation = conversation_of(*(NoticeBlock(f"told-{n}", n, lines=(f"line {n}",)) for n in range(5, 90)))
     conversation.oldest = conversation.compacted_before = 5
     async with open_view(conversation) as shown:
         await shown.pilot.press("home")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from betcode.tui.view import pieces
 from betcode.tui.view.markdown_lines import MarkdownLines
-from betcode.tui.view.pieces import Kind, Pieces
+from betcode.tui.view.pieces import PieceKind, Pieces
 
 _BITS = st.sampled_from(
     ("# ", "#", "\n", "\n\n", "- a", "1. b", "  ", "   ```", "```", "```python\n", "`", "~~~", "> ", "| a | b |\n",
@@ -47,7 +47,7 @@ def test_code_ends_where_its_fence_does() -> None:
     cut = Pieces()
     cut.take("Look:\n```python\n\na\n\nb\n```\nDone.\n")
     assert [(piece.kind, piece.text, piece.language) for piece in [*cut.settled, cut.last] if piece] == [
-        (Kind.PROSE, "Look:", ""),
-        (Kind.CODE, "\na\n\nb", "python"),
-        (Kind.PROSE, "Done.", ""),
+        (PieceKind.PROSE, "Look:", ""),
+        (PieceKind.CODE, "\na\n\nb", "python"),
+        (PieceKind.PROSE, "Done.", ""),
     ]

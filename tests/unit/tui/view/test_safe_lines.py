@@ -8,9 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from betcode.tui.model.blocks import Asked, Block, Said, Thoughts, Told, Tone, ToolState, ToolUse, TurnEnd, Words
+from betcode.tui.model.blocks import (
+    AgentText,
+    AgentThinking,
+    Block,
+    NoticeBlock,
+    PromptBlock,
+    Tone,
+    ToolCallBlock,
+    ToolState,
+    TurnEnd,
+    UserMessage,
+)
 from betcode.tui.view.markdown_lines import load
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.render_cache import RenderCache
 from betcode.tui.view.spans import cut, fold, shown, text_of, width_of, wrap
 
 _ACTS = re.compile(
@@ -31,27 +42,49 @@ def _blocks(text: str) -> list[Block]:
     given = json.dumps({"command": text, "old_string": text, "other": [text]})
     edit = json.dumps({"file_path": text, "old_string": text, "new_string": f"{text}x"})
     return [
-        Said("a", 1, text=text, attachments=(text,), reason=text),
-        Words("b", 2, pieces=[text]),
-        Words("b2", 2, pieces=[f"```python\n{text}\n```\n| a | {text} |\n|--|--|\n| {text} | c |"], is_partial=True),
-        Thoughts("c", 3, pieces=[text], is_settled=True),
-        ToolUse("d", 4, name=text, telling=text, input_json=given, output=text, state=ToolState.FAILED, denied_by=text,
-                description=text, duration_ms=99_999),
-        ToolUse("e", 5, name="Edit", telling=text, input_json=edit, output=text, state=ToolState.DONE,
-                children=[Words("f", 6, pieces=[text]),
-                          ToolUse("g", 7, name=text, output=text, children=[Told("i", 8, lines=(text,))])]),
-        ToolUse("h", 9, name="Odd", input_json=text, state=ToolState.BROKEN_OFF),
-        Asked("j", 10, title=text, outcome=text),
-        Told("k", 11, lines=(text, text), tone=Tone.BAD),
+        UserMessage("a", 1, text=text, attachments=(text,), reason=text),
+        AgentText("b", 2, pieces=[text]),
+        AgentText(
+            "b2", 2, pieces=[f"```python\n{text}\n```\n| a | {text} |\n|--|--|\n| {text} | c |"], is_partial=True
+        ),
+        AgentThinking("c", 3, pieces=[text], is_settled=True),
+        ToolCallBlock(
+            "d",
+            4,
+            name=text,
+            telling=text,
+            input_json=given,
+            output=text,
+            state=ToolState.FAILED,
+            denied_by=text,
+            description=text,
+            duration_ms=99_999,
+        ),
+        ToolCallBlock(
+            "e",
+            5,
+            name="Edit",
+            telling=text,
+            input_json=edit,
+            output=text,
+            state=ToolState.DONE,
+            children=[
+                AgentText("f", 6, pieces=[text]),
+                ToolCallBlock("g", 7, name=text, output=text, children=[NoticeBlock("i", 8, lines=(text,))]),
+            ],
+        ),
+        ToolCallBlock("h", 9, name="Odd", input_json=text, state=ToolState.BROKEN_OFF),
+        PromptBlock("j", 10, title=text, outcome=text),
+        NoticeBlock("k", 11, lines=(text, text), tone=Tone.BAD),
         TurnEnd("l", 12, stop_reason=text, summary=text),
-    ]  # fmt: skip
+    ]
 
 
 @given(_TEXTS, st.sampled_from([20, 40, 80, 200]), st.booleans())
 @settings(max_examples=120, deadline=None)
 def test_every_line_is_safe_and_fits(text: str, width: int, is_open: bool) -> None:
     load()
-    drawings = Drawings()
+    drawings = RenderCache()
     for key in "abcdefghijkl" if is_open else "":
         drawings.open(key, 1)
     for block in _blocks(text):
@@ -86,5 +119,5 @@ def test_wide_letters_are_never_cut_in_two() -> None:
 
 def test_markup_is_text() -> None:
     load()
-    drawing = Drawings().of(Told("t", 1, lines=("[bold]x[/bold] [@click=app.quit]y[/]",)), 80)
+    drawing = RenderCache().of(NoticeBlock("t", 1, lines=("[bold]x[/bold] [@click=app.quit]y[/]",)), 80)
     assert text_of(drawing.lines[0]) == "· [bold]x[/bold] [@click=app.quit]y[/]"

@@ -4,24 +4,24 @@ import json
 
 import pytest
 
-from betcode.tui.model.blocks import Block, Cut, Told, ToolState, ToolUse, Words
+from betcode.tui.model.blocks import AgentText, Block, NoticeBlock, ToolCallBlock, ToolState, TruncatedField
 from betcode.tui.view.diff_lines import diff_lines
 from betcode.tui.view.markdown_lines import load
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.render_cache import RenderCache
 from betcode.tui.view.spans import text_of
 from betcode.tui.view.tool_lines import took
 
 
 def _lines(block: Block, width: int = 80, opened: tuple[str, ...] = ()) -> list[str]:
     load()
-    drawings = Drawings()
+    drawings = RenderCache()
     for key in opened:
         drawings.open(key, drawings.opened.get(key, 0) + 1)
     return [text_of(line).rstrip() for line in drawings.of(block, width).lines]
 
 
-def _tool(**fields: object) -> ToolUse:
-    tool = ToolUse("t", 1, name="Bash", telling="make all the things that there are", state=ToolState.DONE)
+def _tool(**fields: object) -> ToolCallBlock:
+    tool = ToolCallBlock("t", 1, name="Bash", telling="make all the things that there are", state=ToolState.DONE)
     for name, value in fields.items():
         setattr(tool, name, value)
     return tool
@@ -102,19 +102,19 @@ def test_a_long_output_shows_its_ends_and_opens_further() -> None:
 
 
 def test_what_was_kept_apart_is_named_and_how_to_read_it() -> None:
-    tool = _tool(output="beginning", cuts=(Cut("tool_call_result.output", 2_000_000, "0" * 64),))
+    tool = _tool(output="beginning", cuts=(TruncatedField("tool_call_result.output", 2_000_000, "0" * 64),))
     assert _lines(tool, opened=("t",))[-1] == "  … 2.0 MB in all: v shows it"
 
 
 def test_children_are_counted_when_folded_and_nested_when_open() -> None:
-    inner = ToolUse("u", 2, name="Task", telling="deeper", children=[Words("w", 3, pieces=["deep *words*"])])
-    tool = _tool(name="Task", telling="look", children=[inner, Told("n", 4, lines=("a notice",))])
+    inner = ToolCallBlock("u", 2, name="Task", telling="deeper", children=[AgentText("w", 3, pieces=["deep *words*"])])
+    tool = _tool(name="Task", telling="look", children=[inner, NoticeBlock("n", 4, lines=("a notice",))])
     assert _lines(tool)[1] == "  └ 1 step"
     assert _lines(tool, opened=("t", "u")) == ["✓ Task look", "│ ● Task deeper", "│ │   deep words", "│ · a notice"]
 
 
 def test_only_the_latest_of_many_children_are_drawn() -> None:
-    tool = _tool(children=[Told(f"n{number}", number, lines=(f"step {number}",)) for number in range(60)])
+    tool = _tool(children=[NoticeBlock(f"n{number}", number, lines=(f"step {number}",)) for number in range(60)])
     lines = _lines(tool, opened=("t",))
     assert lines[1] == "  … 10 earlier"
     assert lines[2] == "│ · step 10"

@@ -6,18 +6,29 @@ import sys
 import pytest
 from rich.style import Style
 
-from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
+from betcode.tui.model.blocks import (
+    AgentText,
+    AgentThinking,
+    Block,
+    NoticeBlock,
+    PromptBlock,
+    PromptState,
+    Tone,
+    ToolCallBlock,
+    TurnEnd,
+    UserMessage,
+)
 from betcode.tui.view.block_lines import estimated, gap_before, text_of_block
 from betcode.tui.view.markdown_lines import load
-from betcode.tui.view.palette import Inks
-from betcode.tui.view.render_cache import Drawings
+from betcode.tui.view.palette import Palette
+from betcode.tui.view.render_cache import RenderCache
 from betcode.tui.view.spans import text_of
 from betcode.v1 import agent_pb2 as v1
 
 
 def _texts(block: Block, width: int = 40, opened: str = "") -> list[str]:
     load()
-    drawings = Drawings()
+    drawings = RenderCache()
     if opened:
         drawings.open(opened, 1)
     return [text_of(line).rstrip() for line in drawings.of(block, width).lines]
@@ -34,39 +45,44 @@ def _texts(block: Block, width: int = 40, opened: str = "") -> list[str]:
     ],
 )
 def test_a_message_tells_what_became_of_it(state: v1.MessageState.ValueType, mark: list[str]) -> None:
-    assert _texts(Said("s", 1, text="do\nthis", state=state)) == ["> do", "  this", *mark]
+    assert _texts(UserMessage("s", 1, text="do\nthis", state=state)) == ["> do", "  this", *mark]
 
 
 def test_why_a_message_was_not_answered_is_told_once_and_in_words() -> None:
-    ended = Said("s", 1, text="do", state=v1.MESSAGE_STATE_CONSUMED, reason="cancelled")  # so says the end of its turn
+    ended = UserMessage(
+        "s", 1, text="do", state=v1.MESSAGE_STATE_CONSUMED, reason="cancelled"
+    )  # so says the end of its turn
     assert _texts(ended) == ["> do"]
     reasons = ("withdrawn", "cancelled", "no room")
-    marks = [_texts(Said("s", 1, text="do", state=v1.MESSAGE_STATE_CANCELLED, reason=why))[1] for why in reasons]
+    marks = [_texts(UserMessage("s", 1, text="do", state=v1.MESSAGE_STATE_CANCELLED, reason=why))[1] for why in reasons]
     assert marks == ["  (taken back)", "  (cancelled)", "  (cancelled: no room)"]
 
 
 def test_thoughts_are_one_line_until_they_are_opened() -> None:
-    thoughts = Thoughts("t", 1, pieces=["I think\n\nthat it **is** so"], is_settled=True)
+    thoughts = AgentThinking("t", 1, pieces=["I think\n\nthat it **is** so"], is_settled=True)
     assert _texts(thoughts) == ["▸ thought, 6 words  I think that it **i…"]
     assert _texts(thoughts, opened="t") == ["▾ thought, 6 words", "▏ I think", "▏", "▏ that it is so"]
 
 
 def test_thoughts_that_go_on_show_their_end() -> None:
-    assert _texts(Thoughts("t", 1, pieces=["first ", "last"]))[0] == "▸ thinking, 2 words  first last"
+    assert _texts(AgentThinking("t", 1, pieces=["first ", "last"]))[0] == "▸ thinking, 2 words  first last"
 
 
 @pytest.mark.parametrize(
     ("block", "lines"),
     [
-        (Asked("a", 1, title="Bash ls"), ["? Bash ls waits for an answer"]),
-        (Asked("a", 1, title="Bash ls", state=AskedState.ALLOWED, outcome="Allowed"), ["✓ Bash ls: Allowed"]),
-        (Asked("a", 1, title="Bash ls", state=AskedState.DENIED, outcome="Denied: no"), ["⊘ Bash ls: Denied: no"]),
-        (Told("n", 1, lines=("one", "two")), ["· one", "· two"]),
-        (Told("n", 1, lines=("error: bad",), tone=Tone.BAD), ["✗ error: bad"]),
+        (PromptBlock("a", 1, title="Bash ls"), ["? Bash ls waits for an answer"]),
+        (PromptBlock("a", 1, title="Bash ls", state=PromptState.ALLOWED, outcome="Allowed"), ["✓ Bash ls: Allowed"]),
+        (
+            PromptBlock("a", 1, title="Bash ls", state=PromptState.DENIED, outcome="Denied: no"),
+            ["⊘ Bash ls: Denied: no"],
+        ),
+        (NoticeBlock("n", 1, lines=("one", "two")), ["· one", "· two"]),
+        (NoticeBlock("n", 1, lines=("error: bad",), tone=Tone.BAD), ["✗ error: bad"]),
         (TurnEnd("e", 1, stop_reason="max_tokens", summary="2.0 s"), ["── max_tokens · 2.0 s ─────────────────"]),
-        (Words("w", 1, pieces=["cut"], is_settled=True, is_partial=True), ["  cut", "  … cut off here"]),
-        (Words("w", 1, pieces=[""], is_settled=True), []),
-        (Thoughts("w", 1, pieces=[""], is_settled=True), []),
+        (AgentText("w", 1, pieces=["cut"], is_settled=True, is_partial=True), ["  cut", "  … cut off here"]),
+        (AgentText("w", 1, pieces=[""], is_settled=True), []),
+        (AgentThinking("w", 1, pieces=[""], is_settled=True), []),
     ],
 )
 def test_lines_of_the_other_blocks(block: Block, lines: list[str]) -> None:
@@ -74,24 +90,29 @@ def test_lines_of_the_other_blocks(block: Block, lines: list[str]) -> None:
 
 
 def test_lines_that_belong_together_stand_together() -> None:
-    words, tool, told, void = Words("w", 1), ToolUse("t", 2), Told("n", 3), Words("v", 4, is_settled=True)
+    words, tool, told, void = (
+        AgentText("w", 1),
+        ToolCallBlock("t", 2),
+        NoticeBlock("n", 3),
+        AgentText("v", 4, is_settled=True),
+    )
     assert [gap_before(block, tool) for block in (words, tool, told, void, TurnEnd("e", 5))] == [1, 0, 0, 0, 0]
     assert gap_before(tool, words) == 1
     assert gap_before(words, None) == 0
 
 
 def test_an_estimate_is_near_for_plain_words() -> None:
-    block = Words("w", 1, pieces=["word " * 1000])
+    block = AgentText("w", 1, pieces=["word " * 1000])
     assert abs(estimated(block, 80) - len(_texts(block, 80))) < 6
 
 
 def test_what_is_copied_of_a_tool_is_its_call_and_its_output() -> None:
-    assert text_of_block(ToolUse("t", 1, name="Bash", telling="ls", output="a\nb")) == "Bash ls\na\nb"
+    assert text_of_block(ToolCallBlock("t", 1, name="Bash", telling="ls", output="a\nb")) == "Bash ls\na\nb"
 
 
 @pytest.mark.parametrize("line", [(), (("日本", ""),), (("x" * 30, "strong"), ("y", ""))])
 def test_a_strip_has_exactly_the_width(line: tuple[tuple[str, str], ...]) -> None:
-    strip = Inks(lambda _: Style()).strip(line, 21)
+    strip = Palette(lambda _: Style()).strip(line, 21)
     assert strip.cell_length == 21
     assert sum(segment.cell_length for segment in strip) == 21
 

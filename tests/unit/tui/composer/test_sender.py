@@ -12,7 +12,7 @@ from betcode.client import ClientError
 from betcode.client.errors import Refused, Unreachable
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.values.identifiers import MessageId
-from betcode.tui.composer.outbox import Outbox, Unsent
+from betcode.tui.composer.outbox import Outbox, UnsentMessage
 from betcode.tui.composer.queue_bar import queue_lines
 from betcode.tui.composer.sender import Sender
 from betcode.tui.model.queue import QueuedMessage
@@ -62,7 +62,7 @@ class Shown:
         self.changed.set()
         self.changed = anyio.Event()
 
-    def _refused(self, message: Unsent, error: ClientError) -> None:
+    def _refused(self, message: UnsentMessage, error: ClientError) -> None:
         assert error is NO
         self.refused.append(message.text)
 
@@ -137,7 +137,7 @@ async def test_what_was_written_just_before_leaving_is_sent(tmp_path: Path) -> N
 def test_each_message_has_one_line_that_says_where_it_is() -> None:
     accepted, delivered = v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED
     queue = [QueuedMessage("1", "a", delivered), QueuedMessage("2", "b", accepted)]
-    unsent = [Unsent(MessageId(name), name, (), 0, was_tried=name == "4") for name in ("2", "3", "4")]
+    unsent = [UnsentMessage(MessageId(name), name, (), 0, was_tried=name == "4") for name in ("2", "3", "4")]
     lines = queue_lines(queue, unsent)
     assert [(line.message_id, line.state) for line in lines] == [
         ("1", "with the agent, for after this turn"),

@@ -5,19 +5,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from betcode.tui.model.queue import QueuedMessage
-from betcode.tui.model.session_status import Standing
+from betcode.tui.model.session_status import SessionStatusModel
 from betcode.v1 import agent_pb2 as v1
 from support.shown_blocks import numbered
 
 _NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
-def _of(*events: v1.AgentEvent, summary: v1.SessionSummary | None = None) -> Standing:
-    standing = Standing("me")
-    standing.begin(summary or v1.SessionSummary(id="s", status="idle"))
+def _of(*events: v1.AgentEvent, summary: v1.SessionSummary | None = None) -> SessionStatusModel:
+    session_status = SessionStatusModel("me")
+    session_status.begin(summary or v1.SessionSummary(id="s", status="idle"))
     for event in numbered(events):
-        standing.take(event)
-    return standing
+        session_status.take(event)
+    return session_status
 
 
 def _status(status: v1.AgentStatus.ValueType) -> v1.AgentEvent:
@@ -43,23 +43,23 @@ _USAGE = v1.AgentEvent(usage=v1.UsageReport(input_tokens=10, output_tokens=5, co
 
 def test_what_the_summary_counted_is_not_counted_again() -> None:
     known = v1.SessionSummary(total_cost_usd=0.25, total_input_tokens=10, last_sequence=1)
-    standing = _of(_USAGE, _USAGE, summary=known)
-    assert (standing.cost_usd, standing.tokens_in, standing.tokens_out) == (0.5, 20, 5)
+    session_status = _of(_USAGE, _USAGE, summary=known)
+    assert (session_status.cost_usd, session_status.tokens_in, session_status.tokens_out) == (0.5, 20, 5)
 
 
 def test_a_summary_that_knows_less_than_we_heard_changes_no_count() -> None:
-    standing = _of(_USAGE, _USAGE)
-    standing.begin(v1.SessionSummary(id="s", worktree_name="new", total_cost_usd=0.25, last_sequence=1))
-    assert (standing.worktree, standing.cost_usd) == ("new", 0.5)
-    standing.begin(v1.SessionSummary(id="s", total_cost_usd=0.75, last_sequence=3))
-    assert standing.cost_usd == 0.75
+    session_status = _of(_USAGE, _USAGE)
+    session_status.begin(v1.SessionSummary(id="s", worktree_name="new", total_cost_usd=0.25, last_sequence=1))
+    assert (session_status.worktree, session_status.cost_usd) == ("new", 0.5)
+    session_status.begin(v1.SessionSummary(id="s", total_cost_usd=0.75, last_sequence=3))
+    assert session_status.cost_usd == 0.75
 
 
 def test_the_context_is_emptier_after_a_compaction() -> None:
     full = v1.AgentEvent(session_info=v1.SessionInfo(context_usage_percent=80.0))
     less = v1.AgentEvent(compaction=v1.CompactionBoundary(tokens_before=1000, tokens_after=250))
-    standing = _of(full, less)
-    assert standing.context_percent == pytest.approx(20.0)
+    session_status = _of(full, less)
+    assert session_status.context_percent == pytest.approx(20.0)
 
 
 def test_a_message_that_begins_a_turn_leaves_the_queue_when_the_agent_has_it() -> None:
@@ -69,8 +69,8 @@ def test_a_message_that_begins_a_turn_leaves_the_queue_when_the_agent_has_it() -
 
 def test_the_message_of_the_turn_that_is_joined_is_not_queued() -> None:
     summary = v1.SessionSummary(status="active", last_sequence=2)
-    standing = _of(_said("m1"), _moved("m1", v1.MESSAGE_STATE_DELIVERED), summary=summary)
-    assert not standing.queue
+    session_status = _of(_said("m1"), _moved("m1", v1.MESSAGE_STATE_DELIVERED), summary=summary)
+    assert not session_status.queue
 
 
 def test_a_message_sent_during_a_turn_is_queued_until_that_ends() -> None:
@@ -101,16 +101,16 @@ def test_things_to_do_go_when_all_are_done_and_something_new_begins() -> None:
 def test_things_to_do_of_before_hold_unless_newer_ones_are_known_or_all_was_done() -> None:
     (older,) = numbered([_todo(v1.PENDING)])
     (done,) = numbered([_todo(v1.COMPLETED)])
-    standing = Standing()
-    standing.take(numbered([_said("a")], first=5)[0])
-    standing.recall(done)
-    assert standing.todos == ()
-    standing = Standing()
-    standing.recall(older)
-    assert len(standing.todos) == 1
-    standing.take(numbered([_todo(v1.PENDING, v1.PENDING)], first=5)[0])
-    standing.recall(older)
-    assert len(standing.todos) == 2
+    session_status = SessionStatusModel()
+    session_status.take(numbered([_said("a")], first=5)[0])
+    session_status.recall(done)
+    assert session_status.todos == ()
+    session_status = SessionStatusModel()
+    session_status.recall(older)
+    assert len(session_status.todos) == 1
+    session_status.take(numbered([_todo(v1.PENDING, v1.PENDING)], first=5)[0])
+    session_status.recall(older)
+    assert len(session_status.todos) == 2
 
 
 def test_a_plan_stays_while_it_is_carried_out() -> None:
@@ -120,8 +120,8 @@ def test_a_plan_stays_while_it_is_carried_out() -> None:
     )
     assert (_of(on).plan_mode, _of(on).plan) == (True, "")
     assert _of(on, written, off, _status(v1.THINKING), _said("quick question")).plan == "1. Test"
-    standing = _of(on, written, off, _said("something else"))
-    assert (standing.plan_mode, standing.plan) == (False, "")
+    session_status = _of(on, written, off, _said("something else"))
+    assert (session_status.plan_mode, session_status.plan) == (False, "")
 
 
 def _soon(seconds: int) -> str:
@@ -155,25 +155,25 @@ def test_lock_presence_and_commands_are_as_they_were_last_told() -> None:
     lock = v1.InputLockChange(holder_client_id="you", asking_client_id="me")
     present = v1.Presence(clients=[v1.PresentClient(client_id="you")])
     info = v1.SessionInfo(model="opus-5", commands=[v1.AgentCommand(name="compact")])
-    standing = _of(v1.AgentEvent(session_info=info))
-    standing.take(v1.AgentEvent(input_lock=lock))
-    standing.take(v1.AgentEvent(presence=present))
-    assert standing.lock == lock
-    assert [one.client_id for one in standing.present] == ["you"]
-    assert [one.name for one in standing.commands] == ["compact"]
-    standing.take(v1.AgentEvent(session_info=v1.SessionInfo(model="opus-6")))
-    assert (standing.model, len(standing.commands)) == ("opus-6", 1)
+    session_status = _of(v1.AgentEvent(session_info=info))
+    session_status.take(v1.AgentEvent(input_lock=lock))
+    session_status.take(v1.AgentEvent(presence=present))
+    assert session_status.lock == lock
+    assert [one.client_id for one in session_status.present] == ["you"]
+    assert [one.name for one in session_status.commands] == ["compact"]
+    session_status.take(v1.AgentEvent(session_info=v1.SessionInfo(model="opus-6")))
+    assert (session_status.model, len(session_status.commands)) == ("opus-6", 1)
 
 
 def test_a_turn_is_timed_from_when_the_agent_began_to_work() -> None:
     def since(*changes: tuple[int, v1.AgentStatus.ValueType], status: str = "idle") -> float | None:
-        standing = Standing("me")
-        standing.begin(v1.SessionSummary(status=status))
+        session_status = SessionStatusModel("me")
+        session_status.begin(v1.SessionSummary(status=status))
         for seconds, change in changes:
             event = _status(change)
             event.timestamp.FromSeconds(seconds)
-            standing.take(event)
-        return standing.worked_since.timestamp() if standing.worked_since else None
+            session_status.take(event)
+        return session_status.worked_since.timestamp() if session_status.worked_since else None
 
     assert since((1, v1.IDLE), (5, v1.THINKING), (9, v1.EXECUTING_TOOL)) == 5
     assert since((5, v1.THINKING), (9, v1.IDLE)) is None

@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 import betcode.tui
 from betcode.tui.dialogs import TextView
-from betcode.tui.line_view import Kind, LineView
+from betcode.tui.line_view import LineKind, LineView
 from betcode.tui.sessions.session_actions import patch_lines
 
 
@@ -18,8 +18,8 @@ class Reader(App[None]):
 
 def test_a_patch_says_what_each_of_its_lines_is() -> None:
     patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same\ndiff --git a/y b/y\n"
-    title, place, plain = Kind.TITLE, Kind.PLACE, Kind.PLAIN
-    kinds = [title, title, title, place, Kind.REMOVED, Kind.ADDED, plain, title]
+    title, place, plain = LineKind.TITLE, LineKind.PLACE, LineKind.PLAIN
+    kinds = [title, title, title, place, LineKind.REMOVED, LineKind.ADDED, plain, title]
     assert [line.kind for line in patch_lines(patch)] == kinds
 
 

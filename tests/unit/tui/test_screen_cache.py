@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import cast
 
-from betcode.tui.screen_cache import KeptScreens
+from betcode.tui.screen_cache import ScreenCache
 from betcode.tui.session_screen import SessionScreen
 
 
@@ -16,13 +16,13 @@ class Shown:
     has_failed: bool = False
 
 
-def keep(kept: KeptScreens, *shown: Shown) -> list[str]:
+def keep(kept: ScreenCache, *shown: Shown) -> list[str]:
     """The sessions whose screens are given back, one after another."""
     return [old.session_id for each in shown for old in kept.keep(cast("SessionScreen", each))]
 
 
 def test_the_screens_that_were_shown_last_are_kept() -> None:
-    kept = KeptScreens()
+    kept = ScreenCache()
     several = {name: Shown(name) for name in "abcdef"}
     assert keep(kept, *(several[name] for name in "abcde")) == []
     assert keep(kept, several["a"], several["f"]) == ["b"]
@@ -31,12 +31,12 @@ def test_the_screens_that_were_shown_last_are_kept() -> None:
 
 
 def test_long_conversations_leave_room_for_few() -> None:
-    kept = KeptScreens()
+    kept = ScreenCache()
     assert keep(kept, Shown("long", 19_000), Shown("short"), Shown("longer", 30_000)) == ["long", "short"]
 
 
 def test_a_screen_that_cannot_become_newer_makes_room_for_another_of_its_session() -> None:
-    kept = KeptScreens()
+    kept = ScreenCache()
     keep(kept, Shown("a", has_failed=True))
     assert kept.get("a") is None
     assert keep(kept, Shown("a")) == ["a"]
