@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from betcode.engine import Supervisor
 from betcode.server.rpc import Caller, Context, Handler, Rim
 from betcode.v1 import agent_pb2, worktree_pb2
-from betcode.worktrees import Diff, Worktrees
+from betcode.worktrees import TurnDiff, Worktrees
 
 
 class DiffCalls:
@@ -33,7 +33,7 @@ class DiffCalls:
         )
 
 
-async def _write(opened: AbstractAsyncContextManager[Diff], context: Context) -> None:
+async def _write(opened: AbstractAsyncContextManager[TurnDiff], context: Context) -> None:
     """The note first: whoever reads the rest should know it."""
     async with opened as diff:
         if diff.note:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
 from betcode.server.rpc import Caller, Handler, Rim
 from betcode.v1 import worktree_pb2 as v1
-from betcode.worktrees import SeenWorktree, Worktrees, trouble_of
+from betcode.worktrees import SeenWorktree, Worktrees, problem_of
 
 _STATES: Mapping[WorktreeState, v1.WorktreeState.ValueType] = {
     WorktreeState.CREATING: v1.WORKTREE_STATE_CREATING,
@@ -60,7 +60,7 @@ def info(seen: SeenWorktree) -> v1.WorktreeInfo:
         locked=git.locked if git else "",
         base=row.base,
         session_count=seen.sessions.open_count,
-        trouble=trouble_of(row),
+        trouble=problem_of(row),
     )
     view.created_at.FromNanoseconds(row.created_ns)
     view.last_used_at.FromNanoseconds(max(row.last_used_ns, seen.sessions.last_ns))

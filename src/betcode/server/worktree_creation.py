@@ -9,7 +9,7 @@ from betcode.server.gate import Gate
 from betcode.server.rpc import Caller, Context, Handler, Rim
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
-from betcode.worktrees import Output, Progress, SeenWorktree, Step, Wanted, Work, Worktrees
+from betcode.worktrees import BackgroundWork, CreateRequest, Progress, SeenWorktree, SetupOutput, SetupStep, Worktrees
 
 _CREATE = "betcode.v1.WorktreeService.CreateWorktree"
 _SKIPPED = "Its setup was not run, as was asked for: run it with betcode worktree setup"
@@ -47,7 +47,7 @@ class WorktreeMakingCalls:
         for piece in await self._worktrees.setup_output(WorktreeId(row.id)):
             await context.write(_output(piece).SerializeToString())
 
-    async def _wanted(self, caller: Caller, request: v1.CreateWorktreeRequest) -> Wanted:
+    async def _wanted(self, caller: Caller, request: v1.CreateWorktreeRequest) -> CreateRequest:
         """Raises InvalidRequest, AnswerRefused."""
         if request.on_setup_failure not in v1.OnSetupFailure.values():
             raise InvalidRequest("on_setup_failure is neither to keep the worktree nor to roll back")
@@ -56,7 +56,7 @@ class WorktreeMakingCalls:
             await self._gate.admit(caller, _CREATE)  # an agent does not have files put where it may not write itself
         if not by_a_person:
             await self._gate.note_allowed(_CREATE, caller)
-        return Wanted(
+        return CreateRequest(
             repo_path=request.repo_path,
             branch=request.branch,
             name=request.name,
@@ -68,7 +68,7 @@ class WorktreeMakingCalls:
         )
 
 
-async def _tell(work: Work[SeenWorktree], context: Context) -> None:
+async def _tell(work: BackgroundWork[SeenWorktree], context: Context) -> None:
     """All progress, then the worktree; where it went wrong, the error comes behind the progress."""
     async with aclosing(work.feed.follow()) as steps:
         async for each in steps:
@@ -79,13 +79,13 @@ async def _tell(work: Work[SeenWorktree], context: Context) -> None:
 
 def _progress(each: Progress) -> v1.WorktreeProgress:
     match each:
-        case Step():
+        case SetupStep():
             return v1.WorktreeProgress(step=v1.WorktreeStep(what=each.what, number=each.number, of=each.of))
-        case Output():
+        case SetupOutput():
             return v1.WorktreeProgress(output=_output(each))
         case _:
             assert_never(each)
 
 
-def _output(piece: Output) -> v1.WorktreeOutput:
+def _output(piece: SetupOutput) -> v1.WorktreeOutput:
     return v1.WorktreeOutput(data=piece.data, left_out_bytes=piece.left_out_bytes)

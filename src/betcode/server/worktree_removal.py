@@ -7,7 +7,7 @@ from betcode.server.gate import Gate
 from betcode.server.rpc import Caller, Context, Handler, Rim
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
-from betcode.worktrees import BranchState, Contents, Removed, Report, Worktrees
+from betcode.worktrees import BranchState, Contents, RemovedWorktree, WorktreeReport, Worktrees
 
 _BRANCHES: Mapping[BranchState, v1.BranchState.ValueType] = {
     BranchState.UNKNOWN: v1.BRANCH_STATE_UNSPECIFIED,
@@ -68,7 +68,7 @@ class WorktreeKeepingCalls:
         await self._worktrees.forget(request.worktree_id)
         return v1.ForgetWorktreeResponse(forgotten=True)
 
-    def _removed(self, each: Removed) -> v1.RemovedWorktree:
+    def _removed(self, each: RemovedWorktree) -> v1.RemovedWorktree:
         view = v1.RemovedWorktree(
             id=each.id,
             repo_path=valid(each.repository.path),
@@ -107,7 +107,7 @@ def contents(found: Contents) -> v1.WorktreeContents:
     return view
 
 
-def report(each: Report) -> v1.WorktreeReport:
+def report(each: WorktreeReport) -> v1.WorktreeReport:
     sessions = each.seen.sessions
     view = v1.WorktreeReport(
         worktree=info(each.seen),

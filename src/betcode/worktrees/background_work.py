@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.domain.errors import BetcodeError, DaemonStopping, StorageDegraded
-from betcode.worktrees.create.setup_output import Feed
+from betcode.worktrees.create.setup_output import ProgressFeed
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -31,11 +31,11 @@ async def insist(write: Callable[[], Awaitable[T]]) -> T:
     return await write()
 
 
-class Work(Generic[T]):
+class BackgroundWork(Generic[T]):
     """Something under way: `feed` tells of it, and `result` waits for its end."""
 
     def __init__(self) -> None:
-        self.feed = Feed()
+        self.feed = ProgressFeed()
         self._ended = anyio.Event()
         self._result: T | None = None
         self._trouble: Exception | None = None
@@ -51,7 +51,7 @@ class Work(Generic[T]):
             raise self._trouble
         return self._result  # type: ignore[return-value] # it is set where there was no trouble
 
-    async def _carry(self, work: Callable[[Feed], Awaitable[T]]) -> None:
+    async def _carry(self, work: Callable[[ProgressFeed], Awaitable[T]]) -> None:
         self._trouble = DaemonStopping()  # unless it comes to another end
         try:
             self._result = await work(self.feed)
@@ -67,8 +67,8 @@ class Work(Generic[T]):
             self._ended.set()
 
 
-def begin(tasks: TaskGroup, work: Callable[[Feed], Awaitable[T]]) -> Work[T]:
+def begin(tasks: TaskGroup, work: Callable[[ProgressFeed], Awaitable[T]]) -> BackgroundWork[T]:
     """Have it done in a task group that outlives whoever asked."""
-    begun: Work[T] = Work()
+    begun: BackgroundWork[T] = BackgroundWork()
     tasks.start_soon(begun._carry, work)
     return begun

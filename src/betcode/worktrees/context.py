@@ -14,7 +14,7 @@ from betcode.domain.repositories.worktrees import WorktreeId, WorktreePlaces, Wo
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
 from betcode.git.command import Git
-from betcode.worktrees.repository_queue import Queues
+from betcode.worktrees.repository_queue import RepositoryQueues
 
 Faults = Callable[[str], None]
 
@@ -23,7 +23,7 @@ def no_faults(step: str) -> None:
     """The named steps at which a test may end the process."""
 
 
-class Sessions(Protocol):
+class SessionService(Protocol):
     """What is asked of the engine."""
 
     @property
@@ -44,10 +44,10 @@ class Trust(Protocol):
 
 
 @dataclass(slots=True)
-class WorktreeRoom:
+class WorktreeContext:
     store: WorktreeStore
     git: Git
-    sessions: Sessions
+    sessions: SessionService
     settings: Settings  # the only part that changes: settings may be read again
     state_dir: Path
     is_trusted: Trust
@@ -57,7 +57,7 @@ class WorktreeRoom:
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     user_file: Path | None = None  # with the user's own settings
     umask: int = -1  # the user's; -1: our own
-    queues: Queues = field(default_factory=Queues)
+    queues: RepositoryQueues = field(default_factory=RepositoryQueues)
     at_work: set[WorktreeId] = field(default_factory=set)  # those that somebody removes or restores
 
     @contextmanager

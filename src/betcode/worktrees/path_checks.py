@@ -9,11 +9,11 @@ from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
 from betcode.domain.values.text import is_valid
 from betcode.git.repository import ListedWorktree, nearest_top
 from betcode.git.worktree_files import NOTHING, OnDisk, on_disk
-from betcode.worktrees.catalog.reconcile import Look
+from betcode.worktrees.catalog.reconcile import RepositoryScan
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class DirectoryState:
     """A directory, seen from the files."""
 
     directory: str  # links followed
@@ -21,7 +21,7 @@ class Spot:
     found: OnDisk = NOTHING
 
 
-def looked_at(common_dir: str, main_path: str, listed: Sequence[ListedWorktree]) -> Look:
+def directory_states(common_dir: str, main_path: str, listed: Sequence[ListedWorktree]) -> RepositoryScan:
     """What stands where git says that its worktrees are; without a `common_dir` nothing is looked at."""
     main = listed[0]
     # Where git's directory is not in the main worktree (of a submodule, say) git names that directory instead.
@@ -35,7 +35,7 @@ def looked_at(common_dir: str, main_path: str, listed: Sequence[ListedWorktree])
         for each in every
         if not each.prunable and (not common_dir or _is_of(found[each.path].git_dir, common_dir))
     }
-    return Look(main, present, found)
+    return RepositoryScan(main, present, found)
 
 
 def all_there(paths: Sequence[str]) -> frozenset[str]:
@@ -43,16 +43,16 @@ def all_there(paths: Sequence[str]) -> frozenset[str]:
     return frozenset(path for path in paths if on_disk(path).git_dir)
 
 
-def spot_of(directory: str) -> Spot:
+def directory_state(directory: str) -> DirectoryState:
     """It may block."""
     real = os.path.realpath(directory)
     top = nearest_top(real)
     if not top or Path(real).is_relative_to(Path(top) / ".git"):  # git's own files
-        return Spot(real, "")
-    return Spot(real, top, on_disk(top))
+        return DirectoryState(real, "")
+    return DirectoryState(real, top, on_disk(top))
 
 
-def row_at(rows: Sequence[WorktreeRow], spot: Spot) -> WorktreeRow | None:
+def row_at(rows: Sequence[WorktreeRow], spot: DirectoryState) -> WorktreeRow | None:
     """The row of the worktree in which a directory is, where files and rows tell that without git."""
     for row in rows if spot.top else ():
         if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):

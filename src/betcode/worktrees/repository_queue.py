@@ -8,7 +8,7 @@ import anyio
 from betcode.domain.repositories.worktrees import RepositoryId
 
 
-class Queues:
+class RepositoryQueues:
     """One line for each repository at which somebody works; git's own locks would fail where these wait."""
 
     def __init__(self) -> None:

@@ -14,20 +14,20 @@ from betcode.domain.repositories.worktrees import Origin, WorktreeId, WorktreeRo
 from betcode.domain.store.rows import NewSession
 from betcode.git.worktree_files import on_disk
 from betcode.worktrees.catalog.problems import why_unusable
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.context import WorktreeRoom
-from betcode.worktrees.path_checks import Spot, is_same, row_at, spot_of
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
+from betcode.worktrees.path_checks import DirectoryState, directory_state, is_same, row_at
 
 logger = logging.getLogger(__name__)
 
 _GIT_WITHIN_S = 5.0  # a session is not kept waiting for longer by a look that it can do without
 
 
-class Placing:
+class SessionWorktrees:
     """Behind `betcode.domain.repositories.worktrees.WorktreePlaces`."""
 
-    def __init__(self, room: WorktreeRoom, registry: Registry) -> None:
-        self._room = room
+    def __init__(self, context: WorktreeContext, registry: WorktreeRegistry) -> None:
+        self._context = context
         self._registry = registry
 
     async def placed(self, new: NewSession, *, in_active: bool) -> NewSession:
@@ -44,7 +44,9 @@ class Placing:
         if not Path(new.working_directory).is_absolute() or "\0" in new.working_directory:
             return new  # it is refused where all directories are checked
         try:
-            spot = await self._room.sessions.looks.look(new.working_directory, partial(spot_of, new.working_directory))
+            spot = await self._context.sessions.looks.look(
+                new.working_directory, partial(directory_state, new.working_directory)
+            )
             row = await self._row_at(spot)
         except (BetcodeError, NoAnswer, OSError) as trouble:
             logger.info("a session belongs to no worktree", extra={"path": new.working_directory, "why": str(trouble)})
@@ -60,7 +62,7 @@ class Placing:
         Raises:
             WorktreeUnusable: the worktree is not there.
         """
-        row = await self._room.store.worktree(WorktreeId(new.worktree_id))
+        row = await self._context.store.worktree(WorktreeId(new.worktree_id))
         if row is None:  # it was forgotten
             if await self._is_directory(new.working_directory):
                 return new.working_directory
@@ -78,7 +80,7 @@ class Placing:
             return replace(new, worktree_id=row.id, working_directory=row.path)
         asked = new.working_directory
         try:
-            directory = await self._room.sessions.looks.look(asked, partial(os.path.realpath, asked))
+            directory = await self._context.sessions.looks.look(asked, partial(os.path.realpath, asked))
         except NoAnswer as no_answer:
             raise InvalidRequest(f"The session cannot be made in {asked[:500]}: {no_answer}") from None
         inside = Path(directory).is_relative_to(row.path)
@@ -89,7 +91,7 @@ class Placing:
 
     async def _nearest(self, row: WorktreeRow, directory: str) -> WorktreeId:
         """Of the worktrees of its repository the innermost that the directory is in."""
-        others = await self._room.store.worktrees(row.repository)
+        others = await self._context.store.worktrees(row.repository)
         around = [
             each
             for each in others
@@ -101,7 +103,7 @@ class Placing:
         """The session at the same place of the active worktree, or as it is where there is none to work in."""
         repository = await self._registry.repositories.get(main.repository)
         active = repository.active_worktree
-        row = await self._room.store.worktree(WorktreeId(active)) if active and active != main.id else None
+        row = await self._context.store.worktree(WorktreeId(active)) if active and active != main.id else None
         if row is None:
             return new
         try:
@@ -123,7 +125,7 @@ class Placing:
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(why_unusable(row), worktree_id=row.id)
         try:
-            found = await self._room.sessions.looks.look(row.path, partial(on_disk, row.path))
+            found = await self._context.sessions.looks.look(row.path, partial(on_disk, row.path))
         except (NoAnswer, OSError):
             return row  # who starts something there will hear of it
         if found.git_dir and is_same(row, found) and row.state is WorktreeState.READY:
@@ -136,11 +138,11 @@ class Placing:
             raise WorktreeUnusable(why_unusable(seen or row), worktree_id=row.id)
         return seen
 
-    async def _row_at(self, spot: Spot) -> WorktreeRow | None:
+    async def _row_at(self, spot: DirectoryState) -> WorktreeRow | None:
         """Raises BetcodeError, NoAnswer."""
         if not spot.top:
             return None
-        known = row_at(await self._room.store.worktrees(), spot)
+        known = row_at(await self._context.store.worktrees(), spot)
         if known is not None:
             return known
         with anyio.move_on_after(_GIT_WITHIN_S):
@@ -150,7 +152,7 @@ class Placing:
 
     async def _is_directory(self, path: str) -> bool:
         try:
-            return await self._room.sessions.looks.look(path, Path(path).is_dir)
+            return await self._context.sessions.looks.look(path, Path(path).is_dir)
         except (NoAnswer, OSError):
             return False
 

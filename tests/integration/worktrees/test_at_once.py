@@ -12,9 +12,9 @@ import pytest
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, SetupFailed, WorktreeHasChanges, WorktreeUnusable
 from betcode.domain.repositories.worktrees import WorktreeState
-from betcode.worktrees.create.plan import Wanted
+from betcode.worktrees.create.plan import CreateRequest
 from betcode.worktrees.remove.expiry import expire
-from betcode.worktrees.remove.removal_steps import Removal, Step
+from betcode.worktrees.remove.removal_steps import Removal, RemovalStep
 from integration.worktrees.conftest import Bench, row_of
 from support.disk import small_disk
 from support.patience import PATIENCE_S
@@ -87,7 +87,7 @@ async def test_what_somebody_wrote_meanwhile_outlives_a_setup_that_is_rolled_bac
 ) -> None:
     script = ("sh", "-c", "echo words > of-somebody; exit 1")
     bench.worktrees.use(Settings(worktree=WorktreeSettings(setup_commands=(script,))))
-    wanted = Wanted(str(repository), "fix", create_branch=True, roll_back=True)
+    wanted = CreateRequest(str(repository), "fix", create_branch=True, roll_back=True)
     with pytest.raises(SetupFailed):
         await bench.worktrees.create(wanted).result()
     assert not (tmp_path / "shop-fix").exists()
@@ -114,9 +114,9 @@ async def test_one_that_is_being_restored_is_not_removed(bench: Bench, repositor
 
 async def test_what_an_earlier_daemon_began_and_somebody_has_ended_is_left_alone(bench: Bench, place: Path) -> None:
     row = await row_of(bench, place)
-    for step in (Step.GOING, Step.BEGUN):
+    for step in (RemovalStep.GOING, RemovalStep.BEGUN):
         as_it_was = Removal("01a1e0ad-b34e-7b98-8fdc-577ef4a1c5aa", step).written()
-        await bench.worktrees.finish_or_take_back([replace(row, state=WorktreeState.REMOVING, removal=as_it_was)])
+        await bench.worktrees.recover_removals([replace(row, state=WorktreeState.REMOVING, removal=as_it_was)])
     assert place.exists()
     assert await row_of(bench, place) == row
 
@@ -124,7 +124,7 @@ async def test_what_an_earlier_daemon_began_and_somebody_has_ended_is_left_alone
 async def test_one_made_in_the_place_of_one_that_is_gone_loses_nothing_of_it(
     bench: Bench, repository: Path, tmp_path: Path
 ) -> None:
-    wanted = Wanted(str(repository), "fix", create_branch=True, not_set_up="no")
+    wanted = CreateRequest(str(repository), "fix", create_branch=True, not_set_up="no")
     path = Path((await bench.worktrees.create(wanted).result()).row.path)
     git(path, "checkout", "-q", "--detach")
     only_here = commit(path, {"a": "1\n"})
@@ -178,10 +178,10 @@ async def test_a_kept_one_whose_commit_somebody_deleted_does_not_hide_the_others
 async def test_private_files_that_say_nothing_of_themselves_go_by_their_age(bench: Bench) -> None:
     left = bench.places.state_dir / "trash" / "of-a-daemon-that-was-killed"
     (left / "work").mkdir(parents=True)
-    room, trash = bench.worktrees._room, bench.worktrees._trash
-    await expire(room, trash, time.time_ns())
+    context, trash = bench.worktrees._context, bench.worktrees._trash
+    await expire(context, trash, time.time_ns())
     assert left.exists()
-    await expire(room, trash, time.time_ns() + trash.keep_ns + 10**9)
+    await expire(context, trash, time.time_ns() + trash.keep_ns + 10**9)
     assert not left.exists()
 
 
@@ -190,7 +190,7 @@ async def test_a_setup_that_removes_its_own_worktree_leaves_no_row_of_one_that_i
 ) -> None:
     script = ("sh", "-c", 'cd / && git -C "$BETCODE_REPOSITORY" worktree remove --force "$WORKTREE_PATH"')
     bench.worktrees.use(Settings(worktree=WorktreeSettings(setup_commands=(script,))))
-    seen = await bench.worktrees.create(Wanted(str(repository), "fix", create_branch=True)).result()
+    seen = await bench.worktrees.create(CreateRequest(str(repository), "fix", create_branch=True)).result()
     assert seen.row.state is WorktreeState.STALE
     assert not (tmp_path / "shop-fix").exists()
 

@@ -17,7 +17,7 @@ from betcode.domain.errors import (
     WorktreeExists,
 )
 from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
-from betcode.worktrees import SeenWorktree, Wanted
+from betcode.worktrees import CreateRequest, SeenWorktree
 from integration.worktrees.conftest import Bench
 from support.disk import small_disk
 from support.patience import PATIENCE_S
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 async def made(bench: Bench, repository: Path, branch: str, **more: object) -> SeenWorktree:
     with anyio.fail_after(PATIENCE_S):
-        return await bench.worktrees.create(Wanted(str(repository), branch, **more)).result()  # type: ignore[arg-type]
+        return await bench.worktrees.create(CreateRequest(str(repository), branch, **more)).result()  # type: ignore[arg-type]
 
 
 async def names(bench: Bench, repository: Path) -> list[str]:
@@ -271,7 +271,7 @@ async def test_a_worktree_that_is_gone_comes_back_under_its_id(bench: Bench, rep
 
 async def test_what_was_asked_for_is_made_also_when_the_caller_leaves(bench: Bench, repository: Path) -> None:
     with anyio.CancelScope() as scope:
-        work = bench.worktrees.create(Wanted(str(repository), "fix", create_branch=True))
+        work = bench.worktrees.create(CreateRequest(str(repository), "fix", create_branch=True))
         scope.cancel()
         await work.result()
     with anyio.fail_after(PATIENCE_S):

@@ -9,8 +9,8 @@ from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed
 from betcode.git.command import Git
 from betcode.git.snapshots import ground_of
-from betcode.worktrees import Wanted
-from betcode.worktrees.create.copy_untracked import bring_along
+from betcode.worktrees import CreateRequest
+from betcode.worktrees.create.copy_untracked import copy_untracked
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
 
@@ -55,15 +55,15 @@ async def test_files_of_another_directory_are_not_brought_along(bench: Bench, ho
     bench.worktrees.use(Settings(worktree=WorktreeSettings(bring_along=(".env",))))
     place = tmp_path / "far" / "new"
     place.parent.mkdir()
-    wanted = Wanted(str(hostile), "fix", path=str(place), create_branch=True)
+    wanted = CreateRequest(str(hostile), "fix", path=str(place), create_branch=True)
     seen = await bench.worktrees.create(wanted).result()
     git(hostile, "config", "core.worktree", str(home))
-    assert (await bring_along(Git(os.environ), seen.repository.path, str(place), [".env"], {})).files == {}
+    assert (await copy_untracked(Git(os.environ), seen.repository.path, str(place), [".env"], {})).files == {}
     git(hostile, "config", "core.worktree", "../../..")
-    assert (await bring_along(Git(os.environ), seen.repository.path, str(place), [".env"], {})).files == {}
+    assert (await copy_untracked(Git(os.environ), seen.repository.path, str(place), [".env"], {})).files == {}
     assert not [*tmp_path.glob("far/**/.env"), *tmp_path.glob("far/.env"), *tmp_path.glob(".env")]
     with pytest.raises(GitFailed):
-        await bring_along(Git(os.environ), str(tmp_path), str(place), [".env"], {})
+        await copy_untracked(Git(os.environ), str(tmp_path), str(place), [".env"], {})
 
 
 async def test_the_tree_of_another_directory_is_not_noted(repository: Path, home: Path, tmp_path: Path) -> None:

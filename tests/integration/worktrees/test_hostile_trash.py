@@ -10,7 +10,7 @@ import pytest
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, InvalidRequest
 from betcode.domain.repositories.worktrees import WorktreeState
-from betcode.worktrees import Wanted
+from betcode.worktrees import CreateRequest
 from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
@@ -30,7 +30,7 @@ async def removed_with_a_key(bench: Bench, repository: Path) -> str:
     """A worktree that had a key was removed by force; the id of what was kept."""
     (repository / ".env").write_text("key")
     bench.worktrees.use(Settings(worktree=WorktreeSettings(bring_along=(".env",))))
-    seen = await bench.worktrees.create(Wanted(str(repository), "fix", create_branch=True)).result()
+    seen = await bench.worktrees.create(CreateRequest(str(repository), "fix", create_branch=True)).result()
     (Path(seen.row.path) / "notes").write_text("mine\n")
     return (await bench.worktrees.remove(seen.row.id, force=True, by="me")).removed_id
 
@@ -45,7 +45,7 @@ async def test_whatever_such_a_ref_says_the_others_are_listed(bench: Bench, repo
     assert [each.id for each in found if each.id != _ID] == [kept]
     for each in found:
         each.text("name").encode()
-    assert await expire(bench.worktrees._room, bench.worktrees._trash, 1) == 0
+    assert await expire(bench.worktrees._context, bench.worktrees._trash, 1) == 0
 
 
 async def test_where_it_was_is_not_believed_and_what_it_names_is_checked(
@@ -73,7 +73,7 @@ async def test_what_is_kept_privately_of_another_repository_is_neither_given_nor
     assert back.row.state is WorktreeState.READY
     assert not (tmp_path / "stolen" / ".env").exists()
     foreign(hostile, kept, '{"removed_at_ns": 1}')
-    await expire(bench.worktrees._room, bench.worktrees._trash, 2 + bench.worktrees._trash.keep_ns)
+    await expire(bench.worktrees._context, bench.worktrees._trash, 2 + bench.worktrees._trash.keep_ns)
     assert git(hostile, "for-each-ref", "refs/betcode") == ""
     back = await bench.worktrees.restore(str(repository), kept, "")
     assert (Path(back.row.path) / ".env").read_text() == "key"

@@ -14,7 +14,7 @@ from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import new_session_id
 from betcode.git.links import repository_of_linked
 from betcode.server.worktree import info
-from betcode.worktrees import SeenWorktree, Wanted
+from betcode.worktrees import CreateRequest, SeenWorktree
 from integration.worktrees.conftest import Bench
 from support.hostile_repository import make_hostile_repository
 from support.patience import PATIENCE_S
@@ -176,7 +176,7 @@ def _forget_marks(top: Path) -> set[str]:
 
 async def _made(bench: Bench, repository: Path, branch: str, **more: object) -> SeenWorktree:
     with anyio.fail_after(PATIENCE_S):
-        return await bench.worktrees.create(Wanted(str(repository), branch, **more)).result()  # type: ignore[arg-type]
+        return await bench.worktrees.create(CreateRequest(str(repository), branch, **more)).result()  # type: ignore[arg-type]
 
 
 _NO_NAMES = ("--upload-pack=x", "../x", "a/../../b", "x y", "-", "", "a" * 300, "@", "HEAD", "@{-1}", "a.lock", "a\0b")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.worktrees import Wanted
+from betcode.worktrees import CreateRequest
 from integration.worktrees.conftest import Bench
 from support.repositories import commit, git, make_repository
 
@@ -26,11 +26,11 @@ async def test_what_git_has_dropped_meanwhile_is_fetched_by_a_restore(
     ssh.chmod(0o755)
     how = ("clone", "-q", "--no-checkout", f"--filter={without}")
     git(tmp_path, *how, f"ssh://localhost{there}", "shop", GIT_SSH_COMMAND=str(ssh), GIT_SSH_VARIANT="simple")
-    monkeypatch.setattr(bench.worktrees._room.git, "_environment", {**_environment(bench), "PATH": _path(ssh)})
+    monkeypatch.setattr(bench.worktrees._context.git, "_environment", {**_environment(bench), "PATH": _path(ssh)})
     packs = tmp_path / "shop" / ".git" / "objects" / "pack"
     first = {*packs.iterdir()}
 
-    seen = await bench.worktrees.create(Wanted(str(tmp_path / "shop"), "fix", create_branch=True)).result()
+    seen = await bench.worktrees.create(CreateRequest(str(tmp_path / "shop"), "fix", create_branch=True)).result()
     place = Path(seen.row.path)
     fetched = {*packs.iterdir()} - first
     (place / "mine").write_text("mine\n")
@@ -47,7 +47,7 @@ async def test_what_git_has_dropped_meanwhile_is_fetched_by_a_restore(
 
 
 def _environment(bench: Bench) -> dict[str, str]:
-    return bench.worktrees._room.git._environment
+    return bench.worktrees._context.git._environment
 
 
 def _path(program: Path) -> str:

@@ -214,7 +214,7 @@ async def test_no_session_fails_by_an_odd_repository_or_a_missing_git(
     (odd / ".git").write_text("gitdir: /nowhere\n")
     assert (await bench.engine.row(await bench.engine.create(a_new(odd)))).new.worktree_id == ""
     repository = make_repository(tmp_path / "unknown")
-    monkeypatch.setattr(bench.worktrees._room, "git", Git({"PATH": "/nowhere"}))
+    monkeypatch.setattr(bench.worktrees._context, "git", Git({"PATH": "/nowhere"}))
     assert (await bench.engine.row(await bench.engine.create(a_new(repository)))).new.worktree_id == ""
 
 

@@ -17,7 +17,7 @@ from betcode.domain.values.identifiers import MessageId, new_session_id, time_or
 from betcode.engine import ClientName
 from betcode.worktrees import Contents
 from betcode.worktrees.remove.delete_directory import delete
-from betcode.worktrees.remove.removal_steps import Removal, Step
+from betcode.worktrees.remove.removal_steps import Removal, RemovalStep
 from integration.worktrees.conftest import Bench, row_of
 from support.patience import PATIENCE_S
 from support.repositories import commit, git, make_repository
@@ -311,7 +311,7 @@ async def test_directories_that_are_made_read_only_go_too(tmp_path: Path, monkey
 async def test_a_removal_that_could_not_be_taken_back_is_begun_anew(bench: Bench, place: Path) -> None:
     row = await row_of(bench, place)
     aside = place.parent / ".betcode-removing-x"
-    begun = Removal("x", Step.BEGUN, str(aside)).written()
+    begun = Removal("x", RemovalStep.BEGUN, str(aside)).written()
     await bench.worktrees.registry.change(row.id, state=WorktreeState.REMOVING, removal=begun)
     (place / "notes").write_text("x")
     place.rename(aside)

@@ -9,8 +9,8 @@ import pytest
 
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import new_session_id
-from betcode.worktrees import BranchState, Report
-from betcode.worktrees.inspect.disk_usage import size_of
+from betcode.worktrees import BranchState, WorktreeReport
+from betcode.worktrees.inspect.disk_usage import disk_usage
 from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench, row_of
 from support.repositories import commit, git, make_repository
@@ -30,7 +30,7 @@ async def test_a_report_says_of_each_whether_it_may_go_and_why(bench: Bench, rep
     shutil.rmtree(tmp_path / "gone")
     git(repository, "worktree", "lock", str(tmp_path / "locked"))
     session = await bench.engine.create(NewSession(new_session_id(), "demo", row.path, worktree_id=row.id))
-    told: dict[str, Report] = {}
+    told: dict[str, WorktreeReport] = {}
     async with bench.worktrees.reports(str(repository)) as reports:
         async for each in reports:
             told[each.seen.row.name] = each
@@ -60,7 +60,7 @@ def test_a_size_counts_a_file_of_two_names_once_and_follows_no_link(tmp_path: Pa
     (tmp_path / "top" / "one").write_bytes(os.urandom(100_000))
     os.link(tmp_path / "top" / "one", tmp_path / "top" / "two")
     (tmp_path / "top" / "link").symlink_to(tmp_path)
-    size = size_of(str(tmp_path / "top"), 20)
+    size = disk_usage(str(tmp_path / "top"), 20)
     assert 100_000 <= size.bytes < 200_000
     assert not size.is_partial
 
@@ -68,8 +68,8 @@ def test_a_size_counts_a_file_of_two_names_once_and_follows_no_link(tmp_path: Pa
 def test_a_size_that_takes_too_long_is_partial(tmp_path: Path) -> None:
     for number in range(600):
         (tmp_path / str(number)).touch()
-    assert size_of(str(tmp_path), -1).is_partial
-    assert not size_of(str(tmp_path), 20).is_partial
+    assert disk_usage(str(tmp_path), -1).is_partial
+    assert not disk_usage(str(tmp_path), 20).is_partial
 
 
 async def test_what_was_kept_long_enough_is_dropped_and_a_repository_that_is_gone_is_passed_over(
@@ -81,11 +81,11 @@ async def test_what_was_kept_long_enough_is_dropped_and_a_repository_that_is_gon
         git(home, "worktree", "add", "-q", "-b", "fix", str(place))
         (place / "notes").write_text("x")
         await bench.worktrees.remove((await row_of(bench, place)).id, force=True)
-    room, trash = bench.worktrees._room, bench.worktrees._trash
+    context, trash = bench.worktrees._context, bench.worktrees._trash
     shutil.rmtree(other)
-    assert await expire(room, trash, time.time_ns() + 29 * _DAY_NS) == 0
+    assert await expire(context, trash, time.time_ns() + 29 * _DAY_NS) == 0
     assert len(await bench.worktrees.removed("")) == 1
-    assert await expire(room, trash, time.time_ns() + 31 * _DAY_NS) == 1
+    assert await expire(context, trash, time.time_ns() + 31 * _DAY_NS) == 1
     assert await bench.worktrees.removed("") == []
     assert not git(repository, "for-each-ref", "refs/betcode")
     assert not list((bench.places.state_dir / "trash").iterdir()), "private files go by their own facts"

@@ -13,7 +13,7 @@ from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import SetupFailed, WorktreeUnusable
 from betcode.domain.repositories.worktrees import SetupState, WorktreeState
 from betcode.holder.platform import process
-from betcode.worktrees import Output, SeenWorktree, Step, Wanted, Work
+from betcode.worktrees import BackgroundWork, CreateRequest, SeenWorktree, SetupOutput, SetupStep
 from integration.worktrees.conftest import Bench
 from support.patience import PATIENCE_S
 from support.repositories import commit, git
@@ -27,8 +27,8 @@ def use(bench: Bench, *commands: tuple[str, ...], **more: object) -> None:
     bench.worktrees.use(Settings(worktree=worktree))
 
 
-def begun(bench: Bench, repository: Path, **more: object) -> Work[SeenWorktree]:
-    wanted = Wanted(str(repository), "fix", create_branch=True, **more)  # type: ignore[arg-type]
+def begun(bench: Bench, repository: Path, **more: object) -> BackgroundWork[SeenWorktree]:
+    wanted = CreateRequest(str(repository), "fix", create_branch=True, **more)  # type: ignore[arg-type]
     return bench.worktrees.create(wanted)
 
 
@@ -70,14 +70,14 @@ async def test_the_script_runs_first_then_the_commands_and_then_it_is_ready(benc
     told = [each async for each in work.feed.follow()]
     seen = await work.result()
 
-    assert [each for each in told if isinstance(each, Step)] == [
-        Step("git worktree add", 1),
-        Step(SCRIPT, 2, 4),
-        Step("/bin/sh -c 'ls made; echo two'", 3, 4),
-        Step("echo 'three  words' '$HOME'", 4, 4),
+    assert [each for each in told if isinstance(each, SetupStep)] == [
+        SetupStep("git worktree add", 1),
+        SetupStep(SCRIPT, 2, 4),
+        SetupStep("/bin/sh -c 'ls made; echo two'", 3, 4),
+        SetupStep("echo 'three  words' '$HOME'", 4, 4),
     ]
     text = b"script\nhello\nmade\ntwo\nthree  words $HOME\n"
-    assert b"".join(each.data for each in told if isinstance(each, Output)) == text
+    assert b"".join(each.data for each in told if isinstance(each, SetupOutput)) == text
     assert (seen.row.state, seen.row.setup, seen.row.setup_note) == (WorktreeState.READY, SetupState.DONE, "")
     assert await kept(bench, seen) == text
 
@@ -88,7 +88,7 @@ async def test_it_is_not_ready_while_its_setup_runs(bench: Bench, repository: Pa
     work = begun(bench, repository)
     with anyio.fail_after(PATIENCE_S):
         async for each in work.feed.follow():
-            if isinstance(each, Output):
+            if isinstance(each, SetupOutput):
                 assert each.data == b"waiting\n"
                 seen = await the_one(bench, repository)
                 assert (seen.row.state, seen.row.setup) == (WorktreeState.CREATING, SetupState.RUNNING)
@@ -96,7 +96,7 @@ async def test_it_is_not_ready_while_its_setup_runs(bench: Bench, repository: Pa
                 with pytest.raises(WorktreeUnusable, match="cannot be set up now"):
                     await bench.worktrees.set_up(seen.row.id).result()
                 # Setups hold nobody else up.
-                other = Wanted(str(repository), "other", create_branch=True, not_set_up="not wanted")
+                other = CreateRequest(str(repository), "other", create_branch=True, not_set_up="not wanted")
                 assert (await bench.worktrees.create(other).result()).row.setup_note == "not wanted"
                 gate.touch()
                 break
@@ -258,7 +258,7 @@ async def test_a_flood_is_kept_and_told_in_part_and_nobody_waits_for_a_reader(be
     work = begun(bench, repository)
     with anyio.fail_after(PATIENCE_S):
         seen = await work.result()  # nobody has read anything so far
-    told = [each async for each in work.feed.follow() if isinstance(each, Output)]
+    told = [each async for each in work.feed.follow() if isinstance(each, SetupOutput)]
     assert told[-1].data.endswith(b"last\n")
     assert sum(len(each.data) for each in told) <= 1024 * 1024
     assert sum(len(each.data) + each.left_out_bytes for each in told) == size + 11
@@ -277,7 +277,7 @@ async def test_who_looks_while_worktrees_are_rolled_back_brings_none_of_them_bac
 
     async def one(number: int) -> None:
         nonlocal left
-        wanted = Wanted(str(repository), f"b{number}", create_branch=True, roll_back=True)
+        wanted = CreateRequest(str(repository), f"b{number}", create_branch=True, roll_back=True)
         with pytest.raises(SetupFailed):
             await bench.worktrees.create(wanted).result()
         left -= 1

@@ -12,7 +12,7 @@ from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnus
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Supervisor
-from betcode.worktrees import SeenWorktree, Switched
+from betcode.worktrees import SeenWorktree, SwitchResult
 from integration.worktrees.conftest import Bench
 from support.engine import Engine
 from support.repositories import git
@@ -106,8 +106,8 @@ class _Patient:
 async def test_two_switches_at_once_make_one_session(
     bench: Bench, trees: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.worktrees._room, "sessions", _Patient(bench.engine))
-    done: list[Switched] = []
+    monkeypatch.setattr(bench.worktrees._context, "sessions", _Patient(bench.engine))
+    done: list[SwitchResult] = []
 
     async def switch() -> None:
         done.append(await bench.worktrees.switch(trees["fix"], a_new))

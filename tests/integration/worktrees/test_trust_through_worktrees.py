@@ -13,7 +13,7 @@ from betcode.domain.repositories.worktrees import SetupState
 from betcode.engine.permissions.trust import Trust, claude_config
 from betcode.git.links import repository_of_linked
 from betcode.rules import Outcome, ToolUse, screen
-from betcode.worktrees import Wanted
+from betcode.worktrees import CreateRequest
 from integration.worktrees.conftest import Bench
 from support.patience import PATIENCE_S
 from support.repositories import git, make_repository
@@ -190,7 +190,7 @@ async def test_a_repository_that_names_a_trusted_place_as_its_own_has_no_setup_r
         tmp_path / "hostile", {".betcode/worktree-setup.sh": f"#!/bin/sh\ntouch {tmp_path}/ran\n"}
     )
     git(hostile, "config", "core.worktree", str(repository))
-    wanted = Wanted(str(hostile / ".git"), "fix", create_branch=True, path=str(tmp_path / "new"))
+    wanted = CreateRequest(str(hostile / ".git"), "fix", create_branch=True, path=str(tmp_path / "new"))
     with anyio.fail_after(PATIENCE_S):
         seen = await bench.worktrees.create(wanted).result()
     [kept] = await bench.store.worktrees.repositories()

@@ -14,7 +14,7 @@ from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeRo
 from betcode.domain.store.rows import NewSession, SessionState
 from betcode.domain.values.identifiers import new_session_id
 from betcode.holder.platform import process
-from betcode.worktrees import Wanted, Worktrees
+from betcode.worktrees import CreateRequest, Worktrees
 from integration.worktrees.conftest import Bench
 from support.daemon import becomes_true
 from support.patience import PATIENCE_S
@@ -169,7 +169,7 @@ async def test_a_daemon_that_stops_ends_the_setup_and_the_next_one_says_so(
     command = ("sh", "-c", f"echo before; echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
     settings = Settings(worktree=WorktreeSettings(setup_commands=(command,)))
     async with worktrees_of(bench.store, bench.engine, bench.places.state_dir, settings) as worktrees:
-        work = worktrees.create(Wanted(str(repository), "fix", create_branch=True))
+        work = worktrees.create(CreateRequest(str(repository), "fix", create_branch=True))
         await becomes_true(pid.exists)
         row = (await worktrees.listed(str(repository)))[1].row
         assert (row.state, row.setup) == (WorktreeState.CREATING, SetupState.RUNNING)

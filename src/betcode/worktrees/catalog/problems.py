@@ -16,7 +16,7 @@ def why_unusable(row: WorktreeRow) -> str:
             return f"The worktree {row.name} is gone from {row.path}: {_remedy(row)}, or start a new session elsewhere"
 
 
-def trouble_of(row: WorktreeRow) -> str:
+def problem_of(row: WorktreeRow) -> str:
     """What is wrong with it and what to do, one sentence; empty: nothing is."""
     if row.state is WorktreeState.STALE:
         return f"It is gone from {row.path}: {_remedy(row)}, or forget it with `betcode worktree prune`"

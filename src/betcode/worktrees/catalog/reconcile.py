@@ -19,7 +19,7 @@ _BEING_CHANGED = frozenset({WorktreeState.CREATING, WorktreeState.REMOVING})
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RepositoryScan:
     """What git lists of a repository, and what stands at each of those paths."""
 
     main: ListedWorktree  # or the bare repository itself
@@ -27,8 +27,8 @@ class Look:
     found: Mapping[str, OnDisk]  # by path
 
 
-def followed(
-    repository: RepositoryRow, rows: Sequence[WorktreeRow], look: Look, now_ns: int
+def reconciled_rows(
+    repository: RepositoryRow, rows: Sequence[WorktreeRow], look: RepositoryScan, now_ns: int
 ) -> tuple[list[WorktreeRow], list[WorktreeRow]]:
     """The rows that were there, as they are now, and those of worktrees that nobody knew."""
     places = _places(rows, look)
@@ -45,7 +45,7 @@ def made_stale(row: WorktreeRow) -> WorktreeRow:
     return row if row.state in _BEING_CHANGED else replace(row, state=WorktreeState.STALE)
 
 
-def _places(rows: Sequence[WorktreeRow], look: Look) -> dict[str, str]:
+def _places(rows: Sequence[WorktreeRow], look: RepositoryScan) -> dict[str, str]:
     """Where each row's worktree is: known by its mark, wherever it went, else by its path."""
     marks = {on_disk.mark: path for path, on_disk in look.found.items() if on_disk.mark and path in look.present}
     places: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _adopted(
     repository: RepositoryRow,
     rows: Sequence[WorktreeRow],
     unknown: Sequence[ListedWorktree],
-    look: Look,
+    look: RepositoryScan,
     now_ns: int,
 ) -> list[WorktreeRow]:
     """Rows for worktrees that somebody else made."""

@@ -26,11 +26,11 @@ from betcode.domain.repositories.worktrees import (
 )
 from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.util.wall_clock import now_ns
-from betcode.worktrees.catalog.reconcile import Look, followed, made_stale
+from betcode.worktrees.catalog.reconcile import RepositoryScan, made_stale, reconciled_rows
 from betcode.worktrees.catalog.repositories import Repositories
-from betcode.worktrees.context import WorktreeRoom
-from betcode.worktrees.path_checks import all_there, looked_at
-from betcode.worktrees.repository_queue import Queues
+from betcode.worktrees.context import WorktreeContext
+from betcode.worktrees.path_checks import all_there, directory_states
+from betcode.worktrees.repository_queue import RepositoryQueues
 
 logger = logging.getLogger(__name__)
 
@@ -57,13 +57,15 @@ class SeenWorktree:
         return self.repository.active_worktree == self.row.id
 
 
-class Registry:
+class WorktreeRegistry:
     """The rows, brought up to date whenever somebody looks. No worktree is ever deleted here."""
 
-    def __init__(self, room: WorktreeRoom) -> None:
-        self._room = room
-        self.repositories = Repositories(room)
-        self._rows = Queues()  # read and written in one turn: nobody writes back what somebody else has changed
+    def __init__(self, context: WorktreeContext) -> None:
+        self._context = context
+        self.repositories = Repositories(context)
+        self._rows = (
+            RepositoryQueues()
+        )  # read and written in one turn: nobody writes back what somebody else has changed
 
     async def find(self, text: str) -> WorktreeRow:
         """The worktree of that id, or of which only one id begins so.
@@ -71,7 +73,7 @@ class Registry:
         Raises:
             WorktreeNotFound, AmbiguousWorktree
         """
-        rows = await self._room.store.worktrees()
+        rows = await self._context.store.worktrees()
         wanted = text.lower()
         exact = [row for row in rows if row.id == wanted]
         found = exact or [row for row in rows if len(wanted) >= 8 and row.id.startswith(wanted)]
@@ -88,7 +90,7 @@ class Registry:
             GitFailed
         """
         async with self._rows.turn(repository.id):
-            listed = await listed_worktrees(self._room.git, repository.common_dir)
+            listed = await listed_worktrees(self._context.git, repository.common_dir)
             look = await self._look(repository, listed)
             rows = await self._brought_up_to_date(repository, look)
         named = {each.path: each for each in listed if each.is_locked} | dict(look.present)
@@ -96,7 +98,7 @@ class Registry:
 
     async def seen_one(self, worktree: WorktreeId) -> SeenWorktree:
         """Raises WorktreeNotFound, GitFailed."""
-        row = await self._room.store.worktree(worktree)
+        row = await self._context.store.worktree(worktree)
         if row is None:
             raise WorktreeNotFound(worktree)
         for seen in await self.seen(await self.repositories.get(row.repository)):
@@ -111,7 +113,7 @@ class Registry:
             WorktreeExists: another one has the name, in its repository, or the path.
         """
         async with self._rows.turn(row.repository):
-            await self._room.store.save_worktrees([row])
+            await self._context.store.save_worktrees([row])
 
     async def change(self, worktree: WorktreeId, **facts: Any) -> WorktreeRow:
         """The row with other values in the fields that are named, whatever became of the rest of it meanwhile.
@@ -119,25 +121,25 @@ class Registry:
         Raises:
             WorktreeNotFound: it was forgotten.
         """
-        row = await self._room.store.worktree(worktree)
+        row = await self._context.store.worktree(worktree)
         if row is None:
             raise WorktreeNotFound(worktree)
         async with self._rows.turn(row.repository):
-            row = await self._room.store.worktree(worktree)
+            row = await self._context.store.worktree(worktree)
             if row is None:
                 raise WorktreeNotFound(worktree)
             changed = replace(row, **facts)
-            await self._room.store.save_worktrees([changed])
+            await self._context.store.save_worktrees([changed])
             return changed
 
     async def forget(self, row: WorktreeRow) -> None:
         """The worktree is gone; who looks at this moment does not bring its row back."""
         async with self._rows.turn(row.repository):
-            await self._room.store.forget_worktree(row.id)
+            await self._context.store.forget_worktree(row.id)
 
     async def seen_everywhere(self) -> list[SeenWorktree]:
         """Those of all repositories that are known; of one that cannot be read, its rows as far as files tell."""
-        repositories = await self._room.store.repositories()
+        repositories = await self._context.store.repositories()
         found: dict[RepositoryId, list[SeenWorktree]] = {}
         limit = anyio.CapacityLimiter(_AT_ONCE)
 
@@ -163,14 +165,14 @@ class Registry:
 
     async def rows(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
         """As they were when somebody looked last; those that are gone are left out."""
-        rows = await self._room.store.worktrees(repository.id)
+        rows = await self._context.store.worktrees(repository.id)
         return [row for row in rows if row.state is not WorktreeState.STALE]
 
     async def missing(self, repository: RepositoryRow, rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
         """Those of the rows at whose path there is no worktree; none where the disk does not tell."""
         work = partial(all_there, [row.path for row in rows])
         try:
-            there = await self._room.sessions.looks.look(repository.common_dir, work)
+            there = await self._context.sessions.looks.look(repository.common_dir, work)
         except (NoAnswer, OSError) as trouble:
             logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, trouble)
             return []
@@ -182,34 +184,34 @@ class Registry:
         A repository that is gone, and of which nobody kept a worktree, is forgotten.
         """
         async with self._rows.turn(repository.id):
-            rows = await self._room.store.worktrees(repository.id)
+            rows = await self._context.store.worktrees(repository.id)
             missing = {row.id for row in await self.missing(repository, rows)}
             after = [made_stale(row) if row.id in missing else row for row in rows]
             await self._save(after, rows)
             if not rows and await self.repositories.is_gone(repository):
-                await self._room.store.forget_repository(repository.id)
+                await self._context.store.forget_repository(repository.id)
                 logger.info("a repository is not known any more", extra={"repository": repository.path})
             return after
 
-    async def _look(self, repository: RepositoryRow, listed: Sequence[ListedWorktree]) -> Look:
+    async def _look(self, repository: RepositoryRow, listed: Sequence[ListedWorktree]) -> RepositoryScan:
         """What stands where git says that its worktrees are; while the files give no answer, git's word counts."""
-        work = partial(looked_at, repository.common_dir, repository.path, listed)
+        work = partial(directory_states, repository.common_dir, repository.path, listed)
         try:
-            return await self._room.sessions.looks.look(repository.common_dir, work)
+            return await self._context.sessions.looks.look(repository.common_dir, work)
         except (NoAnswer, OSError):
-            return looked_at("", "", listed)
+            return directory_states("", "", listed)
 
-    async def _brought_up_to_date(self, repository: RepositoryRow, look: Look) -> Sequence[WorktreeRow]:
-        rows = await self._room.store.worktrees(repository.id)
-        after, adopted = followed(repository, rows, look, now_ns())
+    async def _brought_up_to_date(self, repository: RepositoryRow, look: RepositoryScan) -> Sequence[WorktreeRow]:
+        rows = await self._context.store.worktrees(repository.id)
+        after, adopted = reconciled_rows(repository, rows, look, now_ns())
         await self._save([*after, *adopted], rows)
         return [*after, *adopted]
 
     async def _with_sessions(
         self, repository: RepositoryRow, rows: Sequence[WorktreeRow], named: Mapping[str, ListedWorktree]
     ) -> list[SeenWorktree]:
-        sessions = await self._room.store.sessions_of([row.id for row in rows])
-        now = next((row for row in await self._room.store.repositories() if row.id == repository.id), repository)
+        sessions = await self._context.store.sessions_of([row.id for row in rows])
+        now = next((row for row in await self._context.store.repositories() if row.id == repository.id), repository)
         return [
             SeenWorktree(now, row, named.get(row.path), sessions.get(row.id, NO_SESSIONS))
             for row in sorted(rows, key=lambda row: (row.origin is not Origin.MAIN, row.created_ns, row.id))
@@ -220,7 +222,7 @@ class Registry:
         changed = [row for row in rows if known.get(row.id) != row]
         if changed:
             # What git lists here is not there for another repository, whatever its row says.
-            for path in await self._room.store.save_seen(changed):
+            for path in await self._context.store.save_seen(changed):
                 logger.warning("a worktree is gone: another stands there; its row is kept", extra={"path": path})
         for row in changed:
             was = known.get(row.id)

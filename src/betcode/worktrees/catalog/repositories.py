@@ -14,20 +14,20 @@ from betcode.domain.repositories.worktrees import RepositoryId, RepositoryRow, n
 from betcode.git.repository import listed_worktrees, place_of
 from betcode.git.worktree_files import configured_top, mark_of, on_disk
 from betcode.util import wall_clock
-from betcode.worktrees.context import WorktreeRoom
-from betcode.worktrees.path_checks import row_at, spot_of
+from betcode.worktrees.context import WorktreeContext
+from betcode.worktrees.path_checks import directory_state, row_at
 
 logger = logging.getLogger(__name__)
 
 
 class Repositories:
-    def __init__(self, room: WorktreeRoom) -> None:
-        self._room = room
+    def __init__(self, context: WorktreeContext) -> None:
+        self._context = context
         self._registering = anyio.Lock()  # of two who come at once the second finds the row of the first
 
     async def get(self, repository: RepositoryId) -> RepositoryRow:
         """Raises RepositoryNotFound."""
-        for row in await self._room.store.repositories():
+        for row in await self._context.store.repositories():
             if row.id == repository:
                 return row
         raise RepositoryNotFound("The repository is not known any more")
@@ -40,15 +40,15 @@ class Repositories:
         """
         if not Path(directory).is_absolute() or "\0" in directory:
             raise InvalidRequest(f"{directory[:200]!r} is no whole path: give one that begins with /")
-        looks = self._room.sessions.looks
+        looks = self._context.sessions.looks
         try:
             if not await looks.look(directory, Path(directory).is_dir):
                 raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
-            spot = await looks.look(directory, partial(spot_of, directory))
-            known = row_at(await self._room.store.worktrees(), spot)
+            spot = await looks.look(directory, partial(directory_state, directory))
+            known = row_at(await self._context.store.worktrees(), spot)
             if known is not None:
                 return await self.get(known.repository)
-            place = await place_of(self._room.git, directory)
+            place = await place_of(self._context.git, directory)
             is_main = bool(place.top) and (await looks.look(place.top, partial(on_disk, place.top))).git_dir == (
                 place.common_dir
             )
@@ -61,42 +61,42 @@ class Repositories:
         """Whether git's directory of it is; not so where the disk does not tell."""
         path = repository.common_dir
         try:
-            return not await self._room.sessions.looks.look(path, Path(path).exists)
+            return not await self._context.sessions.looks.look(path, Path(path).exists)
         except (NoAnswer, OSError):
             return False
 
     async def _known(self, common_dir: str, main_top: str) -> RepositoryRow:
-        known = await self._room.store.repositories()
+        known = await self._context.store.repositories()
         found = next((row for row in known if row.common_dir == common_dir), None)
         if found is None:
             return await self._register(common_dir, main_top, known)
-        look = self._room.sessions.looks.look
+        look = self._context.sessions.looks.look
         now = replace(found, mark=await look(common_dir, partial(mark_of, common_dir)))
         if main_top and (await look(found.path, partial(on_disk, found.path))).git_dir != common_dir:
             now = replace(now, path=main_top)  # git's directory stayed where it was, and its main worktree did not
         if now != found:
-            await self._room.store.save_repository(now)
+            await self._context.store.save_repository(now)
         return now
 
     async def _register(self, common_dir: str, main_top: str, known: Sequence[RepositoryRow]) -> RepositoryRow:
         """A row for it: that of a repository which somebody moved, or a new one."""
-        main = (await listed_worktrees(self._room.git, common_dir))[0]
+        main = (await listed_worktrees(self._context.git, common_dir))[0]
         path = main.path if main.is_bare else await self._main_path(common_dir, main.path, main_top)
-        mark = await self._room.sessions.looks.look(common_dir, partial(mark_of, common_dir))
+        mark = await self._context.sessions.looks.look(common_dir, partial(mark_of, common_dir))
         for row in known:
             if mark and row.mark == mark and await self.is_gone(row):
                 moved = replace(row, common_dir=common_dir, path=path, is_bare=main.is_bare)
-                await self._room.store.save_repository(moved)
+                await self._context.store.save_repository(moved)
                 logger.info("a repository was moved", extra={"repository": path, "was_at": row.path})
                 return moved
         now_ns = wall_clock.now_ns()
         row = RepositoryRow(new_repository_id(), common_dir, path, main.is_bare, now_ns, now_ns, mark=mark)
-        await self._room.store.save_repository(row)
+        await self._context.store.save_repository(row)
         logger.info("a repository is known from now on", extra={"repository": row.path})
         return row
 
     async def _main_path(self, common_dir: str, listed: str, claimed: str) -> str:
         """Where the main worktree is: what git and the files both say, before what a `.git` file of anybody claims."""
-        if (await self._room.sessions.looks.look(listed, partial(on_disk, listed))).git_dir == common_dir:
+        if (await self._context.sessions.looks.look(listed, partial(on_disk, listed))).git_dir == common_dir:
             return listed
-        return await configured_top(self._room.git, common_dir) or claimed or listed
+        return await configured_top(self._context.git, common_dir) or claimed or listed

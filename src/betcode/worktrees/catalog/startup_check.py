@@ -4,20 +4,20 @@ import logging
 
 from betcode.domain.errors import BetcodeError
 from betcode.domain.repositories.worktrees import WorktreeState
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
 
 logger = logging.getLogger(__name__)
 
 
-async def reconcile(room: WorktreeRoom, registry: Registry) -> None:
+async def check_at_startup(context: WorktreeContext, registry: WorktreeRegistry) -> None:
     """Mark the rows whose directory is gone as stale, after git was asked whether somebody moved it; none is deleted.
 
     Nobody waits for this, and a disk that does not answer is left alone.
     """
     try:
-        for repository in await room.store.repositories():
-            before = [row for row in await room.store.worktrees(repository.id) if row.state is WorktreeState.READY]
+        for repository in await context.store.repositories():
+            before = [row for row in await context.store.worktrees(repository.id) if row.state is WorktreeState.READY]
             gone = await registry.missing(repository, before)
             if gone:
                 await registry.seen_if_possible(repository)

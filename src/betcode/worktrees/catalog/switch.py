@@ -12,9 +12,9 @@ from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
 from betcode.util import wall_clock
 from betcode.worktrees.catalog.problems import why_unusable
-from betcode.worktrees.catalog.registry import Registry, SeenWorktree
-from betcode.worktrees.context import WorktreeRoom
-from betcode.worktrees.repository_queue import Queues
+from betcode.worktrees.catalog.registry import SeenWorktree, WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
+from betcode.worktrees.repository_queue import RepositoryQueues
 
 logger = logging.getLogger(__name__)
 
@@ -22,22 +22,22 @@ StartAs = Callable[[], NewSession]  # asked for only where a session has to be m
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class SwitchResult:
     seen: SeenWorktree
     previous: str  # the id of the one that was active before; empty: none was
     session: SessionId
     session_created: bool
 
 
-class Switching:
+class WorktreeSwitcher:
     """One switch of a repository at a time, so that two at once make one session; work on it is not waited for."""
 
-    def __init__(self, room: WorktreeRoom, registry: Registry) -> None:
-        self._room = room
+    def __init__(self, context: WorktreeContext, registry: WorktreeRegistry) -> None:
+        self._context = context
         self._registry = registry
-        self._turns = Queues()
+        self._turns = RepositoryQueues()
 
-    async def switch(self, worktree: str, start_as: StartAs) -> Switched:
+    async def switch(self, worktree: str, start_as: StartAs) -> SwitchResult:
         """Go on in this worktree: in its session, or in a new one as `start_as` says. No agent is started.
 
         Raises:
@@ -52,22 +52,22 @@ class Switching:
                 done = await self._go(seen, start_as)
         return done
 
-    async def _go(self, seen: SeenWorktree, start_as: StartAs) -> Switched:
-        room, row = self._room, seen.row
+    async def _go(self, seen: SeenWorktree, start_as: StartAs) -> SwitchResult:
+        context, row = self._context, seen.row
         session = SessionId(seen.sessions.active)
         created = not session
         if created:
-            session = await room.sessions.create(
+            session = await context.sessions.create(
                 replace(start_as(), worktree_id=row.id, working_directory=row.path, subdirectory="")
             )
         now_ns = wall_clock.now_ns()
-        previous = await room.store.set_active(row.repository, row.id, now_ns)
+        previous = await context.store.set_active(row.repository, row.id, now_ns)
         logger.info("switched to a worktree", extra={"worktree": row.name, "path": row.path, "session_id": session})
-        sessions = (await room.store.sessions_of([row.id])).get(row.id, seen.sessions)
+        sessions = (await context.store.sessions_of([row.id])).get(row.id, seen.sessions)
         now = SeenWorktree(
             replace(seen.repository, active_worktree=row.id, last_used_ns=now_ns),
             replace(row, last_used_ns=now_ns),
             seen.git,
             sessions,
         )
-        return Switched(now, previous, session, created)
+        return SwitchResult(now, previous, session, created)

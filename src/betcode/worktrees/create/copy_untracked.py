@@ -27,7 +27,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(slots=True)
-class Brought:
+class CopyResult:
     files: dict[str, str] = field(default_factory=dict)  # and the SHA-256 of each
     left_out: list[str] = field(default_factory=list)  # with the reason, bounded
     left_out_count: int = 0
@@ -48,9 +48,9 @@ class Brought:
         return f"Not brought along: {names}"
 
 
-async def bring_along(
+async def copy_untracked(
     git: Git, source: str, target: str, patterns: Sequence[str], before: Mapping[str, str]
-) -> Brought:
+) -> CopyResult:
     """Copy what matches and is not tracked; what is there already stays as it is.
 
     That is worth a word only where it did not come from here `before`.
@@ -86,15 +86,15 @@ async def _matching(git: Git, source: Tree, patterns: Sequence[str]) -> tuple[li
     return names, more
 
 
-def _copy_all(source: str, target: str, names: Sequence[str], before: Mapping[str, str]) -> Brought:
-    brought, left_bytes = Brought(), _MOST_BYTES
+def _copy_all(source: str, target: str, names: Sequence[str], before: Mapping[str, str]) -> CopyResult:
+    brought, left_bytes = CopyResult(), _MOST_BYTES
     for name in names:
         try:
             size, digest = _copy(Path(source), Path(target), name, left_bytes)
-        except _ThereAlready as reason:
+        except _AlreadyExists as reason:
             if name not in before:
                 brought.leave_out(name, str(reason))
-        except _LeftOut as reason:
+        except _Skipped as reason:
             brought.leave_out(name, str(reason))
         except OSError as trouble:
             if trouble.errno in _NO_ROOM:
@@ -107,48 +107,48 @@ def _copy_all(source: str, target: str, names: Sequence[str], before: Mapping[st
     return brought
 
 
-class _LeftOut(Exception):
+class _Skipped(Exception):
     """Not copied; the message says why."""
 
 
-class _ThereAlready(_LeftOut):
+class _AlreadyExists(_Skipped):
     pass
 
 
 def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int, str]:
     if name.endswith("/"):
-        raise _LeftOut("another repository")
+        raise _Skipped("another repository")
     wanted = target / name
     if ".." in wanted.parts or not wanted.is_relative_to(target):
-        raise _LeftOut("not in the repository")
+        raise _Skipped("not in the repository")
     if not _is_plain(source, Path(name).parent):
-        raise _LeftOut("behind a link")
+        raise _Skipped("behind a link")
     try:
         # Not blocked by a pipe that nobody writes to, and not led elsewhere by a link.
         handle = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as trouble:
         if trouble.errno == errno.ELOOP:
-            raise _LeftOut("a link") from None
+            raise _Skipped("a link") from None
         raise
     with open(handle, "rb", closefd=True) as original:  # noqa: PTH123 - it is open
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):
-            raise _LeftOut("no file")
+            raise _Skipped("no file")
         if facts.st_size > limit_bytes:
-            raise _LeftOut(f"more than {_MOST_BYTES // 1024 // 1024} MB together")
+            raise _Skipped(f"more than {_MOST_BYTES // 1024 // 1024} MB together")
         _make_parents(source, target, Path(name).parent)
         try:
             # Private until it is whole; it is not followed where somebody put a link meanwhile.
             copy = os.open(wanted, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except FileExistsError:
-            raise _ThereAlready("there already") from None
+            raise _AlreadyExists("there already") from None
         try:
             with open(copy, "wb", closefd=True) as out:  # noqa: PTH123 - it is open
                 digest, size = hashlib.sha256(), 0
                 while piece := original.read(_PIECE_BYTES):
                     size += len(piece)
                     if size > limit_bytes:
-                        raise _LeftOut("it grows")
+                        raise _Skipped("it grows")
                     digest.update(piece)
                     out.write(piece)
                 out.flush()
@@ -168,7 +168,7 @@ def _make_parents(source: Path, target: Path, parent: Path) -> None:
             (target / made).mkdir(mode=0o700)
             (target / made).chmod(stat.S_IMODE((source / made).stat().st_mode) & 0o777 | stat.S_IRWXU)
         elif not _is_plain(target, made):
-            raise _LeftOut("behind a link in the worktree")
+            raise _Skipped("behind a link in the worktree")
 
 
 def _is_plain(top: Path, parent: Path) -> bool:

@@ -19,26 +19,36 @@ from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.git.repository import git_directory, listed_worktrees
 from betcode.util import wall_clock
 from betcode.worktrees.background_work import insist
-from betcode.worktrees.catalog.registry import Registry, SeenWorktree
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.catalog.registry import SeenWorktree, WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
 from betcode.worktrees.create.git_add import add, forget_registration, make_branch, take_back, take_branch_back, unlock
-from betcode.worktrees.create.plan import Start, Wanted, check_free, name_for, path_for, start_for, taken_up
-from betcode.worktrees.create.setup import Setups
-from betcode.worktrees.create.setup_output import Feed
-from betcode.worktrees.remove.removal_steps import Removal, Step
-from betcode.worktrees.remove.remove import Removing
+from betcode.worktrees.create.plan import (
+    CreateRequest,
+    StartPoint,
+    check_free,
+    name_for,
+    path_for,
+    reused_row,
+    start_for,
+)
+from betcode.worktrees.create.setup import SetupRunner
+from betcode.worktrees.create.setup_output import ProgressFeed
+from betcode.worktrees.remove.removal_steps import Removal, RemovalStep
+from betcode.worktrees.remove.remove import WorktreeRemover
 
 logger = logging.getLogger(__name__)
 
 
-class Creating:
-    def __init__(self, room: WorktreeRoom, registry: Registry, setups: Setups, removing: Removing) -> None:
-        self._room = room
+class WorktreeCreator:
+    def __init__(
+        self, context: WorktreeContext, registry: WorktreeRegistry, setups: SetupRunner, removing: WorktreeRemover
+    ) -> None:
+        self._context = context
         self._registry = registry
         self._setups = setups
         self._removing = removing
 
-    async def create(self, wanted: Wanted, feed: Feed) -> WorktreeRow:
+    async def create(self, wanted: CreateRequest, feed: ProgressFeed) -> WorktreeRow:
         """A worktree that is there and set up, or was not to be.
 
         Raises:
@@ -66,44 +76,46 @@ class Creating:
             self._setups.refuse_failed(row, kept=True, words=await self._setups.last_words(row.id))
         return row
 
-    async def _added(self, repository: RepositoryRow, wanted: Wanted, feed: Feed) -> WorktreeRow:
+    async def _added(self, repository: RepositoryRow, wanted: CreateRequest, feed: ProgressFeed) -> WorktreeRow:
         """The row of a worktree whose files are there."""
-        async with self._room.queues.turn(repository.id):
+        async with self._context.queues.turn(repository.id):
             row, start, before = await self._begun(repository, wanted)
             feed.step("git worktree add", 1)
             facts = {"worktree": row.name, "path": row.path, "branch": row.branch, "repository": repository.path}
             logger.info("a worktree is being made", extra=facts)
             try:
-                self._room.faults("before-worktree-add")
+                self._context.faults("before-worktree-add")
                 if start.commit:
-                    await make_branch(self._room.git, repository, row, start)
-                await add(self._room.git, repository, row)
-                self._room.faults("after-worktree-add")
-                await unlock(self._room.git, repository, row)
+                    await make_branch(self._context.git, repository, row, start)
+                await add(self._context.git, repository, row)
+                self._context.faults("after-worktree-add")
+                await unlock(self._context.git, repository, row)
                 git_dir = await anyio.to_thread.run_sync(git_directory, row.path)
                 row = await self._registry.change(row.id, git_dir=git_dir)
             except Exception:
-                await take_back(self._room.git, repository, row)
+                await take_back(self._context.git, repository, row)
                 await self._given_up(row, before)
                 raise
             logger.info("a worktree was made", extra=facts)
             return row
 
-    async def _begun(self, repository: RepositoryRow, wanted: Wanted) -> tuple[WorktreeRow, Start, WorktreeRow | None]:
+    async def _begun(
+        self, repository: RepositoryRow, wanted: CreateRequest
+    ) -> tuple[WorktreeRow, StartPoint, WorktreeRow | None]:
         """The row that says what is wanted, where it begins, and the row as it was if its worktree comes back."""
         await self._registry.seen(repository)  # so that the rows are those of this moment
-        rows = await self._room.store.worktrees(repository.id)
-        listed = await listed_worktrees(self._room.git, repository.common_dir)
+        rows = await self._context.store.worktrees(repository.id)
+        listed = await listed_worktrees(self._context.git, repository.common_dir)
         name, path = name_for(wanted), await path_for(wanted, repository)
-        before = taken_up(rows, name, path)
+        before = reused_row(rows, name, path)
         await check_free(path)
-        start = await start_for(self._room.git, wanted, repository, listed, before)
+        start = await start_for(self._context.git, wanted, repository, listed, before)
         for each in listed:
             if each.prunable and before and each.path in (path, before.path):
                 gone = SeenWorktree(repository, before, None)
-                kept = Removal(time_ordered_uuid(), Step.GOING)
+                kept = Removal(time_ordered_uuid(), RemovalStep.GOING)
                 await self._removing.kept_of_gone(gone, each, kept, force=True, by="another one in its place")
-                await forget_registration(self._room.git, repository, each.path)
+                await forget_registration(self._context.git, repository, each.path)
         now_ns = wall_clock.now_ns()
         row = WorktreeRow(
             id=before.id if before else new_worktree_id(),
@@ -130,9 +142,9 @@ class Creating:
             pass
         except BetcodeError as trouble:
             return trouble.message
-        async with self._room.queues.turn(repository.id):
-            trouble_with_branch = await take_branch_back(self._room.git, repository, row)
-        if await self._room.store.sessions_of([row.id]):
+        async with self._context.queues.turn(repository.id):
+            trouble_with_branch = await take_branch_back(self._context.git, repository, row)
+        if await self._context.store.sessions_of([row.id]):
             with suppress(WorktreeExists):  # somebody has made another one
                 await self._given_up(row, None)
         logger.info("a worktree was removed again", extra={"worktree": row.name, "path": row.path})
@@ -140,14 +152,16 @@ class Creating:
 
     async def _given_up(self, row: WorktreeRow, before: WorktreeRow | None) -> None:
         """Nothing is left of it but, where sessions belong to it, a row that says so."""
-        await insist(lambda: give_up(self._room, self._registry, row, before))
+        await insist(lambda: abandon(self._context, self._registry, row, before))
 
 
-async def give_up(room: WorktreeRoom, registry: Registry, row: WorktreeRow, before: WorktreeRow | None = None) -> None:
+async def abandon(
+    context: WorktreeContext, registry: WorktreeRegistry, row: WorktreeRow, before: WorktreeRow | None = None
+) -> None:
     """Forget a worktree that was not made; one that was there before is gone as it was."""
     if before is not None:
         await registry.save(before)
-    elif await room.store.sessions_of([row.id]):
+    elif await context.store.sessions_of([row.id]):
         await registry.save(replace(row, state=WorktreeState.STALE, setup=SetupState.NONE, setup_process=""))
     else:
         await registry.forget(row)

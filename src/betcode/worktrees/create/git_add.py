@@ -12,7 +12,7 @@ from betcode.domain.repositories.worktrees import RepositoryRow, WorktreeRow
 from betcode.git.command import Git
 from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
-from betcode.worktrees.create.plan import Start
+from betcode.worktrees.create.plan import StartPoint
 from betcode.worktrees.create.setup_process import MARKER
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _ADD_WITHIN_S = 3600.0  # a checkout may be large
 _REMOVE_WITHIN_S = 600.0
 
 
-async def make_branch(git: Git, repository: RepositoryRow, row: WorktreeRow, start: Start) -> None:
+async def make_branch(git: Git, repository: RepositoryRow, row: WorktreeRow, start: StartPoint) -> None:
     """The branch that a worktree is made with; its log says for which.
 
     Raises:

@@ -19,7 +19,7 @@ _PATH_BYTES = 3000  # git adds to it, and the system takes 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CreateRequest:
     """What somebody asks for."""
 
     repo_path: str
@@ -31,7 +31,7 @@ class Wanted:
     roll_back: bool = False  # where the setup fails
     not_set_up: str = ""  # why there is to be no setup; empty: there is to be one
 
-    def checked(self) -> "Wanted":
+    def checked(self) -> "CreateRequest":
         """The same, if its words make sense; nothing else is looked at.
 
         Raises:
@@ -51,7 +51,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartPoint:
     """Where the new worktree's HEAD begins."""
 
     branch: str
@@ -59,7 +59,7 @@ class Start:
     upstream: str = ""  # of a branch that is made from a remote one
 
 
-def name_for(wanted: Wanted) -> str:
+def name_for(wanted: CreateRequest) -> str:
     """Raises InvalidRequest: the branch gives no name for a directory, and nobody gave another."""
     name = wanted.name or name_of_branch(wanted.branch)
     try:
@@ -68,7 +68,7 @@ def name_for(wanted: Wanted) -> str:
         raise InvalidRequest(wrong.message if wanted.name else f"{wrong.message}; give one with --name") from None
 
 
-async def path_for(wanted: Wanted, repository: RepositoryRow) -> str:
+async def path_for(wanted: CreateRequest, repository: RepositoryRow) -> str:
     """Where it goes, links followed.
 
     Raises:
@@ -132,20 +132,24 @@ def _check_free(path: Path) -> None:
 
 
 async def start_for(
-    git: Git, wanted: Wanted, repository: RepositoryRow, listed: Sequence[ListedWorktree], taken_up: WorktreeRow | None
-) -> Start:
+    git: Git,
+    wanted: CreateRequest,
+    repository: RepositoryRow,
+    listed: Sequence[ListedWorktree],
+    reused_row: WorktreeRow | None,
+) -> StartPoint:
     """Raises BranchNotFound, WorktreeExists, GitFailed."""
     at, branch = repository.common_dir, wanted.branch
     is_there = bool(await commit_named(git, at, f"refs/heads/{branch}"))
     if wanted.create_branch:
-        return Start(branch, await _base(git, wanted, at, is_there))
+        return StartPoint(branch, await _base(git, wanted, at, is_there))
     for each in listed:
-        if each.branch == branch and not (taken_up and each.prunable and each.path == taken_up.path):
+        if each.branch == branch and not (reused_row and each.prunable and each.path == reused_row.path):
             raise WorktreeExists(_checked_out(branch, each))
-    return Start(branch) if is_there else await _remote(git, at, branch)
+    return StartPoint(branch) if is_there else await _remote(git, at, branch)
 
 
-async def _base(git: Git, wanted: Wanted, at: str, is_there: bool) -> str:
+async def _base(git: Git, wanted: CreateRequest, at: str, is_there: bool) -> str:
     if is_there:
         raise WorktreeExists(f"There is a branch {wanted.branch} already: leave --new out, or give another name")
     commit = await commit_named(git, at, wanted.base or "HEAD")
@@ -159,13 +163,13 @@ async def _base(git: Git, wanted: Wanted, at: str, is_there: bool) -> str:
     return commit
 
 
-async def _remote(git: Git, at: str, branch: str) -> Start:
+async def _remote(git: Git, at: str, branch: str) -> StartPoint:
     """A branch that one remote has, as git itself would guess it."""
     remotes = (await git.run("remote", at=at)).decode(errors="surrogateescape").split()
     found = {}
     for remote in remotes:
         if commit := await commit_named(git, at, f"refs/remotes/{remote}/{branch}"):
-            found[remote] = Start(branch, commit, f"{remote}/{branch}")
+            found[remote] = StartPoint(branch, commit, f"{remote}/{branch}")
     if len(found) > 1:
         preferred = (await git.ask("config", "--get", "checkout.defaultRemote", at=at)).text.strip()
         if preferred not in found:
@@ -187,7 +191,7 @@ def _checked_out(branch: str, there: ListedWorktree) -> str:
     return f"{where} already: work there, or make a new branch (--new)"
 
 
-def taken_up(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow | None:
+def reused_row(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow | None:
     """The row of a worktree that is gone and comes back by this; None: there is none, and name and path are free.
 
     Raises:

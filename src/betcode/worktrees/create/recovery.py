@@ -11,27 +11,27 @@ from betcode.domain.errors import BetcodeError, GitFailed
 from betcode.domain.repositories.worktrees import RepositoryRow, SetupState, WorktreeRow, WorktreeState
 from betcode.git.command import Git
 from betcode.git.repository import git_directory, listed_worktrees
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.context import WorktreeRoom
-from betcode.worktrees.create.create import give_up
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
+from betcode.worktrees.create.create import abandon
 from betcode.worktrees.create.git_add import complete, holds_only_what_git_wrote, is_unready, take_back, unlock
-from betcode.worktrees.create.setup_process import end_hook
+from betcode.worktrees.create.setup_process import end_setup_process
 
 logger = logging.getLogger(__name__)
 
 
-def begun(rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
+def unfinished_rows(rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
     """Those that somebody was making or setting up."""
     return [row for row in rows if row.state is WorktreeState.CREATING or row.setup is SetupState.RUNNING]
 
 
-async def take_up_what_was_begun(room: WorktreeRoom, registry: Registry, rows: Sequence[WorktreeRow]) -> None:
+async def recover_creations(context: WorktreeContext, registry: WorktreeRegistry, rows: Sequence[WorktreeRow]) -> None:
     """Bring each of these rows of the daemon before to its end; none is being made by this one."""
     for row in rows:
         try:
             repository = await registry.repositories.get(row.repository)
-            async with room.queues.turn(row.repository):
-                await _take_up(room, registry, repository, row)
+            async with context.queues.turn(row.repository):
+                await _take_up(context, registry, repository, row)
         except BetcodeError as trouble:
             logger.warning("a worktree that was begun stays as it is: %s", trouble.message, extra={"path": row.path})
             note = f"The daemon ended while it was made, and it could not be finished or taken back: {trouble.message}"
@@ -41,13 +41,15 @@ async def take_up_what_was_begun(room: WorktreeRoom, registry: Registry, rows: S
             logger.exception("a worktree that was begun stays as it is", extra={"path": row.path})
 
 
-async def _take_up(room: WorktreeRoom, registry: Registry, repository: RepositoryRow, row: WorktreeRow) -> None:
+async def _take_up(
+    context: WorktreeContext, registry: WorktreeRegistry, repository: RepositoryRow, row: WorktreeRow
+) -> None:
     # git itself may be at it still, and takes back what it has done when it is told to end.
-    ended = await end_hook(row.id, row.setup_process)
+    ended = await end_setup_process(row.id, row.setup_process)
     if row.state is WorktreeState.CREATING and not row.git_dir:
-        git_dir = await _finished(room.git, repository, row)
+        git_dir = await _finished(context.git, repository, row)
         if not git_dir:
-            await give_up(room, registry, row)
+            await abandon(context, registry, row)
             logger.info("a worktree that was only begun was taken back", extra={"worktree": row.name, "path": row.path})
             return
         await registry.change(row.id, git_dir=git_dir)

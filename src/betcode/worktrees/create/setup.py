@@ -13,12 +13,12 @@ from betcode.config.load import WrongSetting
 from betcode.domain.errors import BetcodeError, SetupFailed, WorktreeNotFound, WorktreeUnusable
 from betcode.domain.repositories.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
 from betcode.worktrees.background_work import insist
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.context import WorktreeRoom
-from betcode.worktrees.create.copy_untracked import Brought, bring_along
-from betcode.worktrees.create.setup_output import Feed, KeptOutput, Output, unpacked
-from betcode.worktrees.create.setup_process import Hook, HookNotStarted, run_hook
-from betcode.worktrees.create.setup_steps import Plan, Stage, environment_for, planned
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
+from betcode.worktrees.create.copy_untracked import CopyResult, copy_untracked
+from betcode.worktrees.create.setup_output import OutputBuffer, ProgressFeed, SetupOutput, unpacked
+from betcode.worktrees.create.setup_process import SetupNotStarted, SetupProcess, run_setup_process
+from betcode.worktrees.create.setup_steps import SetupCommand, SetupPlan, environment_for, setup_plan
 
 logger = logging.getLogger(__name__)
 
@@ -30,20 +30,20 @@ _TOLD_CHARACTERS = 1000  # of the last words, with an error: a status is small
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _SetupResult:
     state: SetupState
     note: str = ""
 
 
 @dataclass(slots=True)
-class _Running:
+class _RunningSetup:
     """One setup under way."""
 
     repository: RepositoryRow
     row: WorktreeRow
-    plan: Plan
-    feed: Feed
-    kept: KeptOutput
+    plan: SetupPlan
+    feed: ProgressFeed
+    kept: OutputBuffer
     number: int  # of the last step that began
     of: int
 
@@ -57,15 +57,15 @@ class _Running:
         self.feed.output(data)
 
 
-class Setups:
+class SetupRunner:
     """Runs them, and knows those that run."""
 
-    def __init__(self, room: WorktreeRoom, registry: Registry) -> None:
-        self._room = room
+    def __init__(self, context: WorktreeContext, registry: WorktreeRegistry) -> None:
+        self._context = context
         self._registry = registry
-        self._kept: dict[WorktreeId, KeptOutput] = {}  # of those that run
+        self._kept: dict[WorktreeId, OutputBuffer] = {}  # of those that run
 
-    async def again(self, worktree: WorktreeId, feed: Feed) -> WorktreeRow:
+    async def again(self, worktree: WorktreeId, feed: ProgressFeed) -> WorktreeRow:
         """Run the setup of a worktree that is there.
 
         Raises:
@@ -80,9 +80,11 @@ class Setups:
         self.refuse_failed(row, kept=True, words=await self.last_words(row.id))
         return row
 
-    async def run(self, repository: RepositoryRow, row: WorktreeRow, feed: Feed, begun_steps: int = 0) -> WorktreeRow:
+    async def run(
+        self, repository: RepositoryRow, row: WorktreeRow, feed: ProgressFeed, begun_steps: int = 0
+    ) -> WorktreeRow:
         """The row when the setup has ended, however it did; its note has the reason."""
-        kept = self._kept[row.id] = KeptOutput()
+        kept = self._kept[row.id] = OutputBuffer()
         try:
             before, running = row, {"setup": SetupState.RUNNING, "setup_note": "", "setup_process": ""}
             row = await self._registry.change(row.id, **running)
@@ -90,7 +92,7 @@ class Setups:
                 await self._registry.change(row.id, setup=before.setup, setup_note=before.setup_note)
                 raise WorktreeUnusable(f"The worktree {row.name} is being removed: it cannot be set up now")
             end = await self._kept_while(row.id, kept, lambda: self._all(repository, row, feed, kept, begun_steps))
-            await insist(lambda: self._room.store.keep_output(row.id, kept.packed()))
+            await insist(lambda: self._context.store.keep_output(row.id, kept.packed()))
             ended = {"setup": end.state, "setup_note": end.note, "setup_process": ""}
             logger.info("a setup has ended: %s", end.state, extra={"worktree": row.name, "path": row.path})
             return await insist(lambda: self._registry.change(row.id, **ended))
@@ -105,7 +107,7 @@ class Setups:
             facts = {"worktree_id": row.id, "kept": "true" if kept else "false", "output": words}
             raise SetupFailed(f"{row.setup_note}; {now}", **facts)
 
-    async def output(self, worktree: WorktreeId) -> list[Output]:
+    async def output(self, worktree: WorktreeId) -> list[SetupOutput]:
         """What the last setup wrote, or has written so far.
 
         Raises:
@@ -113,18 +115,20 @@ class Setups:
         """
         if worktree in self._kept:
             return unpacked(self._kept[worktree].packed())
-        if await self._room.store.worktree(worktree) is None:
+        if await self._context.store.worktree(worktree) is None:
             raise WorktreeNotFound(worktree)
-        return unpacked(await self._room.store.output(worktree))
+        return unpacked(await self._context.store.output(worktree))
 
     async def last_words(self, worktree: WorktreeId) -> str:
         """Of what is kept of its last setup."""
-        kept = KeptOutput()
+        kept = OutputBuffer()
         for piece in await self.output(worktree):
             kept.add(piece.data)
         return kept.last_words(50, _TOLD_CHARACTERS)
 
-    async def _kept_while(self, worktree: WorktreeId, kept: KeptOutput, work: Callable[[], Awaitable[_End]]) -> _End:
+    async def _kept_while(
+        self, worktree: WorktreeId, kept: OutputBuffer, work: Callable[[], Awaitable[_SetupResult]]
+    ) -> _SetupResult:
         """What is written is kept while it is written, so that a crash leaves it."""
 
         async def keep() -> None:
@@ -133,7 +137,7 @@ class Setups:
                 if kept.total_bytes != done_bytes:
                     done_bytes = kept.total_bytes
                     with suppress(BetcodeError):  # the end of it is insisted on
-                        await self._room.store.keep_output(worktree, kept.packed())
+                        await self._context.store.keep_output(worktree, kept.packed())
                 await anyio.sleep(_KEPT_EVERY_S)
 
         async with anyio.create_task_group() as tasks:
@@ -141,62 +145,64 @@ class Setups:
             try:
                 end = await work()
             except BetcodeError as trouble:
-                end = _End(SetupState.FAILED, f"The setup was broken off: {trouble.message}")
+                end = _SetupResult(SetupState.FAILED, f"The setup was broken off: {trouble.message}")
             except Exception:  # whatever it is, the worktree must not wait for its setup for ever
                 logger.exception("a setup was broken off")
-                end = _End(SetupState.FAILED, "The setup was broken off: the daemon's log says why")
+                end = _SetupResult(SetupState.FAILED, "The setup was broken off: the daemon's log says why")
             tasks.cancel_scope.cancel()
         return end
 
     async def _all(
-        self, repository: RepositoryRow, row: WorktreeRow, feed: Feed, kept: KeptOutput, begun_steps: int
-    ) -> _End:
+        self, repository: RepositoryRow, row: WorktreeRow, feed: ProgressFeed, kept: OutputBuffer, begun_steps: int
+    ) -> _SetupResult:
         distrusted = await self._distrusted(repository, row)
         try:
             plan = await anyio.to_thread.run_sync(
-                lambda: planned(self._room, repository, row.path, trusted=not distrusted)
+                lambda: setup_plan(self._context, repository, row.path, trusted=not distrusted)
             )
         except WrongSetting as wrong:
-            return _End(SetupState.FAILED, f"The setup was not run: {wrong}")
+            return _SetupResult(SetupState.FAILED, f"The setup was not run: {wrong}")
         brings = plan.bring_along and not repository.is_bare and row.path != repository.path
         of = begun_steps + bool(brings) + len(plan.stages)
-        running = _Running(repository, row, plan, feed, kept, begun_steps, of)
-        brought = Brought()
+        running = _RunningSetup(repository, row, plan, feed, kept, begun_steps, of)
+        brought = CopyResult()
         if brings:
             running.begin("bring files along")
             brought = await self._bring(running)
             if brought.trouble:
-                return _End(SetupState.FAILED, brought.trouble)
-        login = await self._room.environment()
+                return _SetupResult(SetupState.FAILED, brought.trouble)
+        login = await self._context.environment()
         environment = environment_for(login, plan.variables, repository, row)
         with anyio.move_on_after(plan.timeout_s) as limit:
             end = await self._stages(running, environment)
         if limit.cancelled_caught:
             words = plan.stages[running.number - of + len(plan.stages) - 1].words
             note = f"{words} did not end in time: after {plan.timeout_s:g} s the setup was ended"
-            end = _End(SetupState.TIMED_OUT, _with_words(note, kept))
+            end = _SetupResult(SetupState.TIMED_OUT, _with_words(note, kept))
         if end.state is SetupState.DONE and not plan.stages and not brings:
-            end = _End(SetupState.NONE)
-        return _End(end.state, _joined(end.note, brought.note))
+            end = _SetupResult(SetupState.NONE)
+        return _SetupResult(end.state, _joined(end.note, brought.note))
 
-    async def _bring(self, running: _Running) -> Brought:
-        git, source, row = self._room.git, running.repository.path, running.row
-        brought = await bring_along(git, source, row.path, running.plan.bring_along, row.brought_along)
+    async def _bring(self, running: _RunningSetup) -> CopyResult:
+        git, source, row = self._context.git, running.repository.path, running.row
+        brought = await copy_untracked(git, source, row.path, running.plan.bring_along, row.brought_along)
         await self._registry.change(row.id, brought_along={**row.brought_along, **brought.files})
         return brought
 
-    async def _stages(self, running: _Running, environment: Mapping[str, str]) -> _End:
+    async def _stages(self, running: _RunningSetup, environment: Mapping[str, str]) -> _SetupResult:
         plan, row = running.plan, running.row
         for stage in plan.stages:
             running.begin(stage.words)
-            trouble = await self._one(running, stage, Hook(stage.argv, row.path, environment, row.id, self._room.umask))
+            trouble = await self._one(
+                running, stage, SetupProcess(stage.argv, row.path, environment, row.id, self._context.umask)
+            )
             if trouble:
-                return _End(SetupState.FAILED, _with_words(trouble, running.kept))
+                return _SetupResult(SetupState.FAILED, _with_words(trouble, running.kept))
         if plan.untrusted:
-            return _End(
+            return _SetupResult(
                 SetupState.UNTRUSTED, _untrusted(plan, running, await self._distrusted(running.repository, row))
             )
-        return _End(SetupState.DONE)
+        return _SetupResult(SetupState.DONE)
 
     async def _distrusted(self, repository: RepositoryRow, row: WorktreeRow) -> str:
         """Which of the two places that a setup comes from nobody has trusted yet; empty: somebody has trusted both.
@@ -204,20 +210,20 @@ class Setups:
         Each may be a lie of the other: settings of a repository say where its main worktree is, a link whose it is.
         """
         for place in (repository.path, row.path):
-            if not await self._room.is_trusted(place):
+            if not await self._context.is_trusted(place):
                 return place
         return ""
 
-    async def _one(self, running: _Running, stage: Stage, hook: Hook) -> str:
+    async def _one(self, running: _RunningSetup, stage: SetupCommand, hook: SetupProcess) -> str:
         """Why it failed; empty where it did not."""
 
         async def started(name: str) -> None:
             await self._registry.change(running.row.id, setup_process=name)
-            self._room.faults("during-worktree-setup")
+            self._context.faults("during-worktree-setup")
 
         try:
-            ended = await run_hook(hook, started, running.output)
-        except HookNotStarted as trouble:
+            ended = await run_setup_process(hook, started, running.output)
+        except SetupNotStarted as trouble:
             return f"{stage.words} could not be started: {trouble}"
         if ended.left_behind:
             logger.info("a setup left %d processes behind; they were ended", ended.left_behind)
@@ -233,7 +239,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _with_words(note: str, kept: KeptOutput) -> str:
+def _with_words(note: str, kept: OutputBuffer) -> str:
     words = kept.last_words(_LAST_LINES, _LAST_CHARACTERS)
     return f"{note}: {words.replace(_LINE, _BETWEEN_LINES)}" if words else note
 
@@ -243,7 +249,7 @@ def _joined(note: str, more: str) -> str:
     return f"{note}; {more[0].lower()}{more[1:]}" if note and more else note or more
 
 
-def _untrusted(plan: Plan, running: _Running, place: str) -> str:
+def _untrusted(plan: SetupPlan, running: _RunningSetup, place: str) -> str:
     return (
         f"{', '.join(plan.untrusted)}: not run, since nobody had trusted this repository; do so with: "
         f"betcode policy trust {place or running.repository.path}, then: betcode worktree setup {running.row.name}"

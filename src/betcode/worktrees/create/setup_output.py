@@ -17,22 +17,22 @@ _LAST_BYTES = 8 * 1024  # of them the last words are taken
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     what: str
     number: int
     of: int = 0  # 0: not known yet
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class SetupOutput:
     data: bytes
     left_out_bytes: int = 0  # before `data`
 
 
-Progress: TypeAlias = Step | Output
+Progress: TypeAlias = SetupStep | SetupOutput
 
 
-class Feed:
+class ProgressFeed:
     """Progress on its way to one listener, who may be slow or gone: nobody waits for it."""
 
     def __init__(self) -> None:
@@ -42,16 +42,16 @@ class Feed:
         self._is_closed = False
 
     def step(self, what: str, number: int, of: int = 0) -> None:
-        self._add(Step(what, number, of))
+        self._add(SetupStep(what, number, of))
 
     def output(self, data: bytes) -> None:
         """What comes too quickly pushes the oldest of it out, and that is counted."""
         self._waiting_bytes += len(data)
         last = self._items[-1] if self._items else None
-        if isinstance(last, Output) and len(last.data) + len(data) <= _PIECE_BYTES:
-            self._items[-1] = Output(last.data + data, last.left_out_bytes)
+        if isinstance(last, SetupOutput) and len(last.data) + len(data) <= _PIECE_BYTES:
+            self._items[-1] = SetupOutput(last.data + data, last.left_out_bytes)
         else:
-            self._add(Output(data))
+            self._add(SetupOutput(data))
         while self._waiting_bytes > _WAITING_BYTES:
             self._drop_oldest()
 
@@ -65,7 +65,7 @@ class Feed:
         while True:
             while self._items:
                 item = self._items.popleft()
-                if isinstance(item, Output):
+                if isinstance(item, SetupOutput):
                     self._waiting_bytes -= len(item.data)
                 yield item
             if self._is_closed:
@@ -79,18 +79,18 @@ class Feed:
 
     def _drop_oldest(self) -> None:
         """The piece behind it says how much is missing before it; the newest is never dropped."""
-        places = [number for number, item in enumerate(self._items) if isinstance(item, Output)]
+        places = [number for number, item in enumerate(self._items) if isinstance(item, SetupOutput)]
         oldest, heir = self._items[places[0]], self._items[places[1]]
-        assert isinstance(oldest, Output)
-        assert isinstance(heir, Output)
+        assert isinstance(oldest, SetupOutput)
+        assert isinstance(heir, SetupOutput)
         missing = oldest.left_out_bytes + len(oldest.data) + heir.left_out_bytes
-        self._items[places[1]] = Output(heir.data, missing)
+        self._items[places[1]] = SetupOutput(heir.data, missing)
         del self._items[places[0]]
         self._waiting_bytes -= len(oldest.data)
 
 
 @dataclass(slots=True)
-class KeptOutput:
+class OutputBuffer:
     """The beginning and the end of what a setup wrote, as bytes."""
 
     _head: bytearray = field(default_factory=bytearray)
@@ -99,10 +99,10 @@ class KeptOutput:
 
     def add(self, data: bytes) -> None:
         self.total_bytes += len(data)
-        room = _HEAD_BYTES - len(self._head)
-        if room > 0:
-            self._head += data[:room]
-            data = data[room:]
+        context = _HEAD_BYTES - len(self._head)
+        if context > 0:
+            self._head += data[:context]
+            data = data[context:]
         self._tail += data[-_TAIL_BYTES:]
         if len(self._tail) > 2 * _TAIL_BYTES:
             del self._tail[:-_TAIL_BYTES]
@@ -118,16 +118,16 @@ class KeptOutput:
         return last_words(bytes(self._head + self._tail), lines, characters)
 
 
-def unpacked(kept: bytes) -> list[Output]:
+def unpacked(kept: bytes) -> list[SetupOutput]:
     """What was packed, in pieces that can be sent."""
     if not kept:
         return []
     facts, _, data = kept.partition(b"\n")
     head_bytes, missing = map(int, facts.split())
     head, tail = data[:head_bytes], data[head_bytes:]
-    pieces = [Output(head[at : at + _PIECE_BYTES]) for at in range(0, len(head), _PIECE_BYTES)]
+    pieces = [SetupOutput(head[at : at + _PIECE_BYTES]) for at in range(0, len(head), _PIECE_BYTES)]
     starts = range(0, len(tail), _PIECE_BYTES)
-    return pieces + [Output(tail[at : at + _PIECE_BYTES], 0 if at else missing) for at in starts]
+    return pieces + [SetupOutput(tail[at : at + _PIECE_BYTES], 0 if at else missing) for at in starts]
 
 
 def last_words(data: bytes, lines: int, characters: int) -> str:

@@ -21,7 +21,7 @@ _DRAINED_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
+class SetupProcess:
     argv: Sequence[str]
     directory: str
     environment: Mapping[str, str]
@@ -29,26 +29,28 @@ class Hook:
     umask: int = -1
 
 
-class HookNotStarted(Exception):
+class SetupNotStarted(Exception):
     """The system does not run it; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     code: int  # negative: the signal that ended it
     left_behind: int  # processes that were still there
 
 
-async def run_hook(hook: Hook, on_start: Callable[[str], Awaitable[None]], on_output: Callable[[bytes], None]) -> Ended:
+async def run_setup_process(
+    hook: SetupProcess, on_start: Callable[[str], Awaitable[None]], on_output: Callable[[bytes], None]
+) -> ProcessResult:
     """Run it to its end; whoever cancels this ends it, with everything it started.
 
     Raises:
-        HookNotStarted
+        SetupNotStarted
     """
     try:
         process = await anyio.to_thread.run_sync(_start, hook)  # it waits for the disk of the worktree
     except (OSError, ValueError) as trouble:
-        raise HookNotStarted(getattr(trouble, "strerror", None) or str(trouble)) from None
+        raise SetupNotStarted(getattr(trouble, "strerror", None) or str(trouble)) from None
     name = process_name(process.pid)
     try:
         await on_start(name)
@@ -56,21 +58,21 @@ async def run_hook(hook: Hook, on_start: Callable[[str], Awaitable[None]], on_ou
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_pump, process, on_output, drained)
             code = await _ended(process)
-            left = await end_hook(hook.marker, name, is_ours=True)
+            left = await end_setup_process(hook.marker, name, is_ours=True)
             # What left even that, unmarked, may hold the pipe for ever.
             with anyio.move_on_after(_DRAINED_WITHIN_S):
                 await drained.wait()
             tasks.cancel_scope.cancel()
-        return Ended(code, left)
+        return ProcessResult(code, left)
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDED_WITHIN_S):
-            await end_hook(hook.marker, name, is_ours=True)
+            await end_setup_process(hook.marker, name, is_ours=True)
             await _ended(process)
         assert process.stdout is not None
         process.stdout.close()
 
 
-def _start(hook: Hook) -> "Popen[bytes]":
+def _start(hook: SetupProcess) -> "Popen[bytes]":
     process = Popen(
         hook.argv,
         cwd=hook.directory,
@@ -100,7 +102,7 @@ async def _pump(process: "Popen[bytes]", on_output: Callable[[bytes], None], dra
     drained.set()
 
 
-async def end_hook(marker: str, name: str = "", *, is_ours: bool = False) -> int:
+async def end_setup_process(marker: str, name: str = "", *, is_ours: bool = False) -> int:
     """End what carries the marker, and what is below or in the session of the process of that name; how many.
 
     `is_ours`: it was started by this process, so that its session is known although it may have left it.

@@ -13,7 +13,7 @@ from betcode.domain.repositories.setup_script import SCRIPT, variables_of
 from betcode.domain.repositories.worktrees import RepositoryRow, WorktreeRow
 from betcode.domain.values.secrets import is_secret_name, redacted
 from betcode.domain.values.text import shortened
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.context import WorktreeContext
 
 _PASSED_ON = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR")
 _PASSED_ON_FAMILIES = ("LC_", "XDG_")
@@ -21,7 +21,7 @@ _SHOWN = 80  # characters of a command
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SetupCommand:
     """One program of a setup."""
 
     words: str  # for people
@@ -29,17 +29,17 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SetupPlan:
     """All of a setup. What a project brings is in it only if somebody has trusted the project."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[SetupCommand, ...]
     bring_along: tuple[str, ...]
     timeout_s: float
     variables: tuple[str, ...]  # names
     untrusted: tuple[str, ...] = ()  # what is not in it for that reason
 
 
-def planned(room: WorktreeRoom, repository: RepositoryRow, worktree: str, *, trusted: bool) -> Plan:
+def setup_plan(context: WorktreeContext, repository: RepositoryRow, worktree: str, *, trusted: bool) -> SetupPlan:
     """What a setup of the worktree at that path consists of. It may block.
 
     Raises:
@@ -47,35 +47,35 @@ def planned(room: WorktreeRoom, repository: RepositoryRow, worktree: str, *, tru
     """
     # A bare repository has no files of its own but those of its worktrees.
     project = worktree if repository.is_bare else repository.path
-    mine = worktrees_in_project(room.settings, "", room.fixed, room.user_file)
+    mine = worktrees_in_project(context.settings, "", context.fixed, context.user_file)
     script = _script(worktree, project)
     try:
-        theirs = worktrees_in_project(room.settings, project, room.fixed, room.user_file)
+        theirs = worktrees_in_project(context.settings, project, context.fixed, context.user_file)
     except WrongSetting:
         if trusted:
             raise
         theirs = mine
     if trusted:
         stages = (*([script] if script else []), *_commands(theirs))
-        return Plan(stages, theirs.bring_along, theirs.setup_timeout_s, theirs.setup_environment)
+        return SetupPlan(stages, theirs.bring_along, theirs.setup_timeout_s, theirs.setup_environment)
     untrusted = [
         *([SCRIPT] if script else []),
         *(["its setup commands"] if theirs.setup_commands != mine.setup_commands else []),
         *(["its files to bring along"] if theirs.bring_along != mine.bring_along else []),
     ]
-    return Plan(_commands(mine), mine.bring_along, mine.setup_timeout_s, mine.setup_environment, tuple(untrusted))
+    return SetupPlan(_commands(mine), mine.bring_along, mine.setup_timeout_s, mine.setup_environment, tuple(untrusted))
 
 
-def _commands(settings: WorktreeSettings) -> tuple[Stage, ...]:
-    return tuple(Stage(shortened(shlex.join(argv), _SHOWN), argv) for argv in settings.setup_commands)
+def _commands(settings: WorktreeSettings) -> tuple[SetupCommand, ...]:
+    return tuple(SetupCommand(shortened(shlex.join(argv), _SHOWN), argv) for argv in settings.setup_commands)
 
 
-def _script(*directories: str) -> Stage | None:
+def _script(*directories: str) -> SetupCommand | None:
     """The worktree's own, else the repository's."""
     for directory in directories:
         file = Path(directory) / SCRIPT
         if file.is_file():
-            return Stage(SCRIPT, [str(file)] if _runs_by_itself(file) else ["/bin/sh", str(file)])
+            return SetupCommand(SCRIPT, [str(file)] if _runs_by_itself(file) else ["/bin/sh", str(file)])
     return None
 
 

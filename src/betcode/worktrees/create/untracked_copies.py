@@ -18,7 +18,7 @@ def changed_since(top: Path, brought: Mapping[str, str]) -> list[str]:
     return [path for path, known in sorted(brought.items()) if (now := _hash(top, path)) and now != known]
 
 
-def keep_copies(top: Path, paths: Iterable[str], into: Path) -> None:
+def store_copies(top: Path, paths: Iterable[str], into: Path) -> None:
     """Private copies of those that are there. It may block.
 
     Raises:
@@ -32,7 +32,7 @@ def keep_copies(top: Path, paths: Iterable[str], into: Path) -> None:
             kept.chmod(0o600)
 
 
-def put_back(kept: Path, top: Path, modes: Mapping[str, int]) -> list[str]:
+def restore_copies(kept: Path, top: Path, modes: Mapping[str, int]) -> list[str]:
     """Bring private copies back to where nothing is; those that were there. It may block.
 
     Raises:

@@ -16,7 +16,7 @@ from betcode.git.tree import Tree
 from betcode.worktrees.create.untracked_copies import changed_since
 from betcode.worktrees.inspect.git_operations import in_progress
 from betcode.worktrees.inspect.hidden_changes import hidden_changes
-from betcode.worktrees.inspect.submodules import Held, held_by_submodules
+from betcode.worktrees.inspect.submodules import SubmoduleWork, held_by_submodules
 
 LISTED = 1000  # of each kind; all are counted
 _LISTED_BYTES = 256 * 1024  # of names, so that an answer can be sent
@@ -41,7 +41,7 @@ class Contents:
     unpushed: tuple[Commit, ...] = ()
     in_progress: str = ""
     brought_along_changed: tuple[str, ...] = ()
-    submodules: tuple[Held, ...] = ()
+    submodules: tuple[SubmoduleWork, ...] = ()
     repositories: tuple[str, ...] = ()  # untracked directories that are repositories of their own
     changed_count: int = 0
     untracked_count: int = 0

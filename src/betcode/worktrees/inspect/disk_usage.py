@@ -9,12 +9,12 @@ _LOOK_AT_THE_CLOCK_EVERY = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class DiskUsage:
     bytes: int = 0
     is_partial: bool = False  # it could not be measured to its end
 
 
-def size_of(path: str, bound_s: float) -> Size:
+def disk_usage(path: str, bound_s: float) -> DiskUsage:
     """What its files take on the disk, each once; links are not followed. It blocks, for as long as it may."""
     until = time.monotonic() + bound_s
     taken, seen, waiting = 0, set[tuple[int, int]](), [path]
@@ -25,7 +25,7 @@ def size_of(path: str, bound_s: float) -> Size:
                 for entry in entries:
                     looked_at += 1
                     if looked_at % _LOOK_AT_THE_CLOCK_EVERY == 0 and time.monotonic() > until:
-                        return Size(taken, is_partial=True)
+                        return DiskUsage(taken, is_partial=True)
                     facts = entry.stat(follow_symlinks=False)
                     if facts.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
                         if (facts.st_dev, facts.st_ino) in seen:
@@ -36,4 +36,4 @@ def size_of(path: str, bound_s: float) -> Size:
                         waiting.append(entry.path)
         except OSError:
             is_partial = True
-    return Size(taken, is_partial)
+    return DiskUsage(taken, is_partial)

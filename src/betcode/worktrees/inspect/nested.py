@@ -6,21 +6,21 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.worktrees.catalog.registry import SeenWorktree
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.context import WorktreeContext
 
 
-async def found_in(room: WorktreeRoom, seen: SeenWorktree) -> str:
+async def find_nested(context: WorktreeContext, seen: SeenWorktree) -> str:
     """Another repository, the user's home or our own files, in a worktree or at its place; empty: nothing is there.
 
     What git ignores goes with a worktree, and whoever made the worktree says what that is.
     """
     # Submodules are part of it: git has them in its own directory.
     own = Path(seen.repository.common_dir)
-    every = await room.store.repositories()
+    every = await context.store.repositories()
     others = {each.id: each for each in every if not Path(each.common_dir).is_relative_to(own)}
     places = [path for each in others.values() for path in (each.common_dir, each.path)]
-    places += [row.path for row in await room.store.worktrees() if row.repository in others]
-    places += [str(room.state_dir), os.path.expanduser("~")]  # noqa: PTH111 - it need not be there
+    places += [row.path for row in await context.store.worktrees() if row.repository in others]
+    places += [str(context.state_dir), os.path.expanduser("~")]  # noqa: PTH111 - it need not be there
     return await anyio.to_thread.run_sync(_first_in, Path(seen.row.path), places, abandon_on_cancel=True)
 
 

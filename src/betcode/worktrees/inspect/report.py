@@ -15,7 +15,7 @@ from betcode.domain.values.phrases import counted, named
 from betcode.git.command import Git
 from betcode.worktrees.catalog.registry import SeenWorktree
 from betcode.worktrees.inspect.contents import Contents
-from betcode.worktrees.inspect.disk_usage import Size, size_of
+from betcode.worktrees.inspect.disk_usage import DiskUsage, disk_usage
 from betcode.worktrees.inspect.inspect import inspect
 
 _AT_ONCE = 8
@@ -32,9 +32,9 @@ class BranchState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorktreeReport:
     seen: SeenWorktree
-    size: Size
+    size: DiskUsage
     branch: BranchState
     contents: Contents
     may_be_removed: bool
@@ -43,9 +43,11 @@ class Report:
 
 
 @asynccontextmanager
-async def open_reports(git: Git, seen: Sequence[SeenWorktree]) -> AsyncGenerator[ObjectReceiveStream[Report], None]:
+async def open_reports(
+    git: Git, seen: Sequence[SeenWorktree]
+) -> AsyncGenerator[ObjectReceiveStream[WorktreeReport], None]:
     """Reports on all of them, those that are known first first; leaving the block ends the looks."""
-    send, receive = anyio.create_memory_object_stream[Report](len(seen))
+    send, receive = anyio.create_memory_object_stream[WorktreeReport](len(seen))
     limiter = anyio.CapacityLimiter(_AT_ONCE)
     async with anyio.create_task_group() as tasks, receive:
         async with send:
@@ -56,24 +58,24 @@ async def open_reports(git: Git, seen: Sequence[SeenWorktree]) -> AsyncGenerator
 
 
 async def _report(
-    git: Git, seen: SeenWorktree, of: int, limiter: anyio.CapacityLimiter, send: ObjectSendStream[Report]
+    git: Git, seen: SeenWorktree, of: int, limiter: anyio.CapacityLimiter, send: ObjectSendStream[WorktreeReport]
 ) -> None:
     async with send, limiter:
-        size, contents, trouble = Size(), Contents(), ""
+        size, contents, trouble = DiskUsage(), Contents(), ""
         if seen.is_there:
             size = await _measured(seen.row.path)
             contents, trouble = await _looked_at(git, seen)
         may, reason = _judged(seen, contents, trouble)
-        await send.send(Report(seen, size, _branch(seen, contents, trouble), contents, may, reason, of))
+        await send.send(WorktreeReport(seen, size, _branch(seen, contents, trouble), contents, may, reason, of))
 
 
-async def _measured(path: str) -> Size:
+async def _measured(path: str) -> DiskUsage:
     with anyio.move_on_after(_MEASURED_WITHIN_S * 1.5):  # a disk that gives no answer keeps its thread, and nobody else
         limiter = anyio.CapacityLimiter(1)
         return await anyio.to_thread.run_sync(
-            size_of, path, _MEASURED_WITHIN_S, abandon_on_cancel=True, limiter=limiter
+            disk_usage, path, _MEASURED_WITHIN_S, abandon_on_cancel=True, limiter=limiter
         )
-    return Size(0, is_partial=True)
+    return DiskUsage(0, is_partial=True)
 
 
 async def _looked_at(git: Git, seen: SeenWorktree) -> tuple[Contents, str]:

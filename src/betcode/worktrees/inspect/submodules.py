@@ -17,7 +17,7 @@ _DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SubmoduleWork:
     """Something in one submodule."""
 
     path: str
@@ -30,29 +30,29 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledSubmodule:
     """A submodule whose files are there."""
 
     path: str  # below the worktree's top
     tree: Tree
 
 
-async def filled_submodules(git: Git, tree: Tree, paths: Sequence[str], depth: int = _DEPTH) -> list[Filled]:
+async def filled_submodules(git: Git, tree: Tree, paths: Sequence[str], depth: int = _DEPTH) -> list[FilledSubmodule]:
     """Of these, and of those within them, the ones that are filled.
 
     Raises:
         GitFailed
     """
-    found: list[Filled] = []
+    found: list[FilledSubmodule] = []
     for path in paths:
         inner = await anyio.to_thread.run_sync(submodule_tree, str(Path(tree.top) / path))
         if inner is None or inner.git_dir in (tree.git_dir, tree.common_dir):
             continue
-        found.append(Filled(path, inner))
+        found.append(FilledSubmodule(path, inner))
         if depth:
             within = [each.path for each in await odd_entries(git, inner) if each.is_submodule]
             nested = await filled_submodules(git, inner, within, depth - 1)
-            found += [Filled(f"{path}/{each.path}", each.tree) for each in nested]
+            found += [FilledSubmodule(f"{path}/{each.path}", each.tree) for each in nested]
     return found
 
 
@@ -62,7 +62,7 @@ def module_directories(tree: Tree) -> list[Path]:
     return sorted(head.parent for head in modules.rglob("HEAD") if (head.parent / "objects").is_dir())
 
 
-async def held_by_submodules(git: Git, tree: Tree, paths: Sequence[str]) -> list[Held]:
+async def held_by_submodules(git: Git, tree: Tree, paths: Sequence[str]) -> list[SubmoduleWork]:
     """What would be lost with them.
 
     Raises:
@@ -70,7 +70,7 @@ async def held_by_submodules(git: Git, tree: Tree, paths: Sequence[str]) -> list
     """
     if tree.git_dir == tree.common_dir:
         return []
-    found: list[Held] = []
+    found: list[SubmoduleWork] = []
     seen: set[str] = set()
     for filled in await filled_submodules(git, tree, paths):
         seen.add(filled.tree.git_dir)
@@ -78,11 +78,11 @@ async def held_by_submodules(git: Git, tree: Tree, paths: Sequence[str]) -> list
             [words for words in (await _changes(git, filled.tree), await _commits(git, filled.tree.git_dir)) if words]
         )
         if what:
-            found.append(Held(filled.path, what, is_within=filled.tree.git_dir.startswith(tree.top + os.sep)))
+            found.append(SubmoduleWork(filled.path, what, is_within=filled.tree.git_dir.startswith(tree.top + os.sep)))
     modules = Path(tree.git_dir) / "modules"
     for directory in await anyio.to_thread.run_sync(module_directories, tree):
         what = "" if str(directory) in seen else await _commits(git, str(directory))
-        found += [Held(str(directory.relative_to(modules)), what)] if what else []
+        found += [SubmoduleWork(str(directory.relative_to(modules)), what)] if what else []
     return found
 
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 from betcode.domain.errors import BetcodeError
 from betcode.domain.repositories.worktrees import RepositoryRow
 from betcode.util import wall_clock
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.context import WorktreeContext
 from betcode.worktrees.remove.trash import Trash
 
 logger = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _EVERY_S = 3600.0
 _LEAP_NS = 3600 * 10**9
 
 
-async def keep_trash(room: WorktreeRoom, trash: Trash) -> None:
+async def run_trash_expiry(context: WorktreeContext, trash: Trash) -> None:
     """Look again and again. A clock that was set ahead, perhaps by mistake, deletes nothing at once."""
     ahead_ns = wall_clock.now_ns() - time.monotonic_ns()
     await anyio.sleep(_FIRST_AFTER_S)  # a start has other things to do
@@ -29,18 +29,18 @@ async def keep_trash(room: WorktreeRoom, trash: Trash) -> None:
             logger.info("the clock has leapt ahead: removed worktrees are looked at in the next round")
         else:
             try:
-                await expire(room, trash, wall_clock.now_ns())
+                await expire(context, trash, wall_clock.now_ns())
             except Exception:
                 # Tried again; nothing else is harmed.
                 logger.exception("removed worktrees could not be looked at")
         await anyio.sleep(_EVERY_S)
 
 
-async def expire(room: WorktreeRoom, trash: Trash, now_ns: int) -> int:
+async def expire(context: WorktreeContext, trash: Trash, now_ns: int) -> int:
     """Drop what is older than it is to be kept; how many there were. Repositories that are gone are passed over."""
     before_ns = now_ns - trash.keep_ns
     dropped = 0
-    for repository in await room.store.repositories():
+    for repository in await context.store.repositories():
         try:
             dropped += await _expire_in(repository, trash, before_ns)
         except BetcodeError as trouble:

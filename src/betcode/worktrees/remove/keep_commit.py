@@ -32,7 +32,7 @@ _PLAIN_MODES = frozenset({0o644, 0o755, 0o664, 0o775})
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class TreeChanges:
     """All that is changed in a tree, without bounds."""
 
     head: Head
@@ -48,7 +48,7 @@ class Whole:
         return [each.path for each in self.changed if each.is_present and each.differs_from_index]
 
 
-async def whole_of(git: Git, tree: Tree, leave_out: Collection[str]) -> Whole:
+async def tree_changes(git: Git, tree: Tree, leave_out: Collection[str]) -> TreeChanges:
     """Everything that is changed, but untracked files that are to be left out.
 
     Raises:
@@ -62,11 +62,11 @@ async def whole_of(git: Git, tree: Tree, leave_out: Collection[str]) -> Whole:
                 head = each
             elif not each.is_untracked or each.path not in leave_out:
                 changed.append(each)
-    return Whole(head, tuple(changed), tuple(await odd_entries(git, tree)))
+    return TreeChanges(head, tuple(changed), tuple(await odd_entries(git, tree)))
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeepCommit:
     """The commits that everything is in."""
 
     commit: str
@@ -75,7 +75,7 @@ class Kept:
     keep: Path  # to be deleted when a ref leads to the commit
 
 
-class Keeping:
+class KeepCommitBuilder:
     """Makes the objects for one tree; `scratch` is a private directory of its own."""
 
     def __init__(self, git: Git, tree: Tree, scratch: Path) -> None:
@@ -91,7 +91,7 @@ class Keeping:
         mark: str,
         *,
         are_files_gone: bool = False,
-    ) -> Kept:
+    ) -> KeepCommit:
         """The commits of everything; no ref leads to it yet. Of files that are gone the index tells what they were.
 
         Raises:
@@ -110,16 +110,16 @@ class Keeping:
         commit = await self._commit(work, [*head, index_commit, rest_commit], message, now_ns)
         await self._verify(commit, head)
         keep = await hand_over(self._git, self._tree, self._plain, commit, head, mark)
-        return Kept(commit, index_commit, rest_commit, keep)
+        return KeepCommit(commit, index_commit, rest_commit, keep)
 
     async def work_tree(self, leave_out: Collection[str]) -> tuple[str, str]:
         """The names that the trees of the index and of the files have; the files are not kept."""
         whole = await self._prepared(leave_out)
         return await self._index_tree(whole), await self._work_tree(whole, names_only=True)
 
-    async def _prepared(self, leave_out: Collection[str]) -> Whole:
+    async def _prepared(self, leave_out: Collection[str]) -> TreeChanges:
         await self._plain.make()
-        whole = await whole_of(self._git, self._tree, leave_out)
+        whole = await tree_changes(self._git, self._tree, leave_out)
         if await anyio.to_thread.run_sync(self._copy_index):
             # A split index refers to another file.
             await self._tree.run(self._git, "update-index", "--no-split-index", index=self._plain.index("whole"))
@@ -140,12 +140,12 @@ class Keeping:
         await anyio.to_thread.run_sync(copy)
         return name
 
-    async def _index_tree(self, whole: Whole) -> str:
+    async def _index_tree(self, whole: TreeChanges) -> str:
         name = await self._copied("staged")
         await self._plain.drop(sorted({each.path for each in whole.odd if each.stage}), index=name)
         return await self._plain.written(index=name)
 
-    async def _work_tree(self, whole: Whole, *, names_only: bool = False) -> str:
+    async def _work_tree(self, whole: TreeChanges, *, names_only: bool = False) -> str:
         name = await self._copied("work")
         hidden = [each for each in whole.odd if each.is_hidden]
         looked_at = await anyio.to_thread.run_sync(to_look_at, self._tree, hidden)
@@ -158,7 +158,7 @@ class Keeping:
         await self._plain.take_in(present, index=name, names_only=names_only)
         return await self._plain.written(index=name)
 
-    async def _rest(self, whole: Whole) -> str:
+    async def _rest(self, whole: TreeChanges) -> str:
         name = "rest"
         await anyio.to_thread.run_sync(remove, self._plain.index(name))
         entries = [
@@ -177,7 +177,7 @@ class Keeping:
         await self._plain.put_in(dict.fromkeys(entries), index=name)
         return await self._plain.written(index=name)
 
-    def _notes(self, whole: Whole) -> dict[str, object]:
+    def _notes(self, whole: TreeChanges) -> dict[str, object]:
         top = Path(self._tree.top)
         skipped = [each.path for each in whole.odd if each.is_skipped and is_file_at(top, each.path)]
         return {"modes": _odd_modes(top, whole.present), "skipped": skipped}

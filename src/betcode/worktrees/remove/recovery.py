@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 from betcode.domain.errors import BetcodeError, WorktreeNotFound
 from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.remove.removal_steps import Removal, Step, removal_of
-from betcode.worktrees.remove.remove import Removing
-from betcode.worktrees.remove.restore import Restoring
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.remove.removal_steps import Removal, RemovalStep, removal_of
+from betcode.worktrees.remove.remove import WorktreeRemover
+from betcode.worktrees.remove.restore import WorktreeRestorer
 
 logger = logging.getLogger(__name__)
 
 
-async def finish_or_take_back(
-    rows: Sequence[WorktreeRow], registry: Registry, removing: Removing, restoring: Restoring
+async def recover_removals(
+    rows: Sequence[WorktreeRow], registry: WorktreeRegistry, removing: WorktreeRemover, restoring: WorktreeRestorer
 ) -> None:
     """Each that an earlier daemon began; what cannot be is told, and stays to be tried again."""
     for row in rows:
@@ -31,12 +31,16 @@ async def finish_or_take_back(
 
 
 async def _recover(
-    row: WorktreeRow, removal: Removal, registry: Registry, removing: Removing, restoring: Restoring
+    row: WorktreeRow,
+    removal: Removal,
+    registry: WorktreeRegistry,
+    removing: WorktreeRemover,
+    restoring: WorktreeRestorer,
 ) -> None:
     match removal.step:
-        case Step.BEGUN | Step.GOING:
+        case RemovalStep.BEGUN | RemovalStep.GOING:
             await removing.take_up(row.id, removal)
-        case Step.RESTORING:
+        case RemovalStep.RESTORING:
             repository = await registry.repositories.get(row.repository)
             try:
                 removed = await restoring.find(repository, removal.id)

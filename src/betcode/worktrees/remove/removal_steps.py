@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 
-class Step(StrEnum):
+class RemovalStep(StrEnum):
     BEGUN = "begun"  # nothing is gone: it is taken back
     GOING = "going"  # all is kept that must be: it is finished
     RESTORING = "restoring"  # it is finished; what was kept is there until then
@@ -14,7 +14,7 @@ class Step(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Removal:
     id: str  # of what is kept
-    step: Step
+    step: RemovalStep
     aside: str = ""  # where the directory is moved before it is deleted
     has_kept: bool = False  # there is something to restore
 
@@ -26,6 +26,6 @@ def removal_of(text: str) -> Removal | None:
     """None: nothing was begun, or it cannot be read."""
     try:
         facts = json.loads(text)
-        return Removal(facts["id"], Step(facts["step"]), facts["aside"], facts["has_kept"])
+        return Removal(facts["id"], RemovalStep(facts["step"]), facts["aside"], facts["has_kept"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -28,12 +28,12 @@ from betcode.git.links import registered_directory
 from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes
 from betcode.git.tree import Tree
-from betcode.worktrees.catalog.registry import Registry, SeenWorktree
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.catalog.registry import SeenWorktree, WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
 from betcode.worktrees.inspect.contents import Contents, contents_of, unpushed_of
 from betcode.worktrees.inspect.fingerprints import fingerprint
 from betcode.worktrees.inspect.inspect import tree_of
-from betcode.worktrees.inspect.nested import found_in
+from betcode.worktrees.inspect.nested import find_nested
 from betcode.worktrees.inspect.refusals import (
     called,
     refuse_at_work,
@@ -43,7 +43,7 @@ from betcode.worktrees.inspect.refusals import (
 )
 from betcode.worktrees.inspect.submodules import held_by_submodules
 from betcode.worktrees.remove.delete_directory import aside_of, delete, mounted_in, move
-from betcode.worktrees.remove.removal_steps import Removal, Step, removal_of
+from betcode.worktrees.remove.removal_steps import Removal, RemovalStep, removal_of
 from betcode.worktrees.remove.trash import Trash
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ _TRIES = 3  # where somebody writes into it meanwhile
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class RemovalResult:
     """A worktree is gone."""
 
     sessions_closed: int = 0
@@ -60,35 +60,35 @@ class Done:
     kept_until_ns: int = 0
 
 
-class Removing:
-    def __init__(self, room: WorktreeRoom, registry: Registry, trash: Trash) -> None:
-        self._room = room
+class WorktreeRemover:
+    def __init__(self, context: WorktreeContext, registry: WorktreeRegistry, trash: Trash) -> None:
+        self._context = context
         self._registry = registry
         self._trash = trash
 
-    async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> Done:
+    async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> RemovalResult:
         """Remove it, or finish what an earlier try has left.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, WorktreeHasChanges, GitFailed, StorageDegraded
         """
-        row = await self._room.store.worktree(worktree)
+        row = await self._context.store.worktree(worktree)
         if row is None:
             raise WorktreeNotFound(worktree)
-        if worktree in self._room.at_work:
+        if worktree in self._context.at_work:
             raise WorktreeUnusable(f"{named(row.name)} is being removed or restored already: wait until that is done")
-        with self._room.at_work_on(worktree):
+        with self._context.at_work_on(worktree):
             removal = removal_of(row.removal)
-            if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
+            if row.state is WorktreeState.REMOVING and removal is not None and removal.step is RemovalStep.GOING:
                 await self.finish(row, removal)
                 return await self._done(0, removal)
-            if removal is not None and removal.step is Step.BEGUN:  # and could not be taken back then
+            if removal is not None and removal.step is RemovalStep.BEGUN:  # and could not be taken back then
                 await self.take_back(row, removal)
-            if removal is not None and removal.step is Step.RESTORING:
+            if removal is not None and removal.step is RemovalStep.RESTORING:
                 await self._registry.change(row.id, state=WorktreeState.READY, removal="")
             return await self._remove(await self._registry.seen_one(worktree), force=force, by=by)
 
-    async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
+    async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> RemovalResult:
         refuse_what_is_never_removed(seen)
         if not seen.is_there:
             return await self._remove_gone(seen, force=force, by=by)
@@ -98,30 +98,30 @@ class Removing:
             raise WorktreeUnusable(
                 f"Something is mounted at {placed(mounts[0])}, and would be deleted with it: unmount that first"
             )
-        refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
-        if other := await found_in(self._room, seen):
+        refuse_nested(seen, await listed_worktrees(self._context.git, tree.common_dir))
+        if other := await find_nested(self._context, seen):
             raise WorktreeUnusable(
                 f"{called(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
             )
         if not force:
             refuse_at_work(seen)
-        refuse_loss(seen, await contents_of(self._room.git, tree, row), force=force)
-        removal = Removal(identifier := time_ordered_uuid(), Step.BEGUN, aside_of(row.path, identifier))
+        refuse_loss(seen, await contents_of(self._context.git, tree, row), force=force)
+        removal = Removal(identifier := time_ordered_uuid(), RemovalStep.BEGUN, aside_of(row.path, identifier))
         row = await self._note(row, removal)
-        self._room.faults("removal-noted")
+        self._context.faults("removal-noted")
         try:
             if row.setup is SetupState.RUNNING:  # since the row was looked at
                 raise WorktreeUnusable(f"{called(seen)} is being set up: wait until that is done")
             closed = await self._close_sessions(row.id)
-            self._room.faults("removal-sessions-closed")
-            async with self._room.queues.turn(row.repository):
+            self._context.faults("removal-sessions-closed")
+            async with self._context.queues.turn(row.repository):
                 removal = await self._keep_and_move(seen, tree, row, removal, force=force, by=by)
                 row = await self._note(row, removal)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.take_back(row, removal)
             raise
-        self._room.faults("removal-going")
+        self._context.faults("removal-going")
         await self.finish(row, removal)
         return await self._done(closed, removal)
 
@@ -129,12 +129,12 @@ class Removing:
         facts = {"state": WorktreeState.REMOVING, "removal": removal.written(), "trouble": ""}
         return await self._registry.change(row.id, **facts)
 
-    async def _done(self, closed: int, removal: Removal) -> Done:
+    async def _done(self, closed: int, removal: Removal) -> RemovalResult:
         if not removal.has_kept:
-            return Done(closed)
+            return RemovalResult(closed)
         moment = await anyio.to_thread.run_sync(self._trash.privately, removal.id)
         until_ns = (moment.removed_ns if moment else 0) + self._trash.keep_ns
-        return Done(closed, removal.id, until_ns)
+        return RemovalResult(closed, removal.id, until_ns)
 
     async def _keep_and_move(
         self, seen: SeenWorktree, tree: Tree, row: WorktreeRow, removal: Removal, *, force: bool, by: str
@@ -143,26 +143,26 @@ class Removing:
         aside = replace(tree, top=removal.aside)
         for _ in range(_TRIES):
             # First: what comes after it is in the contents, or is seen in the end.
-            before = await fingerprint(self._room.git, tree)
-            contents = await contents_of(self._room.git, tree, row)
-            self._room.faults("removal-looked")
+            before = await fingerprint(self._context.git, tree)
+            contents = await contents_of(self._context.git, tree, row)
+            self._context.faults("removal-looked")
             refuse_loss(seen, contents, force=force)
             if not contents.is_clean:
                 removal = replace(removal, has_kept=True)
                 await self._trash.keep(removal.id, tree, row, contents, by)
-                self._room.faults("removal-kept")
+                self._context.faults("removal-kept")
             await anyio.to_thread.run_sync(move, tree.top, aside.top)
-            self._room.faults("removal-aside")
-            if await fingerprint(self._room.git, aside) == before:
-                return replace(removal, step=Step.GOING)
+            self._context.faults("removal-aside")
+            if await fingerprint(self._context.git, aside) == before:
+                return replace(removal, step=RemovalStep.GOING)
             await anyio.to_thread.run_sync(move, aside.top, tree.top)
         raise WorktreeUnusable(f"{called(seen)} is written into again and again: end that, and remove it again")
 
     async def _close_sessions(self, worktree: WorktreeId) -> int:
         closed = 0
-        for session in await self._room.store.open_sessions(worktree):
+        for session in await self._context.store.open_sessions(worktree):
             try:
-                closed += await self._room.sessions.close(session)
+                closed += await self._context.sessions.close(session)
             except SessionNotFound:  # somebody has deleted it meanwhile
                 continue
         return closed
@@ -177,10 +177,10 @@ class Removing:
             repository = await self._registry.repositories.get(row.repository)
             if await anyio.to_thread.run_sync(os.path.isdir, repository.common_dir):
                 await self._leave_git(row, repository)
-                self._room.faults("removal-forgotten-by-git")
+                self._context.faults("removal-forgotten-by-git")
                 if removal.aside:
                     await delete(removal.aside)
-                self._room.faults("removal-deleted")
+                self._context.faults("removal-deleted")
             elif await anyio.to_thread.run_sync(os.path.lexists, removal.aside):  # what was kept has gone with it
                 raise WorktreeUnusable(
                     f"The repository is gone, and the files of {named(row.name)} are at {placed(removal.aside)}: "
@@ -194,10 +194,10 @@ class Removing:
 
     async def _leave_git(self, row: WorktreeRow, repository: RepositoryRow) -> None:
         """Have git forget this one entry, if it still has it."""
-        async with self._room.queues.turn(row.repository):
-            listed = await listed_worktrees(self._room.git, repository.common_dir)
+        async with self._context.queues.turn(row.repository):
+            listed = await listed_worktrees(self._context.git, repository.common_dir)
             if any(each.path == row.path for each in listed):
-                await self._room.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
+                await self._context.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
 
     async def take_up(self, worktree: WorktreeId, removal: Removal) -> None:
         """What an earlier daemon began, unless somebody has asked for it meanwhile.
@@ -205,13 +205,13 @@ class Removing:
         Raises:
             WorktreeUnusable, GitFailed
         """
-        if worktree in self._room.at_work:
+        if worktree in self._context.at_work:
             return
-        with self._room.at_work_on(worktree):
-            row = await self._room.store.worktree(worktree)
+        with self._context.at_work_on(worktree):
+            row = await self._context.store.worktree(worktree)
             if row is None or removal_of(row.removal) != removal:
                 return
-            if removal.step is Step.GOING:
+            if removal.step is RemovalStep.GOING:
                 await self.finish(row, removal)
             else:
                 await self.take_back(row, removal)
@@ -234,7 +234,7 @@ class Removing:
 
     # ------------------------------------------------------------ what is gone already
 
-    async def _remove_gone(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
+    async def _remove_gone(self, seen: SeenWorktree, *, force: bool, by: str) -> RemovalResult:
         """The directory is not there: git forgets this one entry, and what only it knew is kept."""
         row, common_dir = seen.row, seen.repository.common_dir
         if os.path.lexists(row.path):
@@ -242,11 +242,11 @@ class Removing:
                 f"git does not know {placed(row.path)} as a worktree any more: try git worktree repair, "
                 "or look at its files, delete them yourself and remove it again"
             )
-        listed = await listed_worktrees(self._room.git, common_dir)
+        listed = await listed_worktrees(self._context.git, common_dir)
         entry = next((each for each in listed if each.path == row.path), None)
-        removal = Removal(time_ordered_uuid(), Step.GOING)
+        removal = Removal(time_ordered_uuid(), RemovalStep.GOING)
         if entry is not None:
-            async with self._room.queues.turn(row.repository):
+            async with self._context.queues.turn(row.repository):
                 removal = await self.kept_of_gone(seen, entry, removal, force=force, by=by)
         row = await self._note(row, removal)
         closed = await self._close_sessions(row.id)
@@ -267,15 +267,15 @@ class Removing:
             return removal
         with tempfile.TemporaryDirectory(prefix="betcode-") as empty:
             tree = Tree(empty, git_dir, common_dir)
-            async with aclosing(changes(self._room.git, tree, submodules=False)) as found:
+            async with aclosing(changes(self._context.git, tree, submodules=False)) as found:
                 staged = [each async for each in found if isinstance(each, Changed) and each.status[0] not in " ?"]
             head = Head(entry.head, entry.branch)
-            unpushed, count = await unpushed_of(self._room.git, tree, head, any_branch=True)
+            unpushed, count = await unpushed_of(self._context.git, tree, head, any_branch=True)
             contents = Contents(
                 head,
                 changed=tuple(staged[:100]),
                 unpushed=unpushed,
-                submodules=tuple(await held_by_submodules(self._room.git, tree, [])),
+                submodules=tuple(await held_by_submodules(self._context.git, tree, [])),
                 changed_count=len(staged),
                 unpushed_count=count,
             )
@@ -291,7 +291,7 @@ class Removing:
         Raises:
             WorktreeNotFound, WorktreeUnusable, GitFailed
         """
-        row = await self._room.store.worktree(worktree)
+        row = await self._context.store.worktree(worktree)
         if row is None:
             raise WorktreeNotFound(worktree)
         try:

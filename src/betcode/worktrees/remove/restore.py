@@ -38,14 +38,14 @@ from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.tree import LONG_S, Tree
 from betcode.util import wall_clock
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
 from betcode.worktrees.create import untracked_copies
 from betcode.worktrees.create.plan import is_free, place_at
-from betcode.worktrees.remove.removal_steps import Removal, Step, removal_of
-from betcode.worktrees.remove.restore_tree import Filling
-from betcode.worktrees.remove.submodule_store import bring_modules_back
-from betcode.worktrees.remove.trash import Removed, Trash
+from betcode.worktrees.remove.removal_steps import Removal, RemovalStep, removal_of
+from betcode.worktrees.remove.restore_tree import TreeRestorer
+from betcode.worktrees.remove.submodule_store import restore_submodules
+from betcode.worktrees.remove.trash import RemovedWorktree, Trash
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ _BY_GIT = "initializing"  # how git locks what it has not finished
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class _RestorePoint:
     """How the worktree is added."""
 
     arguments: tuple[str, ...]
@@ -64,14 +64,14 @@ class _Start:
     note: str = ""
 
 
-class Restoring:
-    def __init__(self, room: WorktreeRoom, registry: Registry, trash: Trash) -> None:
-        self._room = room
+class WorktreeRestorer:
+    def __init__(self, context: WorktreeContext, registry: WorktreeRegistry, trash: Trash) -> None:
+        self._context = context
         self._registry = registry
         self._trash = trash
         self._at_work: set[str] = set()
 
-    async def find(self, repository: RepositoryRow, wanted: str) -> Removed:
+    async def find(self, repository: RepositoryRow, wanted: str) -> RemovedWorktree:
         """What has this id, or as the only one this name or an id that begins so.
 
         Raises:
@@ -86,7 +86,7 @@ class Restoring:
             raise InvalidRequest(f"Several removed worktrees were called {named(wanted)}: give the whole id of one")
         return found[0]
 
-    async def restore(self, removed: Removed, path: str) -> WorktreeId:
+    async def restore(self, removed: RemovedWorktree, path: str) -> WorktreeId:
         """Bring it back, to where it was or elsewhere.
 
         Raises:
@@ -100,24 +100,24 @@ class Restoring:
         finally:
             self._at_work.discard(removed.id)
 
-    async def _restore(self, removed: Removed, path: str) -> WorktreeId:
+    async def _restore(self, removed: RemovedWorktree, path: str) -> WorktreeId:
         await self._registry.seen(removed.repository)  # so that the rows are true
-        rows = await self._room.store.worktrees()
+        rows = await self._context.store.worktrees()
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
         is_new = row is None
         if row is None:
             path = path or await anyio.to_thread.run_sync(self._former_path, removed)
             row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed.repository), rows)
-        if row.id in self._room.at_work:
+        if row.id in self._context.at_work:
             raise WorktreeUnusable(f"{named(row.name)} is being removed or restored: wait until that is done")
-        with self._room.at_work_on(row.id):
+        with self._context.at_work_on(row.id):
             if is_new:
                 await self._registry.save(row)
-                self._room.faults("restore-noted")
+                self._context.faults("restore-noted")
             await self.bring_back(row, removed)
         return row.id
 
-    def _former_path(self, removed: Removed) -> str:
+    def _former_path(self, removed: RemovedWorktree) -> str:
         """Where it was. What a ref says counts where we wrote that ref: it could name any place. It may block.
 
         Raises:
@@ -130,7 +130,7 @@ class Restoring:
             )
         return removed.text("path")
 
-    def _row(self, removed: Removed, path: str, rows: Sequence[WorktreeRow]) -> WorktreeRow:
+    def _row(self, removed: RemovedWorktree, path: str, rows: Sequence[WorktreeRow]) -> WorktreeRow:
         name = removed.text("name")[:_NAME_CHARACTERS] or "restored"
         wanted = WorktreeId(removed.text("worktree"))
         in_the_way = [each for each in rows if each.path == path or _is_named(each, removed, name)]
@@ -159,21 +159,21 @@ class Restoring:
             made_branch=removed.facts.get("made_branch") is True,
             setup=SetupState.SKIPPED,
             setup_note="",
-            removal=Removal(removed.id, Step.RESTORING).written(),
+            removal=Removal(removed.id, RemovalStep.RESTORING).written(),
         )
 
-    async def bring_back(self, row: WorktreeRow, removed: Removed) -> None:
+    async def bring_back(self, row: WorktreeRow, removed: RemovedWorktree) -> None:
         """Whatever of it is not back yet.
 
         Raises:
             GitFailed, StorageDegraded, WorktreeUnusable: what was kept is still kept, and it can be tried again.
         """
         try:
-            async with self._room.queues.turn(row.repository):
+            async with self._context.queues.turn(row.repository):
                 row = await self._added(row, removed)
-                self._room.faults("restore-added")
+                self._context.faults("restore-added")
                 row, is_whole = await self._filled(row, removed)
-                self._room.faults("restore-filled")
+                self._context.faults("restore-filled")
         except (BetcodeError, OSError) as trouble:
             words = trouble.message if isinstance(trouble, BetcodeError) else str(trouble)
             if await anyio.to_thread.run_sync(git_directory, row.path):
@@ -185,64 +185,66 @@ class Restoring:
             raise
         facts = {"brought_along": row.brought_along, "trouble": row.trouble}
         await self._registry.change(row.id, state=WorktreeState.READY, removal="", **facts)
-        self._room.faults("restore-noted-as-done")
+        self._context.faults("restore-noted-as-done")
         if is_whole:
             await self._trash.drop(removed.repository, removed.id, removed.commit)
         logger.info("a worktree was restored", extra={"worktree": row.name, "path": row.path})
 
-    async def _added(self, row: WorktreeRow, removed: Removed) -> WorktreeRow:
+    async def _added(self, row: WorktreeRow, removed: RemovedWorktree) -> WorktreeRow:
         common_dir = removed.repository.common_dir
-        listed = await listed_worktrees(self._room.git, common_dir)
+        listed = await listed_worktrees(self._context.git, common_dir)
         own = next((each for each in listed if each.path == row.path and not each.prunable), None)
         note = row.trouble
         if own is None:
             start = await self._start(removed, listed)
             words = ("worktree", "add", "--no-checkout", *start.arguments[:-1], row.path, start.arguments[-1])
-            await self._room.git.run(*words, at=common_dir, bound_s=LONG_S)
+            await self._context.git.run(*words, at=common_dir, bound_s=LONG_S)
             if start.unborn:
-                await self._room.git.run("symbolic-ref", "HEAD", f"refs/heads/{start.unborn}", at=row.path)
+                await self._context.git.run("symbolic-ref", "HEAD", f"refs/heads/{start.unborn}", at=row.path)
             note = start.note
         elif own.is_locked and own.locked == _BY_GIT:
-            await self._room.git.run("worktree", "unlock", row.path, at=common_dir)
+            await self._context.git.run("worktree", "unlock", row.path, at=common_dir)
         git_dir = await anyio.to_thread.run_sync(git_directory, row.path)
         return await self._registry.change(row.id, git_dir=git_dir, trouble=note)
 
-    async def _start(self, removed: Removed, listed: Sequence[ListedWorktree]) -> _Start:
+    async def _start(self, removed: RemovedWorktree, listed: Sequence[ListedWorktree]) -> _RestorePoint:
         head, branch = removed.text("head"), removed.text("head_branch")
         if head and not _COMMIT.fullmatch(head):
             raise GitFailed(f"{removed.ref} does not say which commit was checked out")
         if branch and not is_branch_name(branch):
             branch = ""
         if not branch:
-            return _Start(("--detach", head or removed.commit))
+            return _RestorePoint(("--detach", head or removed.commit))
         holder = next((each.path for each in listed if each.branch == branch), "")  # also one that is gone: git minds
-        now = await commit_named(self._room.git, removed.repository.common_dir, f"refs/heads/{branch}")
+        now = await commit_named(self._context.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch
             note = f"{branch} is there meanwhile: the restored branch is {unborn}" if unborn != branch else ""
-            return _Start(("--detach", removed.commit), unborn, note)
+            return _RestorePoint(("--detach", removed.commit), unborn, note)
         advice = f"HEAD is detached at {head[:10]}; git switch -c NAME makes a branch of it"
         if holder:
-            return _Start(("--detach", head), note=f"The branch {branch} is checked out in {placed(holder)}: {advice}")
+            return _RestorePoint(
+                ("--detach", head), note=f"The branch {branch} is checked out in {placed(holder)}: {advice}"
+            )
         if now == head:
-            return _Start((branch,))
+            return _RestorePoint((branch,))
         if now:
-            return _Start(("--detach", head), note=f"The branch {branch} has moved meanwhile: {advice}")
+            return _RestorePoint(("--detach", head), note=f"The branch {branch} has moved meanwhile: {advice}")
         if await self._is_in_the_way(removed, branch):
-            return _Start(
+            return _RestorePoint(
                 ("--detach", head), note=f"There cannot be a branch {branch} beside those there are: {advice}"
             )
-        return _Start(("-b", branch, head))
+        return _RestorePoint(("-b", branch, head))
 
-    async def _is_in_the_way(self, removed: Removed, branch: str) -> bool:
+    async def _is_in_the_way(self, removed: RemovedWorktree, branch: str) -> bool:
         """Whether another branch makes this name impossible: a file cannot be a directory."""
-        out = await self._room.git.run(
+        out = await self._context.git.run(
             "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", at=removed.repository.common_dir
         )
         others = os.fsdecode(out).splitlines()
         return any(each.startswith(f"{branch}/") or branch.startswith(f"{each}/") for each in others)
 
-    async def _filled(self, row: WorktreeRow, removed: Removed) -> tuple[WorktreeRow, bool]:
+    async def _filled(self, row: WorktreeRow, removed: RemovedWorktree) -> tuple[WorktreeRow, bool]:
         """The row, and whether everything is back."""
         top = Path(row.path)
         place = await anyio.to_thread.run_sync(self._trash.place_of, removed.id, removed.repository.id)
@@ -251,13 +253,13 @@ class Restoring:
         modes = privately.modes if privately else {}
         scratch = await anyio.to_thread.run_sync(self._trash.scratch, place)
         tree = Tree(row.path, row.git_dir, removed.repository.common_dir, may_fetch=True)
-        filling = Filling(self._room.git, tree, scratch)
+        filling = TreeRestorer(self._context.git, tree, scratch)
         index, rest = removed.text("index"), removed.text("rest")
         if not _COMMIT.fullmatch(index) or not _COMMIT.fullmatch(rest):
             raise GitFailed(f"{removed.ref} does not say what was in the index")
         await filling.fill(removed.commit, index, rest)
-        await bring_modules_back(self._room.git, tree, self._trash.directory(place), scratch)
-        await anyio.to_thread.run_sync(untracked_copies.put_back, self._trash.files_of(place), top, modes)
+        await restore_submodules(self._context.git, tree, self._trash.directory(place), scratch)
+        await anyio.to_thread.run_sync(untracked_copies.restore_copies, self._trash.files_of(place), top, modes)
         row = replace(row, brought_along=known)
         if await filling.is_whole(removed.commit, index, [*known]):
             return row, True
@@ -267,10 +269,10 @@ class Restoring:
 
 def _is_restored_from(row: WorktreeRow, identifier: str) -> bool:
     removal = removal_of(row.removal)
-    return removal is not None and removal.step is Step.RESTORING and removal.id == identifier
+    return removal is not None and removal.step is RemovalStep.RESTORING and removal.id == identifier
 
 
-def _is_named(row: WorktreeRow, removed: Removed, name: str) -> bool:
+def _is_named(row: WorktreeRow, removed: RemovedWorktree, name: str) -> bool:
     return row.repository == removed.repository.id and row.name == name
 
 

@@ -20,11 +20,11 @@ from betcode.git.status import odd_entries
 from betcode.git.tree import LONG_S, Tree
 from betcode.worktrees.inspect.git_operations import KEPT_DIRECTORIES, KEPT_FILES
 from betcode.worktrees.inspect.hidden_changes import is_file_at
-from betcode.worktrees.remove.keep_commit import Keeping
+from betcode.worktrees.remove.keep_commit import KeepCommitBuilder
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _TreeEntry:
     mode: str
     object: str
     path: str
@@ -36,7 +36,7 @@ class _Notes:
     skipped: frozenset[str]  # files that need not be there, and were
 
 
-class Filling:
+class TreeRestorer:
     """Fills one tree; `scratch` is a private directory of its own."""
 
     def __init__(self, git: Git, tree: Tree, scratch: Path) -> None:
@@ -72,14 +72,14 @@ class Filling:
         Raises:
             GitFailed, OSError
         """
-        trees = await Keeping(self._git, self._tree, self._scratch / "again").work_tree(leave_out)
+        trees = await KeepCommitBuilder(self._git, self._tree, self._scratch / "again").work_tree(leave_out)
         return trees == (await self._tree_of(index), await self._tree_of(commit))
 
     async def _tree_of(self, commit: str) -> str:
         out = await self._tree.run(self._git, "rev-parse", "--verify", f"{commit}^{{tree}}")
         return out.decode().strip()
 
-    async def _changed(self, index: str, work: str) -> list[_Entry]:
+    async def _changed(self, index: str, work: str) -> list[_TreeEntry]:
         out = await self._tree.run(
             self._git, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", index, work
         )
@@ -87,10 +87,10 @@ class Filling:
         found = []
         for facts, path in zip(words[0::2], words[1::2], strict=False):
             _, mode, _, name, _ = facts.split(" ")
-            found.append(_Entry(mode, name, path))
+            found.append(_TreeEntry(mode, name, path))
         return found
 
-    async def _write_changed(self, entries: Sequence[_Entry]) -> None:
+    async def _write_changed(self, entries: Sequence[_TreeEntry]) -> None:
         """As their bytes, before anything else: .gitattributes may be among them."""
         missing = await anyio.to_thread.run_sync(self._missing, entries)
         await anyio.to_thread.run_sync(remove, self._plain.index("changed"))
@@ -98,7 +98,7 @@ class Filling:
             await self._plain.put_in([(each.mode, each.object, each.path) for each in missing], index="changed")
             await self._plain.run("checkout-index", "-q", "-a", index="changed")
 
-    def _missing(self, entries: Sequence[_Entry]) -> list[_Entry]:
+    def _missing(self, entries: Sequence[_TreeEntry]) -> list[_TreeEntry]:
         top = Path(self._tree.top)
         return [each for each in entries if not os.path.lexists(top / each.path)]
 

@@ -13,9 +13,9 @@ from betcode.domain.errors import GitFailed
 from betcode.git.command import Git
 from betcode.git.private_repository import remove
 from betcode.git.tree import Tree
-from betcode.worktrees.inspect.submodules import Filled
-from betcode.worktrees.remove.keep_commit import Keeping, Kept
-from betcode.worktrees.remove.restore_tree import Filling
+from betcode.worktrees.inspect.submodules import FilledSubmodule
+from betcode.worktrees.remove.keep_commit import KeepCommit, KeepCommitBuilder
+from betcode.worktrees.remove.restore_tree import TreeRestorer
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,9 @@ class _Module:
     rest: str
 
 
-async def keep_modules(git: Git, tree: Tree, filled: list[Filled], into: Path, scratch: Path, now_ns: int) -> None:
+async def store_submodules(
+    git: Git, tree: Tree, filled: list[FilledSubmodule], into: Path, scratch: Path, now_ns: int
+) -> None:
     """A copy of the repositories of all submodules, each with what is in its files.
 
     Raises:
@@ -42,7 +44,9 @@ async def keep_modules(git: Git, tree: Tree, filled: list[Filled], into: Path, s
     kept = []
     for number, each in enumerate(filled):
         place = scratch / f"module-{number}"
-        found: Kept = await Keeping(git, each.tree, place).kept({"submodule": each.path}, (), now_ns, _MARK)
+        found: KeepCommit = await KeepCommitBuilder(git, each.tree, place).kept(
+            {"submodule": each.path}, (), now_ns, _MARK
+        )
         await each.tree.run(git, "update-ref", _REF, found.commit)
         await anyio.to_thread.run_sync(remove, found.keep)
         module = os.path.relpath(each.tree.git_dir, tree.git_dir)
@@ -51,7 +55,7 @@ async def keep_modules(git: Git, tree: Tree, filled: list[Filled], into: Path, s
     await anyio.to_thread.run_sync((into / _LIST).write_text, json.dumps([asdict(each) for each in kept]))
 
 
-async def bring_modules_back(git: Git, tree: Tree, kept: Path, scratch: Path) -> None:
+async def restore_submodules(git: Git, tree: Tree, kept: Path, scratch: Path) -> None:
     """The repositories, and the files of those that were filled; nothing where none were kept.
 
     Raises:
@@ -72,7 +76,7 @@ async def bring_modules_back(git: Git, tree: Tree, kept: Path, scratch: Path) ->
         config = ("config", "-f", str(git_dir / "config"), "core.worktree", os.path.relpath(top, git_dir))
         await git.run(*config, at=git_dir.parent)
         inner = Tree(str(top), str(git_dir), str(git_dir), may_fetch=True)
-        await Filling(git, inner, scratch / f"module-{number}").fill(each.commit, each.index, each.rest)
+        await TreeRestorer(git, inner, scratch / f"module-{number}").fill(each.commit, each.index, each.rest)
         await inner.run(git, "update-ref", "-d", _REF)
 
 

@@ -22,12 +22,12 @@ from betcode.git.private_repository import remove
 from betcode.git.status import odd_entries
 from betcode.git.tree import Tree
 from betcode.util import wall_clock
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.context import WorktreeContext
 from betcode.worktrees.create import untracked_copies
 from betcode.worktrees.inspect.contents import Contents
 from betcode.worktrees.inspect.submodules import filled_submodules
-from betcode.worktrees.remove.keep_commit import Keeping, facts_in
-from betcode.worktrees.remove.submodule_store import keep_modules
+from betcode.worktrees.remove.keep_commit import KeepCommitBuilder, facts_in
+from betcode.worktrees.remove.submodule_store import store_submodules
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ _FILES = "files"
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedWorktree:
     """A worktree that can be restored, from the facts of its commit."""
 
     repository: RepositoryRow
@@ -64,7 +64,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Privately:
+class PrivateFiles:
     """What is kept of a worktree outside git."""
 
     repository: str  # the id
@@ -74,11 +74,11 @@ class Privately:
 
 
 class Trash:
-    def __init__(self, room: WorktreeRoom) -> None:
-        self._room = room
+    def __init__(self, context: WorktreeContext) -> None:
+        self._context = context
 
     def directory(self, identifier: str) -> Path:
-        return self._room.state_dir / "trash" / identifier
+        return self._context.state_dir / "trash" / identifier
 
     def place_of(self, identifier: str, repository: RepositoryId) -> str:
         """Under which name something is kept privately of what was removed from a repository. It may block.
@@ -98,7 +98,7 @@ class Trash:
 
     @property
     def keep_ns(self) -> int:
-        return int(self._room.settings.worktree.trash_keep_s * 1e9)
+        return int(self._context.settings.worktree.trash_keep_s * 1e9)
 
     async def keep(
         self,
@@ -136,15 +136,15 @@ class Trash:
         try:
             await anyio.to_thread.run_sync(self._keep_privately, identifier, tree, row, now_ns)
             scratch = await anyio.to_thread.run_sync(self.scratch, identifier)
-            keeping = Keeping(self._room.git, tree, scratch)
+            keeping = KeepCommitBuilder(self._context.git, tree, scratch)
             kept = await keeping.kept(
                 facts, row.brought_along, now_ns, _mark(identifier), are_files_gone=are_files_gone
             )
-            odd = [] if are_files_gone else await odd_entries(self._room.git, tree)
-            filled = await filled_submodules(self._room.git, tree, [each.path for each in odd if each.is_submodule])
-            await keep_modules(self._room.git, tree, filled, self.directory(identifier), scratch, now_ns)
-            self._room.faults("removal-written")
-            await self._room.git.run(
+            odd = [] if are_files_gone else await odd_entries(self._context.git, tree)
+            filled = await filled_submodules(self._context.git, tree, [each.path for each in odd if each.is_submodule])
+            await store_submodules(self._context.git, tree, filled, self.directory(identifier), scratch, now_ns)
+            self._context.faults("removal-written")
+            await self._context.git.run(
                 "update-ref",
                 "-m",
                 "betcode: a worktree was removed",
@@ -165,7 +165,7 @@ class Trash:
         for each in (place.parent, place):
             each.chmod(0o700)
         top = Path(tree.top)
-        untracked_copies.keep_copies(top, row.brought_along, place / _FILES)
+        untracked_copies.store_copies(top, row.brought_along, place / _FILES)
         facts = {
             "repository": row.repository,
             "removed_at_ns": now_ns,
@@ -176,11 +176,11 @@ class Trash:
         file.touch(mode=0o600)
         file.write_text(json.dumps(facts))
 
-    def privately(self, name: str) -> Privately | None:
+    def privately(self, name: str) -> PrivateFiles | None:
         """None: nothing is kept there. It may block."""
         try:
             facts = json.loads((self.directory(name) / _PRIVATE).read_text())
-            return Privately(
+            return PrivateFiles(
                 str(facts["repository"]), int(facts["removed_at_ns"]), facts["brought_along"], facts["modes"]
             )
         except (OSError, ValueError, KeyError, TypeError):
@@ -189,7 +189,7 @@ class Trash:
     def files_of(self, name: str) -> Path:
         return self.directory(name) / _FILES
 
-    async def removed_from(self, repository: RepositoryRow) -> list[Removed]:
+    async def removed_from(self, repository: RepositoryRow) -> list[RemovedWorktree]:
         """What can be restored, the newest first, from one call of git.
 
         Raises:
@@ -210,7 +210,7 @@ class Trash:
             # The id names a directory, too.
             if message and is_uuid(identifier):
                 try:
-                    found.append(Removed(repository, identifier, commit, facts_in(message)))
+                    found.append(RemovedWorktree(repository, identifier, commit, facts_in(message)))
                 except GitFailed:
                     logger.info("%s is none of ours", name)
         return sorted(found, key=lambda each: each.removed_ns, reverse=True)
@@ -218,7 +218,7 @@ class Trash:
     async def _refs(self, repository: RepositoryRow, wanted: str, which: str) -> bytes:
         words = ("for-each-ref", f"--format={wanted}", which)
         at = repository.common_dir
-        return await self._room.git.run(*words, at=at, variables={"GIT_DIR": at})
+        return await self._context.git.run(*words, at=at, variables={"GIT_DIR": at})
 
     async def drop(self, repository: RepositoryRow, identifier: str, commit: str = "") -> None:
         """Forget what was kept; a ref that somebody changed meanwhile stays.
@@ -228,7 +228,7 @@ class Trash:
         """
         expected = (commit,) if commit else ()
         where = {"at": repository.common_dir, "variables": {"GIT_DIR": repository.common_dir}}
-        await self._room.git.run("update-ref", "-d", _NAMESPACE + identifier, *expected, **where)  # type: ignore[arg-type]
+        await self._context.git.run("update-ref", "-d", _NAMESPACE + identifier, *expected, **where)  # type: ignore[arg-type]
         await anyio.to_thread.run_sync(let_go, f"{repository.common_dir}/objects", _mark(identifier))
         await anyio.to_thread.run_sync(lambda: self.drop_private(self.place_of(identifier, repository.id)))
 
@@ -245,7 +245,7 @@ class Trash:
     def private_ids(self) -> Sequence[str]:
         """Of all that something is kept of outside git. It may block."""
         try:
-            return sorted(os.listdir(self._room.state_dir / "trash"))  # noqa: PTH208
+            return sorted(os.listdir(self._context.state_dir / "trash"))  # noqa: PTH208
         except OSError:
             return []
 

@@ -17,8 +17,8 @@ from betcode.git.commits import commit_named
 from betcode.git.diffs import between
 from betcode.git.names import check_commit_words
 from betcode.git.snapshots import Ground, PrivateObjects, ground_of
-from betcode.worktrees.catalog.registry import Registry
-from betcode.worktrees.context import WorktreeRoom
+from betcode.worktrees.catalog.registry import WorktreeRegistry
+from betcode.worktrees.context import WorktreeContext
 from betcode.worktrees.turns.snapshot_rows import each_once
 from betcode.worktrees.turns.snapshots import Snapshots
 
@@ -29,7 +29,7 @@ _EMPTY_TREE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class TurnDiff:
     note: str  # what whoever reads it should know
     pieces: AsyncGenerator[bytes, None]  # end anywhere
 
@@ -46,13 +46,13 @@ class _Span:
 class Diffs:
     """Held open while somebody reads: git writes as fast as that."""
 
-    def __init__(self, room: WorktreeRoom, registry: Registry, snapshots: Snapshots) -> None:
-        self._room = room
+    def __init__(self, context: WorktreeContext, registry: WorktreeRegistry, snapshots: Snapshots) -> None:
+        self._context = context
         self._registry = registry
         self._snapshots = snapshots
 
     @asynccontextmanager
-    async def of_session(self, session: SessionRow, turn: int, *, counts: bool) -> AsyncIterator[Diff]:
+    async def of_session(self, session: SessionRow, turn: int, *, counts: bool) -> AsyncIterator[TurnDiff]:
         """What a turn changed; of turn 0: everything from the first beginning to the last end.
 
         Raises:
@@ -68,9 +68,9 @@ class Diffs:
         span = await self._span(session, chosen, objects)
         if not await anyio.to_thread.run_sync(objects.objects.is_dir):
             raise GitFailed("What was noted of this session's turns is gone: somebody removed it")
-        pieces = between(self._room.git, objects, span.before, span.after, counts=counts)
+        pieces = between(self._context.git, objects, span.before, span.after, counts=counts)
         async with aclosing(pieces):
-            yield Diff(each_once(*span.notes), pieces)
+            yield TurnDiff(each_once(*span.notes), pieces)
 
     async def _span(self, session: SessionRow, rows: Sequence[TurnSnapshot], objects: PrivateObjects) -> _Span:
         notes = [row.note for row in rows]
@@ -92,7 +92,7 @@ class Diffs:
         return _Span(first.start_tree, ended.end_tree, tuple(notes))
 
     @asynccontextmanager
-    async def of_worktree(self, worktree_id: str, base: str, *, counts: bool) -> AsyncIterator[Diff]:
+    async def of_worktree(self, worktree_id: str, base: str, *, counts: bool) -> AsyncIterator[TurnDiff]:
         """What a worktree has that its base has not: commits, and what is not committed.
 
         Raises:
@@ -101,7 +101,7 @@ class Diffs:
         row = await self._registry.find(worktree_id)
         words = check_commit_words(base) if base else ""
         try:
-            ground = await ground_of(self._room.git, row.path)
+            ground = await ground_of(self._context.git, row.path)
         except GitFailed as trouble:
             raise WorktreeUnusable(f"The worktree {named(row.name)} cannot be read: {trouble.message}") from None
         if ground is None or ground.top != row.path:
@@ -109,24 +109,24 @@ class Diffs:
         tree, note = await self._base(row, ground, words)
         async with self._snapshots.objects_for_now() as objects:
             now = await self._snapshots.look(ground, objects)
-            pieces = between(self._room.git, objects, tree, now.tree, counts=counts)
+            pieces = between(self._context.git, objects, tree, now.tree, counts=counts)
             async with aclosing(pieces):
-                yield Diff(each_once(note, now.note), pieces)
+                yield TurnDiff(each_once(note, now.note), pieces)
 
     async def _base(self, row: WorktreeRow, ground: Ground, words: str) -> tuple[str, str]:
         """The tree that the worktree is compared with, and what that is, for people."""
         if words:
-            commit = await commit_named(self._room.git, ground.top, words)
+            commit = await commit_named(self._context.git, ground.top, words)
             if not commit:
                 raise BranchNotFound(f"{words} is no branch, tag or commit of this repository")
             return await self._where_they_part(ground, commit, words)
-        if row.base and (commit := await commit_named(self._room.git, ground.top, row.base)):
+        if row.base and (commit := await commit_named(self._context.git, ground.top, row.base)):
             return await self._where_they_part(ground, commit, f"{commit[:12]}, from which its branch was made")
-        head = await commit_named(self._room.git, ground.top, "HEAD")
+        head = await commit_named(self._context.git, ground.top, "HEAD")
         if row.origin is not Origin.MAIN:
             main = (await self._registry.repositories.get(row.repository)).path
-            branch = (await self._room.git.ask("symbolic-ref", "--short", "-q", "HEAD", at=main)).text.strip()
-            commit = await commit_named(self._room.git, main, "HEAD")
+            branch = (await self._context.git.ask("symbolic-ref", "--short", "-q", "HEAD", at=main)).text.strip()
+            commit = await commit_named(self._context.git, main, "HEAD")
             if commit:
                 return await self._where_they_part(ground, commit, branch or commit[:12])
         if head:
@@ -135,7 +135,7 @@ class Diffs:
 
     async def _where_they_part(self, ground: Ground, commit: str, called: str) -> tuple[str, str]:
         """The last commit that both have: what the base got since then is not the worktree's."""
-        answer = await self._room.git.ask("merge-base", "--end-of-options", commit, "HEAD", at=ground.top)
+        answer = await self._context.git.ask("merge-base", "--end-of-options", commit, "HEAD", at=ground.top)
         shared = answer.text.strip()
         if answer.code or not shared:
             return await self._tree(commit, ground), f"compared with {called}: they have no commit in common"
@@ -143,7 +143,9 @@ class Diffs:
         return await self._tree(shared, ground), f"compared with {called}{where}"
 
     async def _tree(self, commit: str, ground: Ground) -> str:
-        out = await self._room.git.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", at=ground.top)
+        out = await self._context.git.run(
+            "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", at=ground.top
+        )
         return out.decode().strip()
 
 

@@ -12,7 +12,7 @@ _NEXT_DAEMON = "the end was noted late: by the next daemon"
 
 
 @dataclass(slots=True)
-class Beginning:
+class TurnBegan:
     """A turn has begun, and the tree is to be noted."""
 
     turn: int
@@ -20,7 +20,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class TurnsEnded:
     """Turns are over, usually one."""
 
     first: int
@@ -29,7 +29,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TreeSnapshot:
     """What a look at the tree has found."""
 
     session: SessionKey
@@ -40,12 +40,14 @@ class Look:
     trouble: str = ""  # why there is none
 
 
-def rows_after(wish: Beginning | End, rows: Mapping[int, TurnSnapshot], look: Look) -> list[TurnSnapshot]:
+def rows_after(
+    wish: TurnBegan | TurnsEnded, rows: Mapping[int, TurnSnapshot], look: TreeSnapshot
+) -> list[TurnSnapshot]:
     """The rows that follow from one wish, beside those that are there."""
-    return [_begun(wish, rows, look)] if isinstance(wish, Beginning) else _ended(wish, rows, look)
+    return [_begun(wish, rows, look)] if isinstance(wish, TurnBegan) else _ended(wish, rows, look)
 
 
-def _begun(wish: Beginning, rows: Mapping[int, TurnSnapshot], look: Look) -> TurnSnapshot:
+def _begun(wish: TurnBegan, rows: Mapping[int, TurnSnapshot], look: TreeSnapshot) -> TurnSnapshot:
     known = rows.get(wish.turn)
     if known is not None and known.start_tree:
         return replace(known, end_tree="", ended_ns=0)  # it goes on: what it has changed so far counts
@@ -55,7 +57,7 @@ def _begun(wish: Beginning, rows: Mapping[int, TurnSnapshot], look: Look) -> Tur
     return TurnSnapshot(look.session, wish.turn, look.top, look.tree, started_ns=look.at_ns, note=notes)
 
 
-def _ended(wish: End, rows: Mapping[int, TurnSnapshot], look: Look) -> list[TurnSnapshot]:
+def _ended(wish: TurnsEnded, rows: Mapping[int, TurnSnapshot], look: TreeSnapshot) -> list[TurnSnapshot]:
     row = rows.get(wish.first)
     if row is None or not row.start_tree:
         row = _without_beginning(wish.first, rows, look)
@@ -72,14 +74,14 @@ def _ended(wish: End, rows: Mapping[int, TurnSnapshot], look: Look) -> list[Turn
     ]
 
 
-def _late(wish: End, look: Look) -> str:
+def _late(wish: TurnsEnded, look: TreeSnapshot) -> str:
     if not wish.at_ns:
         return _NEXT_DAEMON
     late_ns = look.at_ns - wish.at_ns
     return f"the end was noted late: {late_ns // 1_000_000_000} s after the turn" if late_ns > _LATE_NS else ""
 
 
-def _without_beginning(turn: int, rows: Mapping[int, TurnSnapshot], look: Look) -> TurnSnapshot:
+def _without_beginning(turn: int, rows: Mapping[int, TurnSnapshot], look: TreeSnapshot) -> TurnSnapshot:
     """Nobody was there to note it: what the turn before has left is the nearest."""
     before = rows.get(turn - 1)
     known = rows.get(turn) or TurnSnapshot(look.session, turn, look.top)

@@ -25,7 +25,7 @@ from betcode.git.repository import nearest_top
 from betcode.git.snapshots import Ground, PrivateObjects, Snapshot, ground_of, take
 from betcode.util.background_loops import run_once
 from betcode.util.wall_clock import now_ns
-from betcode.worktrees.turns.snapshot_rows import Beginning, End, Look, rows_after
+from betcode.worktrees.turns.snapshot_rows import TreeSnapshot, TurnBegan, TurnsEnded, rows_after
 
 logger = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ _STOP_WITHIN_S = 2.0  # for looks that are under way when the daemon stops; the 
 
 
 @dataclass(slots=True)
-class _Line:
+class _SnapshotQueue:
     """What is to be noted of one session, in the order in which it happened."""
 
     session: WatchedSession
-    wishes: list[Beginning | End] = field(default_factory=list)
-    under_way: list[Beginning | End] = field(default_factory=list)
+    wishes: list[TurnBegan | TurnsEnded] = field(default_factory=list)
+    under_way: list[TurnBegan | TurnsEnded] = field(default_factory=list)
     is_deleted: bool = False
     done: anyio.Event = field(default_factory=anyio.Event)
 
@@ -64,7 +64,7 @@ class Snapshots:
         self._tasks = tasks
         self._is_on = is_on
         self._looking = anyio.CapacityLimiter(_AT_ONCE)
-        self._lines: dict[SessionKey, _Line] = {}
+        self._lines: dict[SessionKey, _SnapshotQueue] = {}
 
     def use(self, settings: Settings) -> None:
         """Go on with other settings."""
@@ -75,20 +75,20 @@ class Snapshots:
     def began(self, session: WatchedSession, turn: int) -> None:
         """Have the tree noted as the one with which the turn begins."""
         if self._settings.worktree.snapshots and self._is_on():
-            self._wish(session, Beginning(turn))
+            self._wish(session, TurnBegan(turn))
 
     def used_tool(self, session: WatchedSession) -> None:
         """What is not noted yet of the turn's beginning comes late."""
         line = self._lines.get(session.key)
         if line is not None:
             for wish in (*line.wishes, *line.under_way):
-                if isinstance(wish, Beginning):
+                if isinstance(wish, TurnBegan):
                     wish.used_tool = True
 
     def ended(self, session: WatchedSession, first: int, last: int, at_ns: int) -> None:
         """Have the tree noted as the one with which the turns ended."""
         if self._settings.worktree.snapshots and self._is_on():
-            self._wish(session, End(first, last, at_ns))
+            self._wish(session, TurnsEnded(first, last, at_ns))
 
     async def deleted(self, session: WatchedSession) -> None:
         """Remove its objects once nobody writes there any more, and return then."""
@@ -97,14 +97,14 @@ class Snapshots:
         line.wishes.clear()
         await line.done.wait()
 
-    def _wish(self, session: WatchedSession, wish: Beginning | End) -> None:
+    def _wish(self, session: WatchedSession, wish: TurnBegan | TurnsEnded) -> None:
         self._line(session).wishes.append(wish)
 
-    def _line(self, session: WatchedSession) -> _Line:
+    def _line(self, session: WatchedSession) -> _SnapshotQueue:
         """What is to be done for the session; whoever does it looks into it again and again until it is empty."""
         line = self._lines.get(session.key)
         if line is None:
-            line = self._lines[session.key] = _Line(session)
+            line = self._lines[session.key] = _SnapshotQueue(session)
             self._tasks.start_soon(run_once, "snapshot", self._work, line)
         return line
 
@@ -162,7 +162,7 @@ class Snapshots:
         """What a daemon before this one left: objects of nobody, and turns whose end it did not note."""
         try:
             for session, first, last in await self._store.unnoted_ends():
-                self._wish(session, End(first, last, 0))
+                self._wish(session, TurnsEnded(first, last, 0))
             known = await self._store.sessions_with_snapshots()
             stale = await anyio.to_thread.run_sync(_stale, self._directory, known)
         except (BetcodeError, OSError) as trouble:
@@ -178,7 +178,7 @@ class Snapshots:
             for line in tuple(self._lines.values()):
                 await line.done.wait()
 
-    async def _work(self, line: _Line) -> None:
+    async def _work(self, line: _SnapshotQueue) -> None:
         try:
             await self._note_wishes(line)
             if line.is_deleted:
@@ -187,7 +187,7 @@ class Snapshots:
             self._lines.pop(line.session.key, None)
             line.done.set()
 
-    async def _note_wishes(self, line: _Line) -> None:
+    async def _note_wishes(self, line: _SnapshotQueue) -> None:
         try:
             while line.wishes:
                 async with self._looking:
@@ -197,7 +197,7 @@ class Snapshots:
         except Exception:
             logger.exception("the tree could not be noted", extra={"session_id": line.session.session_id})
 
-    async def _note(self, line: _Line) -> None:
+    async def _note(self, line: _SnapshotQueue) -> None:
         """One look for all that was asked for until now."""
         session, began_ns = line.session, now_ns()
         limit_bytes = self._settings.worktree.snapshot_file_limit_bytes
@@ -216,7 +216,7 @@ class Snapshots:
         rows = {row.turn: row for row in await self._store.snapshots(session.key)}
         if not top and not rows:
             return  # a session in no repository
-        look = Look(session.key, began_ns, taken.tree, top, taken.note, trouble)
+        look = TreeSnapshot(session.key, began_ns, taken.tree, top, taken.note, trouble)
         for wish in line.under_way:
             for row in rows_after(wish, rows, look):
                 rows[row.turn] = row

@@ -11,7 +11,7 @@ import pytest
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import SetupFailed
 from betcode.domain.repositories.worktrees import SetupState
-from betcode.worktrees import SeenWorktree, Wanted
+from betcode.worktrees import CreateRequest, SeenWorktree
 from betcode.worktrees.create import copy_untracked
 from integration.worktrees.conftest import Bench
 from support.disk import small_disk
@@ -24,7 +24,9 @@ pytestmark = pytest.mark.anyio
 async def made(bench: Bench, repository: Path, *patterns: str, branch: str = "fix", path: str = "") -> SeenWorktree:
     bench.worktrees.use(Settings(worktree=WorktreeSettings(bring_along=patterns)))
     with anyio.fail_after(PATIENCE_S):
-        return await bench.worktrees.create(Wanted(str(repository), branch, path=path, create_branch=True)).result()
+        return await bench.worktrees.create(
+            CreateRequest(str(repository), branch, path=path, create_branch=True)
+        ).result()
 
 
 def files_in(place: Path) -> dict[str, str]:
@@ -91,7 +93,7 @@ async def test_nothing_is_written_through_a_link_of_the_new_worktree_or_over_its
     (repository / ".env").write_text("mine")
     bench.worktrees.use(Settings(worktree=WorktreeSettings(bring_along=("conf", ".env"))))
     with anyio.fail_after(PATIENCE_S):
-        row = (await bench.worktrees.create(Wanted(str(repository), "odd")).result()).row
+        row = (await bench.worktrees.create(CreateRequest(str(repository), "odd")).result()).row
     assert list(outside.iterdir()) == []
     assert (Path(row.path) / ".env").read_text() == "of the branch"
     assert "conf/sub/x (behind a link in the worktree)" in row.setup_note
