@@ -13,7 +13,7 @@ import anyio.to_thread
 from bench.figure import Effort, Figure, median
 from bench.stage import BOUND_S, running_daemon
 from betcode.client import Client, open_client
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 
 _RATE = 200.0  # lines a second that the agent writes
 _BEFORE = 200  # of them are heard before the restart
@@ -46,7 +46,7 @@ async def _gap(state_dir: Path) -> tuple[float, float]:
             await _command(daemon.places, "stop", "--agents")
 
 
-async def _listen(client: Client, session: str, places: Places) -> tuple[float, float]:
+async def _listen(client: Client, session: str, places: Paths) -> tuple[float, float]:
     heard: list[float] = []
     pauses: list[float] = []
     restarted = anyio.Event()
@@ -70,7 +70,7 @@ async def _listen(client: Client, session: str, places: Places) -> tuple[float, 
     return max(pauses[_BEFORE // 4 : _BEFORE]), max(pauses[_BEFORE:])
 
 
-async def _command(places: Places, *arguments: str) -> None:
+async def _command(places: Paths, *arguments: str) -> None:
     argv = [sys.executable, "-m", "betcode", "daemon", *arguments, "--state-dir", str(places.state_dir)]
     argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
     environment = {"PATH": os.environ["PATH"], "HOME": str(places.state_dir), "LANG": "C.UTF-8"}

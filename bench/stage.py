@@ -18,7 +18,7 @@ import grpc
 from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import descendants, send_signal
 
@@ -74,7 +74,7 @@ class Program:
 class Daemon:
     """A daemon process that serves."""
 
-    def __init__(self, places: Places, process: subprocess.Popen[bytes], client: Client, start_s: float) -> None:
+    def __init__(self, places: Paths, process: subprocess.Popen[bytes], client: Client, start_s: float) -> None:
         self.places = places
         self.client = client
         self.start_s = start_s  # from nothing to SERVING

@@ -71,7 +71,7 @@ def test_every_consumer_accepts_an_empty_event_of_every_kind(kind: str) -> None:
     event = of(kind)
     stretch.HistorySegment().take(event)
     standing.SessionStatusModel().take(event)
-    list(entries.Entries().of(event))
+    list(entries.HistoryEntries().of(event))
     hiding.without_secrets(event)
     documents.document_of(event)
     render.Describer().describe(event)

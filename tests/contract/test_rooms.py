@@ -24,9 +24,9 @@ def test_every_room_has_a_step() -> None:
 
 
 def test_every_room_but_the_rim_may_not_import_grpc() -> None:
-    rim = {"server", "client", "relay", "daemon", "v1"}
+    rpc = {"server", "client", "relay", "daemon", "v1"}
     named = {module.removeprefix("betcode.") for module in contracts()["grpc"]["source_modules"]}
-    assert rooms() - rim <= named
+    assert rooms() - rpc <= named
 
 
 def test_every_room_but_storage_may_not_import_sqlite() -> None:

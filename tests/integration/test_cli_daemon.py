@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.lockfile import Holder, hold_lock, is_held, read_holder
+from betcode.config.lockfile import LockOwner, hold_lock, is_held, read_holder
 from support.command import Shell, shell
 from support.patience import PATIENCE_S
 
@@ -111,7 +111,7 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
 def test_a_daemon_that_is_about_to_be_gone_is_waited_for_and_another_started(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         here.places.state_dir.mkdir(parents=True, exist_ok=True)
-        leaving = Holder(pid=os.getpid(), started="", socket=str(here.places.socket), version="")
+        leaving = LockOwner(pid=os.getpid(), started="", socket=str(here.places.socket), version="")
         with hold_lock(here.places.lock, leaving):
             starting = subprocess.Popen(
                 here.argv("daemon", "start"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import read_holder
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from support.command import Terminal, end_inside
 from support.daemon import Daemon, agent_program
 from support.patience import PATIENCE_S
@@ -29,7 +29,7 @@ class Newcomer:
         self.environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(runtime), **coverage}
 
     @property
-    def places(self) -> Places:
+    def places(self) -> Paths:
         return choose_places(self.environment)
 
     def first_run(self, **more: str) -> "subprocess.CompletedProcess[str]":

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from grpc import aio
 
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.server import Release
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("what", ["", "ran.txt"], ids=["with-its-settings", "what-is-used-alone"])
 async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goes_on(tmp_path: Path, what: str) -> None:
-    places = Places(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
+    places = Paths(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
     write_rules(places.config_dir / "settings.json", allow=["Bash(touch *)"], deny=["Read(//srv/secret/**)"])
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

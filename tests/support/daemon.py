@@ -16,7 +16,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode.client.address import grpc_target, reachable
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, all_marked, process, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
@@ -61,7 +61,7 @@ class Daemon:
     ) -> None:
         self.root = root
         self.work = root / "work"  # a working directory for sessions
-        self.places: Places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
+        self.places: Paths = choose_places({}, state_dir=root / "state", config_dir=root / "config")
         self._claude_bin = claude_bin
         self._environment = {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.config.settings import EngineSettings
 from betcode.domain.agents.commands import SendMessage
 from betcode.domain.runs.crash_policy import CrashPolicy
@@ -110,7 +110,7 @@ async def engine(
     session: SessionId | None = None,
     *,
     program: Path | None = None,
-    places: Places | None = None,
+    places: Paths | None = None,
     kind: type[ClaudeProvider] = ClaudeProvider,
 ) -> AsyncIterator[Engine]:
     """With a new session, or with one of an engine before it; that one is closed in the end."""

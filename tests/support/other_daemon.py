@@ -11,7 +11,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode._version import __version__
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 
@@ -109,7 +109,7 @@ class OtherDaemon:
 
 
 @asynccontextmanager
-async def serving(root: Path, other: OtherDaemon) -> AsyncIterator[Places]:
+async def serving(root: Path, other: OtherDaemon) -> AsyncIterator[Paths]:
     """The daemon at a socket of its own."""
     places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
     for directory in (places.state_dir, places.config_dir):

@@ -18,7 +18,7 @@ from grpc import aio
 
 from betcode.client import Client, ClientError, NewConversation, open_client
 from betcode.client.address import grpc_target
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from betcode.domain.permissions.audit import AuditFilter
 from betcode.server import Release
 from betcode.v1 import admin_pb2, agent_pb2
@@ -82,7 +82,7 @@ class Recorder(grpc.GenericRpcHandler):
 
 
 @asynccontextmanager
-async def recording(places: Places, channel: aio.Channel) -> AsyncIterator[tuple[Places, Recorder]]:
+async def recording(places: Paths, channel: aio.Channel) -> AsyncIterator[tuple[Paths, Recorder]]:
     """A socket beside the daemon's whose clients are recorded."""
     between = choose_places(
         {}, state_dir=places.state_dir, config_dir=places.config_dir, socket=places.state_dir / "between.sock"

@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from grpc import aio
 from grpc_status import rpc_status
 
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from betcode.v1 import agent_pb2 as v1
 
 Context = aio.ServicerContext[object, object]
@@ -135,7 +135,7 @@ class Waits:
 
 
 @asynccontextmanager
-async def scripted(root: Path, service: ScriptedService) -> AsyncIterator[Places]:
+async def scripted(root: Path, service: ScriptedService) -> AsyncIterator[Paths]:
     """The service at a socket of its own."""
     places = choose_places({}, state_dir=root, config_dir=root)
     server = aio.server()

@@ -9,8 +9,8 @@ from grpc import aio
 
 from betcode.client.address import grpc_target
 from betcode.config.load import Loaded
-from betcode.config.paths import Places, choose_places
-from betcode.config.reload import Keeper
+from betcode.config.paths import Paths, choose_places
+from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, Settings
 from betcode.engine import AgentsAtStop, Parting, Supervisor, open_supervisor
 from betcode.providers.demo import DemoProvider
@@ -24,7 +24,7 @@ from support.worktree_room import worktrees_of
 class Served:
     """Everything that a test may look at."""
 
-    places: Places
+    places: Paths
     store: SqliteStore
     engine: Supervisor
     channel: aio.Channel
@@ -35,7 +35,7 @@ async def demo_by_default(_: Mapping[str, str]) -> str:
 
 
 @asynccontextmanager
-async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, aio.Channel]]:
+async def served(root: Path, release: Release) -> AsyncIterator[tuple[Paths, aio.Channel]]:
     """The whole API over the demo agent, with a release of the test's own making; sessions begin in `root`."""
     async with all_served(root, release) as everything:
         yield everything.places, everything.channel
@@ -73,7 +73,7 @@ async def all_served(
             about,
             store.writable,
             never,
-            Keeper(places.config_dir, Loaded(Settings())),
+            SettingsReloader(places.config_dir, Loaded(Settings())),
             worktrees,
         ),
         aio.insecure_channel(grpc_target(places.socket), options=options) as channel,

@@ -9,7 +9,7 @@ from pathlib import Path
 from grpc import aio
 
 from betcode.client import open_client
-from betcode.config.paths import Places, Remote
+from betcode.config.paths import Paths, Remote
 from betcode.config.tcp_address import TcpAddress, parse_address
 from support.daemon import Daemon
 from support.requirements import program
@@ -27,7 +27,7 @@ async def address_of(daemon: Daemon) -> TcpAddress:
         return parse_address((await client.health()).metadata["tcp_address"])
 
 
-async def by_tcp(daemon: Daemon, *, tls_ca: Path | None = None) -> Places:
+async def by_tcp(daemon: Daemon, *, tls_ca: Path | None = None) -> Paths:
     """The same daemon, reached by TCP."""
     return replace(daemon.places, remote=Remote(await address_of(daemon), token_file(daemon), tls_ca))
 

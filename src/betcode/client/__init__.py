@@ -6,7 +6,7 @@ How things look to a person is left to `cli`, `tui` and `web`; starting a daemon
 from betcode.client.backoff import LADDER_MS, Ladder
 from betcode.client.client import Accepted, Client, open_client
 from betcode.client.connection import ClientIdentity, Link, LinkState
-from betcode.client.conversation import Conversation
+from betcode.client.conversation import ConversationStream
 from betcode.client.environment import OF_KIND, session_environment
 from betcode.client.errors import ClientError, Outdated, Refused, Unreachable
 from betcode.client.handshake import Handshake
@@ -21,7 +21,7 @@ __all__ = [
     "Client",
     "ClientError",
     "ClientIdentity",
-    "Conversation",
+    "ConversationStream",
     "Handshake",
     "Ladder",
     "Link",

@@ -22,7 +22,7 @@ from betcode.client.connection import (
     ignore_link,
     open_connection,
 )
-from betcode.client.conversation import Conversation, user_message
+from betcode.client.conversation import ConversationStream, user_message
 from betcode.client.diffs import DiffReader
 from betcode.client.grants import GrantClient
 from betcode.client.handshake import Handshake
@@ -32,7 +32,7 @@ from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
 from betcode.client.stream import told
 from betcode.client.worktrees import WorktreeClient
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
@@ -167,9 +167,9 @@ class Client:
         )
         return await self._connection.call(self._stub.ReadEvents, request)
 
-    def converse(self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link) -> Conversation:
+    def converse(self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link) -> ConversationStream:
         """Type and watch on one stream that mends itself."""
-        return Conversation(self._connection, session_id, after, on_link)
+        return ConversationStream(self._connection, session_id, after, on_link)
 
     async def answer_permission(
         self, request_id: str, decision: v1.PermissionDecision.ValueType, *, message: str = "", session_id: str = ""
@@ -358,7 +358,7 @@ class Client:
 
 @asynccontextmanager
 async def open_client(
-    places: Places,
+    places: Paths,
     identity: ClientIdentity | None = None,
     *,
     ladder_ms: Sequence[int] = LADDER_MS,

@@ -19,7 +19,7 @@ from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
 from betcode.client.remote import keepalive, open_remote
 from betcode.client.ticket import TicketCache
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 
@@ -196,7 +196,7 @@ def wait_s(ladder: Ladder, error: ClientError) -> float:
 
 @asynccontextmanager
 async def open_connection(
-    places: Places,
+    places: Paths,
     identity: ClientIdentity,
     *,
     ladder_ms: Sequence[int] = LADDER_MS,

@@ -22,7 +22,7 @@ _REFUSED = frozenset(
 )  # until a person does something about it
 
 
-class Conversation:
+class ConversationStream:
     """Type and watch on one stream. Somebody must read `events`: that is what keeps the stream alive."""
 
     def __init__(self, connection: Connection, session_id: str, after: int, on_link: OnLink) -> None:

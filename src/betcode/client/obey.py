@@ -10,7 +10,7 @@ from betcode.client.address import reachable
 from betcode.client.connection import ClientIdentity, Connection, open_connection
 from betcode.client.errors import as_client_errors
 from betcode.client.stream import told
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from obey.local.v1 import local_pb2 as v1
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 
@@ -121,7 +121,7 @@ async def _begun(call: "grpc.aio.Call") -> None:
 
 
 @asynccontextmanager
-async def open_obey(places: Places, socket: Path, identity: ClientIdentity) -> AsyncIterator[ObeyClient]:
+async def open_obey(places: Paths, socket: Path, identity: ClientIdentity) -> AsyncIterator[ObeyClient]:
     """A channel to the daemon whose obey socket this is; nothing is sent before the first call."""
     here = replace(places, socket=socket, remote=None)
     with reachable(places.ticket_socket) as ticket_socket:

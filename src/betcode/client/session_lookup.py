@@ -7,13 +7,13 @@ from typing import Protocol
 from betcode.v1.agent_pb2 import SessionSummary
 
 
-class Lists(Protocol):
+class SessionSource(Protocol):
     """Gives every session, newest first."""
 
     def all_sessions(self) -> AsyncGenerator[SessionSummary, None]: ...
 
 
-async def summary_of(client: Lists, session_id: str) -> SessionSummary | None:
+async def summary_of(client: SessionSource, session_id: str) -> SessionSummary | None:
     """What the daemon knows of it now; None where there is no such session."""
     async with aclosing(client.all_sessions()) as sessions:
         async for one in sessions:

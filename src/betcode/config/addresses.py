@@ -3,10 +3,10 @@
 import ipaddress
 
 from betcode.config.units import NotUnderstood
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 
 
-def loopback() -> Kind:
+def loopback() -> ValueType:
     """Where something may listen that asks nobody for a token."""
     allowed = 'a loopback address such as "127.0.0.1" or "::1"'
 
@@ -19,4 +19,4 @@ def loopback() -> Kind:
             raise NotUnderstood(allowed)
         return str(value)
 
-    return Kind(allowed, read, is_text=True)
+    return ValueType(allowed, read, is_text=True)

@@ -6,7 +6,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from betcode.config.units import NotUnderstood
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 
 WireApi = Literal["auto", "responses", "chat"]
 _MANY = 100
@@ -51,7 +51,7 @@ class AgentSettings:
     openclaw: OpenClawSettings = field(default_factory=OpenClawSettings)
 
 
-def commands() -> Kind:
+def commands() -> ValueType:
     """Programs with their arguments, each under a name."""
     allowed = 'an object of names and lists that begin with a program, such as {"goose": ["goose", "acp"]}'
 
@@ -62,7 +62,7 @@ def commands() -> Kind:
             raise NotUnderstood(allowed)
         return {name: tuple(words) for name, words in value.items()}
 
-    return Kind(allowed, read, write=lambda value: {name: list(words) for name, words in value.items()})
+    return ValueType(allowed, read, write=lambda value: {name: list(words) for name, words in value.items()})
 
 
 def _is_command(words: object) -> bool:
@@ -71,7 +71,7 @@ def _is_command(words: object) -> bool:
     return bool(words) and bool(words[0])
 
 
-def api_address(*schemes: str) -> Kind:
+def api_address(*schemes: str) -> ValueType:
     """Where an API or a gateway is; nothing secret belongs into it."""
     allowed = f'an address such as "{schemes[0]}://localhost:8080/v1", without a user name'
 
@@ -88,10 +88,10 @@ def api_address(*schemes: str) -> Kind:
             raise NotUnderstood(allowed)
         return value
 
-    return Kind(allowed, read, is_text=True)
+    return ValueType(allowed, read, is_text=True)
 
 
-def variable_name() -> Kind:
+def variable_name() -> ValueType:
     allowed = 'the name of a variable such as "OPENAI_API_KEY"'
 
     def read(value: object) -> str:
@@ -99,4 +99,4 @@ def variable_name() -> Kind:
             raise NotUnderstood(allowed)
         return value
 
-    return Kind(allowed, read, is_text=True)
+    return ValueType(allowed, read, is_text=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from betcode.config.file_reader import FILE_BYTES, FileRead, WrongFile, read_text, suggestion, understood
 from betcode.config.load import WrongSetting, combined, wrong_value
-from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer, Origin
+from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting
 from betcode.config.units import NotUnderstood
 from betcode.util.jsonc import NotJson
@@ -76,7 +76,7 @@ def refuse_wrong(setting: Setting, value: object) -> None:
     try:
         setting.kind.read(value)
     except NotUnderstood as error:
-        given = Given(setting.key, value, Origin())
+        given = UncheckedSetting(setting.key, value, SettingOrigin())
         raise WrongSetting(wrong_value(given, str(error)).sentence) from None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.config.claude_keys import is_claudes
-from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer, Origin
+from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.plain_file import read_plain
 from betcode.config.schema import RULE_LISTS, SETTINGS
 from betcode.util.jsonc import Located, NotJson, parse
@@ -26,7 +26,7 @@ class FileRead:
 
     path: Path
     layer: Layer
-    given: tuple[Given, ...] = ()
+    given: tuple[UncheckedSetting, ...] = ()
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -69,11 +69,11 @@ def understood(text: str, path: Path, layer: Layer) -> FileRead:
         return FileRead(path, layer, faults=(Fault(f"{path} is not JSON: {error}"),))
     if not isinstance(root, dict):
         return FileRead(path, layer, faults=(Fault(f"{path} must hold one JSON object"),))
-    given: dict[str, Given] = {}
+    given: dict[str, UncheckedSetting] = {}
     faults: list[Fault] = []
     warnings: list[str] = []
     for key, value in _flat(root):
-        origin = Origin(layer, str(path), value.line)
+        origin = SettingOrigin(layer, str(path), value.line)
         if key in given:
             faults.append(Fault(f"{origin.words}: {key} stands here for the second time", key))
         elif key not in SETTINGS:
@@ -81,7 +81,7 @@ def understood(text: str, path: Path, layer: Layer) -> FileRead:
         elif layer in OF_PROJECTS and not SETTINGS[key].of_project:
             warnings.append(f"{origin.words}: {key} is not for projects and does not count here")
         else:
-            given[key] = Given(key, value.plain, origin)
+            given[key] = UncheckedSetting(key, value.plain, origin)
     return FileRead(path, layer, tuple(given.values()), tuple(faults), tuple(warnings))
 
 
@@ -95,7 +95,7 @@ def _flat(values: Mapping[str, Located], prefix: str = "") -> Iterator[tuple[str
             yield key, value
 
 
-def _unknown(key: str, origin: Origin) -> Iterator[str]:
+def _unknown(key: str, origin: SettingOrigin) -> Iterator[str]:
     if key in RULE_LISTS or is_claudes(key):
         return
     if origin.layer in OF_PROJECTS and key.partition(".")[0] not in _SECTIONS:

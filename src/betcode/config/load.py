@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from betcode.config.file_reader import FileRead, read_file
-from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer, Origin
+from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.prompt_time_settings import refuse_wrong_ttl
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import Settings
@@ -28,11 +28,11 @@ class Loaded:
 
     settings: Settings
     warnings: tuple[str, ...] = ()
-    origins: Mapping[str, Origin] = field(default_factory=dict)  # of what is no default
+    origins: Mapping[str, SettingOrigin] = field(default_factory=dict)  # of what is no default
     faults: tuple[Fault, ...] = ()
 
-    def origin(self, key: str) -> Origin:
-        return self.origins.get(key, Origin())
+    def origin(self, key: str) -> SettingOrigin:
+        return self.origins.get(key, SettingOrigin())
 
     @property
     def fixed(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ def project_files(directory: Path) -> list[FileRead]:
 def from_environment(environ: Mapping[str, str]) -> FileRead:
     """What variables say; an empty one says nothing."""
     given = [
-        Given(key, setting.kind.read_text(text), Origin(Layer.ENVIRONMENT, setting.environment_name))
+        UncheckedSetting(key, setting.kind.read_text(text), SettingOrigin(Layer.ENVIRONMENT, setting.environment_name))
         for key, setting in SETTINGS.items()
         if (text := environ.get(setting.environment_name))
     ]
@@ -102,7 +102,7 @@ def from_environment(environ: Mapping[str, str]) -> FileRead:
 def from_flags(flags: Mapping[str, str]) -> FileRead:
     """What `--set KEY=VALUE` says; the keys are known to be ours."""
     given = [
-        Given(key, SETTINGS[key].kind.read_text(text), Origin(Layer.FLAG, f"--set {key}"))
+        UncheckedSetting(key, SETTINGS[key].kind.read_text(text), SettingOrigin(Layer.FLAG, f"--set {key}"))
         for key, text in flags.items()
     ]
     return FileRead(Path(), Layer.FLAG, tuple(given))
@@ -111,7 +111,7 @@ def from_flags(flags: Mapping[str, str]) -> FileRead:
 def combined(layers: Iterable[FileRead], base: Settings | None = None) -> Loaded:
     """The layers over each other, the weakest first; a higher one replaces a value whole."""
     settings = base or Settings()
-    origins: dict[str, Origin] = {}
+    origins: dict[str, SettingOrigin] = {}
     faults: list[Fault] = []
     warnings: list[str] = []
     for layer in layers:
@@ -128,14 +128,14 @@ def combined(layers: Iterable[FileRead], base: Settings | None = None) -> Loaded
     return Loaded(settings, tuple(warnings), origins, tuple(faults))
 
 
-def wrong_value(given: Given, allowed: str) -> Fault:
+def wrong_value(given: UncheckedSetting, allowed: str) -> Fault:
     is_private = SETTINGS[given.key].is_private
     shown = "what it is" if is_private else shortened(json.dumps(given.value), _SHOWN_CHARACTERS)
     where = "" if given.origin.layer is Layer.DEFAULT else f"{given.origin.words}: "
     return Fault(f"{where}{given.key} must be {allowed}, not {shown}", given.key)
 
 
-def _wrong_together(settings: Settings, origins: Mapping[str, Origin]) -> Iterable[Fault]:
+def _wrong_together(settings: Settings, origins: Mapping[str, SettingOrigin]) -> Iterable[Fault]:
     """Where values that are right by themselves do not go together."""
     engine = settings.engine
     try:
@@ -153,9 +153,9 @@ def _wrong_together(settings: Settings, origins: Mapping[str, Origin]) -> Iterab
         yield _fault_of(("daemon.listen", "daemon.tls_cert", "daemon.tls_key"), origins, str(error))
 
 
-def _fault_of(keys: tuple[str, ...], origins: Mapping[str, Origin], sentence: str) -> Fault:
+def _fault_of(keys: tuple[str, ...], origins: Mapping[str, SettingOrigin], sentence: str) -> Fault:
     key = next((each for each in keys if each in origins), keys[0])
-    return Fault(f"{origins.get(key, Origin()).words}: {sentence}", key)
+    return Fault(f"{origins.get(key, SettingOrigin()).words}: {sentence}", key)
 
 
 def with_value(settings: Settings, field: str, value: object) -> Settings:

@@ -17,7 +17,7 @@ _LIMIT_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LockOwner:
     """The daemon that holds a lock, in its own words."""
 
     pid: int
@@ -29,14 +29,14 @@ class Holder:
 class LockHeld(Exception):
     """Another process holds the lock; `holder` is None where it has not yet said who it is."""
 
-    def __init__(self, path: Path, holder: Holder | None) -> None:
+    def __init__(self, path: Path, holder: LockOwner | None) -> None:
         super().__init__(str(path))
         self.path = path
         self.holder = holder
 
 
 @contextmanager
-def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
+def hold_lock(path: Path, holder: LockOwner) -> Iterator[None]:
     """Hold `path` for as long as the block lasts, whatever becomes of this process.
 
     Raises:
@@ -54,7 +54,7 @@ def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _write_holder(descriptor: int, holder: Holder) -> None:
+def _write_holder(descriptor: int, holder: LockOwner) -> None:
     """In place: a full disk has room where the daemon before wrote. Without any, the lock holds all the same."""
     text = json.dumps(asdict(holder)).encode() + b"\n"
     try:
@@ -88,7 +88,7 @@ def is_held(path: Path) -> bool:
         os.close(descriptor)
 
 
-def read_holder(path: Path) -> Holder | None:
+def read_holder(path: Path) -> LockOwner | None:
     """Who holds the lock now; None where nobody does or the holder has not yet said."""
     return _read(path) if is_held(path) else None
 
@@ -106,10 +106,10 @@ def _locked_within(descriptor: int, patience_s: float) -> bool:
             return True
 
 
-def _read(path: Path) -> Holder | None:
+def _read(path: Path) -> LockOwner | None:
     try:
         values = json.loads(read_file(path, _LIMIT_BYTES))
-        return Holder(
+        return LockOwner(
             pid=int(values["pid"]),
             started=str(values["started"]),
             socket=str(values["socket"]),

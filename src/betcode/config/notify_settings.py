@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from betcode.config.units import NotUnderstood
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 from betcode.domain.permissions.notification import Occasion
 
 
@@ -23,7 +23,7 @@ class NotifySettings:
             raise NotUnderstood("notify.webhook.url needs notify.webhook.secret_file, a file with the signing key")
 
 
-def command_line() -> Kind:
+def command_line() -> ValueType:
     """A program and its arguments, as a list."""
     allowed = 'a list that begins with the whole path of a program, such as ["/usr/local/bin/tell-me", "--loud"]'
 
@@ -34,10 +34,10 @@ def command_line() -> Kind:
             raise NotUnderstood(allowed)
         return tuple(value)
 
-    return Kind(allowed, read, write=list)
+    return ValueType(allowed, read, write=list)
 
 
-def web_address() -> Kind:
+def web_address() -> ValueType:
     """Where something can be posted."""
     allowed = 'an address such as "https://example.com/hook", without a user name'
 
@@ -46,7 +46,7 @@ def web_address() -> Kind:
             raise NotUnderstood(allowed)
         return value
 
-    return Kind(allowed, read, is_text=True)
+    return ValueType(allowed, read, is_text=True)
 
 
 def _can_be_posted_to(address: str) -> bool:
@@ -59,7 +59,7 @@ def _can_be_posted_to(address: str) -> bool:
     return usable and address.isascii() and address.isprintable() and " " not in address
 
 
-def place() -> Kind:
+def place() -> ValueType:
     """A file's whole path."""
     allowed = "the whole path of a file"
 
@@ -68,10 +68,10 @@ def place() -> Kind:
             raise NotUnderstood(allowed)
         return value
 
-    return Kind(allowed, read, is_text=True)
+    return ValueType(allowed, read, is_text=True)
 
 
-def occasions() -> Kind:
+def occasions() -> ValueType:
     """What people can be told of."""
     known = [each.value for each in Occasion]
     allowed = 'a list of "ask", "reminder" and "expired"'
@@ -81,4 +81,4 @@ def occasions() -> Kind:
             raise NotUnderstood(allowed)
         return tuple(dict.fromkeys(value))
 
-    return Kind(allowed, read, write=list)
+    return ValueType(allowed, read, write=list)

@@ -18,7 +18,7 @@ OF_PROJECTS = {Layer.LOCAL: ".claude/settings.local.json", Layer.PROJECT: ".clau
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     layer: Layer = Layer.DEFAULT
     name: str = ""  # a flag, a variable, or a file
     line: int = 0
@@ -34,12 +34,12 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class UncheckedSetting:
     """A value as it stands somewhere, not yet known to be right."""
 
     key: str
     value: object
-    origin: Origin
+    origin: SettingOrigin
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Paths:
     """Absolute paths; nothing is created by choosing them."""
 
     state_dir: Path  # database, journals, locks
@@ -72,7 +72,7 @@ def choose_places(
     state_dir: Path | None = None,
     config_dir: Path | None = None,
     socket: Path | None = None,
-) -> Places:
+) -> Paths:
     """A flag wins over its BETCODE_ variable, which wins over the platform's habit."""
     home = home_directory(environ)
     config = _chosen(config_dir, environ.get("BETCODE_CONFIG_DIR")) or _config_home(environ, home) / _APP
@@ -87,7 +87,7 @@ def choose_places(
         usual = config / "daemon.sock" if runtime is None else runtime / _APP / "daemon.sock"
         chosen_socket = state / "daemon.sock" if own_state else usual
     obey = None if runtime is None else runtime / _OBEY / "daemon.sock"
-    return Places(state_dir=state, config_dir=config, socket=chosen_socket, obey=obey)
+    return Paths(state_dir=state, config_dir=config, socket=chosen_socket, obey=obey)
 
 
 def _runtime_directory(environ: Mapping[str, str]) -> Path | None:

@@ -18,7 +18,7 @@ _SHOWN_KEYS = 20
 _LOOK_EVERY_S = 0.5
 
 
-class Keeper:
+class SettingsReloader:
     """`running` is what the daemon works with, `read` what its files last said that could be used."""
 
     def __init__(

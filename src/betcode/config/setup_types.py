@@ -5,7 +5,7 @@ import shlex
 from pathlib import PurePosixPath
 
 from betcode.config.units import NotUnderstood
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 
 _MANY = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -13,7 +13,7 @@ _FOR_A_SHELL = re.compile(r"[|&;<>$`()*?\n]|~/")
 _ASK_A_SCRIPT = "without anything that only a shell understands: put that into .betcode/worktree-setup.sh"
 
 
-def setup_commands() -> Kind:
+def setup_commands() -> ValueType:
     """Commands, each as a text without a shell's signs or as a list of words."""
     allowed = 'a list of commands such as ["npm install", ["make", "dev deps"]], ' + _ASK_A_SCRIPT
 
@@ -22,7 +22,7 @@ def setup_commands() -> Kind:
             raise NotUnderstood(allowed)
         return tuple(_words(command, allowed) for command in value)
 
-    return Kind(allowed, read, write=lambda value: [list(command) for command in value])
+    return ValueType(allowed, read, write=lambda value: [list(command) for command in value])
 
 
 def _words(command: object, allowed: str) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _words(command: object, allowed: str) -> tuple[str, ...]:
     return found
 
 
-def variable_names() -> Kind:
+def variable_names() -> ValueType:
     allowed = 'a list of names of variables such as ["NVM_DIR"]'
 
     def read(value: object) -> tuple[str, ...]:
@@ -53,10 +53,10 @@ def variable_names() -> Kind:
             raise NotUnderstood(allowed)
         return tuple(value)
 
-    return Kind(allowed, read, write=list)
+    return ValueType(allowed, read, write=list)
 
 
-def file_patterns() -> Kind:
+def file_patterns() -> ValueType:
     """Patterns below a directory: relative, and never out of it."""
     allowed = 'a list of files below the repository such as [".env", "config/*.local.json"]'
 
@@ -67,7 +67,7 @@ def file_patterns() -> Kind:
             raise NotUnderstood(allowed)
         return tuple(value)
 
-    return Kind(allowed, read, write=list)
+    return ValueType(allowed, read, write=list)
 
 
 def _stays_below(pattern: str) -> bool:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from betcode.config.units import NotUnderstood
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 
 DEFAULT_PORT = 50051
 ALLOWED = "HOST or HOST:PORT, such as 127.0.0.1, localhost:50051 or [::1]:50051"
@@ -56,7 +56,7 @@ def _split(text: str) -> tuple[str, str]:
     return host, port if colon else usual
 
 
-def listen_address() -> Kind:
+def listen_address() -> ValueType:
     """An address as a setting; empty is none."""
 
     def read(value: object) -> str:
@@ -66,4 +66,4 @@ def listen_address() -> Kind:
             parse_address(value)
         return value
 
-    return Kind(ALLOWED, read, is_text=True)
+    return ValueType(ALLOWED, read, is_text=True)

@@ -14,7 +14,7 @@ _MOST_OF_ALL = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """`read` gives the value that a field holds, or raises NotUnderstood with `allowed`, a phrase after "must be"."""
 
     allowed: str
@@ -33,7 +33,7 @@ class Kind:
         return text if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def whole(least: int, most: int | None = None) -> Kind:
+def whole(least: int, most: int | None = None) -> ValueType:
     allowed = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
 
     def read(value: object) -> int:
@@ -48,10 +48,10 @@ def whole(least: int, most: int | None = None) -> Kind:
             raise NotUnderstood(f"a whole number of at most {_MOST_OF_ALL}")
         return value
 
-    return Kind(allowed, read)
+    return ValueType(allowed, read)
 
 
-def duration(least_s: float = 0.0, most_s: float = math.inf) -> Kind:
+def duration(least_s: float = 0.0, most_s: float = math.inf) -> ValueType:
     allowed = 'a duration such as "90s", "10m" or "2h"'
     if most_s != math.inf:
         allowed += f" from {short_duration(least_s)} to {short_duration(most_s)}"
@@ -68,10 +68,10 @@ def duration(least_s: float = 0.0, most_s: float = math.inf) -> Kind:
             raise NotUnderstood(allowed)
         return seconds
 
-    return Kind(allowed, read, write=short_duration)
+    return ValueType(allowed, read, write=short_duration)
 
 
-def size(least: int = 0) -> Kind:
+def size(least: int = 0) -> ValueType:
     allowed = 'a size such as "512MB" or "2GB"' + (f" of at least {short_size(least)}" if least else "")
 
     def read(value: object) -> int:
@@ -85,10 +85,10 @@ def size(least: int = 0) -> Kind:
             raise NotUnderstood(allowed)
         return found
 
-    return Kind(allowed, read, write=short_size)
+    return ValueType(allowed, read, write=short_size)
 
 
-def one_of(*choices: str) -> Kind:
+def one_of(*choices: str) -> ValueType:
     allowed = " or ".join(json.dumps(choice) for choice in choices)
 
     def read(value: object) -> str:
@@ -96,28 +96,28 @@ def one_of(*choices: str) -> Kind:
             raise NotUnderstood(allowed)
         return value
 
-    return Kind(allowed, read, is_text=True)
+    return ValueType(allowed, read, is_text=True)
 
 
-def yes_or_no() -> Kind:
+def yes_or_no() -> ValueType:
     def read(value: object) -> bool:
         if not isinstance(value, bool):
             raise NotUnderstood("true or false")
         return value
 
-    return Kind("true or false", read)
+    return ValueType("true or false", read)
 
 
-def text() -> Kind:
+def text() -> ValueType:
     def read(value: object) -> str:
         if not isinstance(value, str) or not value.isprintable():
             raise NotUnderstood("a text")
         return value
 
-    return Kind("a text", read, is_text=True)
+    return ValueType("a text", read, is_text=True)
 
 
-def names() -> Kind:
+def names() -> ValueType:
     allowed = 'a list of names such as ["GH_TOKEN"]'
 
     def read(value: object) -> tuple[str, ...]:
@@ -125,10 +125,10 @@ def names() -> Kind:
             raise NotUnderstood(allowed)
         return tuple(value)
 
-    return Kind(allowed, read, write=list)
+    return ValueType(allowed, read, write=list)
 
 
-def switches() -> Kind:
+def switches() -> ValueType:
     """Names, each on or off."""
     allowed = 'an object of names that are true or false, such as {"a_feature": true}'
 
@@ -137,10 +137,10 @@ def switches() -> Kind:
             raise NotUnderstood(allowed)
         return dict(value)
 
-    return Kind(allowed, read, write=dict)
+    return ValueType(allowed, read, write=dict)
 
 
-def ascending_durations() -> Kind:
+def ascending_durations() -> ValueType:
     allowed = f'a list of at most {_MANY} durations, each longer than the one before, such as ["1h", "24h"]'
 
     def read(value: object) -> tuple[float, ...]:
@@ -156,4 +156,4 @@ def ascending_durations() -> Kind:
             raise NotUnderstood(allowed)
         return found
 
-    return Kind(allowed, read, write=lambda value: [short_duration(each) for each in value])
+    return ValueType(allowed, read, write=lambda value: [short_duration(each) for each in value])

@@ -11,7 +11,7 @@ from betcode._version import __version__
 from betcode.config.settings import ObservabilitySettings
 from betcode.domain.metrics.counts import Counts
 from betcode.engine import Supervisor
-from betcode.server import Door
+from betcode.server import ServerHandle
 from betcode.telemetry.export import Telemetry, open_telemetry
 from betcode.telemetry.metrics import Gauges
 
@@ -28,7 +28,7 @@ def open_exports(counts: Counts, settings: ObservabilitySettings) -> AbstractAsy
     )
 
 
-def gauges_of(engine: Supervisor, door: Door, database: Path) -> Callable[[], Awaitable[Gauges]]:
+def gauges_of(engine: Supervisor, server: ServerHandle, database: Path) -> Callable[[], Awaitable[Gauges]]:
     """Reads how the daemon is, on the event loop."""
 
     async def read() -> Gauges:
@@ -37,7 +37,7 @@ def gauges_of(engine: Supervisor, door: Door, database: Path) -> Callable[[], Aw
         facts = engine.facts()
         return Gauges(
             sessions_active=engine.active_sessions,
-            clients_connected=door.clients,
+            clients_connected=server.clients,
             turns_at_work=facts.turns_at_work,
             turns_waiting=facts.waiting_in_line,
             agents_alive=facts.live_agents,

@@ -15,9 +15,9 @@ import anyio
 
 from betcode._version import __version__
 from betcode.config.load import FILE_NAME, WrongSetting, load_settings
-from betcode.config.lockfile import Holder, LockHeld, hold_lock
-from betcode.config.paths import Places
-from betcode.config.reload import Keeper
+from betcode.config.lockfile import LockHeld, LockOwner, hold_lock
+from betcode.config.paths import Paths
+from betcode.config.reload import SettingsReloader
 from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
@@ -32,7 +32,16 @@ from betcode.git.command import Git
 from betcode.holder.launch import allow_many_open_files, runs_inside
 from betcode.holder.platform import RUN_MARKER
 from betcode.notify import open_notifying
-from betcode.server import About, ObeyDoor, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
+from betcode.server import (
+    About,
+    ObeyOptions,
+    Release,
+    SocketTaken,
+    TcpListeners,
+    make_private_directory,
+    prepare,
+    serve,
+)
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
 from betcode.util.start_signals import START_SIGNALS
@@ -46,7 +55,7 @@ _INSIDE = "An agent of this daemon runs this command: start the daemon from outs
 
 
 def run(
-    places: Places,
+    places: Paths,
     environ: Mapping[str, str],
     *,
     claude_bin: Path | None = None,
@@ -60,9 +69,9 @@ def run(
         loaded = load_settings(places.config_dir, environ, flags)
     except WrongSetting as wrong:
         return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
-    keeper = Keeper(places.config_dir, loaded, environ, flags)
+    reloader = SettingsReloader(places.config_dir, loaded, environ, flags)
     moment = datetime.fromtimestamp(started_ns / 1e9, UTC).isoformat(timespec="seconds")
-    holder = Holder(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
+    holder = LockOwner(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
     try:
         if START_SIGNALS.stop_requested:
             return EXIT_OK
@@ -72,7 +81,7 @@ def run(
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()
         with hold_lock(places.lock, holder):
-            return _run_locked(places, keeper, environ, claude_bin, started_ns, umask)
+            return _run_locked(places, reloader, environ, claude_bin, started_ns, umask)
     except LockHeld as held:
         return _refuse(_who_holds(places, held.holder), EXIT_CANNOT_SERVE)
     except (SocketTaken, OSError) as trouble:
@@ -80,9 +89,14 @@ def run(
 
 
 def _run_locked(
-    places: Places, keeper: Keeper, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int, umask: int
+    places: Paths,
+    reloader: SettingsReloader,
+    environ: Mapping[str, str],
+    claude_bin: Path | None,
+    started_ns: int,
+    umask: int,
 ) -> int:
-    settings = keeper.running
+    settings = reloader.running
     try:
         log_problem = set_up_logging(settings.logs, places.daemon_log)
     except OSError as trouble:
@@ -90,10 +104,10 @@ def _run_locked(
     if log_problem:
         log_problem += "; the log is on stderr alone until the next start"
         logger.error(log_problem)
-    for warning in keeper.read.warnings:
+    for warning in reloader.read.warnings:
         logger.warning(warning)
-    if keeper.importable is not None:
-        logger.info("settings of Claude Code in %s can be imported: betcode config import", keeper.importable)
+    if reloader.importable is not None:
+        logger.info("settings of Claude Code in %s can be imported: betcode config import", reloader.importable)
     default = settings.engine.default_provider
     found = find_providers(environ, claude_bin, settings.agents, default)
     features = FeatureFlags(__version__, settings.feature_flags)
@@ -110,7 +124,7 @@ def _run_locked(
         state_dir=str(places.state_dir),
         config_dir=str(places.config_dir),
         default_provider=found.default_for,
-        notes=lambda: {**keeper.notes, **({"log_problem": log_problem} if log_problem else {})},
+        notes=lambda: {**reloader.notes, **({"log_problem": log_problem} if log_problem else {})},
         release=Release(features, found.claude_version),
         agent_trouble=found.trouble,
         version_of=found.version_of,
@@ -119,7 +133,7 @@ def _run_locked(
         return anyio.run(
             _serve,
             places,
-            keeper,
+            reloader,
             found,
             about,
             faults_of(environ),
@@ -136,17 +150,17 @@ def _run_locked(
 
 
 async def _serve(
-    places: Places,
-    keeper: Keeper,
+    places: Paths,
+    reloader: SettingsReloader,
     found: Found,
     about: About,
     faults: Faults,
     service_manager: ServiceManager,
-    tcp: TcpDoors,
+    tcp: TcpListeners,
     umask: int,
 ) -> int:
     stop = Stop()
-    settings = keeper.running
+    settings = reloader.running
     trouble = ""
     marker = f"daemon-{secrets.token_hex(8)}"
     git = Git(os.environ, umask=umask, marked={RUN_MARKER: marker})
@@ -177,7 +191,7 @@ async def _serve(
                     faults=faults,
                     places=places,
                     notifier=notifying,
-                    fixed=keeper.read.fixed,
+                    fixed=reloader.read.fixed,
                     counts=counts,
                     traces=telemetry.traces,
                     watch=snapshots,
@@ -196,7 +210,7 @@ async def _serve(
                     is_trusted=engine.policy.is_trusted,
                     environment=engine.login_environment,
                     faults=faults,
-                    fixed=keeper.read.fixed,
+                    fixed=reloader.read.fixed,
                     user_file=places.config_dir / FILE_NAME,
                     umask=umask,
                     writable=store.until_begun,
@@ -208,22 +222,22 @@ async def _serve(
                     replace(about, telemetry_troubles=lambda: telemetry.troubles),
                     store.writable,
                     stop.ask_and_wait,
-                    keeper,
+                    reloader,
                     worktrees,
                     tcp,
-                    ObeyDoor(settings.obey, store.reports, os.environ, umask) if settings.obey.enabled else None,
-                ) as door,
+                    ObeyOptions(settings.obey, store.reports, os.environ, umask) if settings.obey.enabled else None,
+                ) as server,
             ):
-                telemetry.watch(gauges_of(engine, door, places.database))
+                telemetry.watch(gauges_of(engine, server, places.database))
                 _say_serving(engine, about, await about.default_provider({}))
                 service_manager.serving()
                 _spare_what_stays()
                 tasks.start_soon(
-                    keep_settings, stop, keeper, engine, worktrees, notifying, about.release.features, door
+                    keep_settings, stop, reloader, engine, worktrees, notifying, about.release.features, server
                 )
                 await stop.asked.wait()
                 service_manager.stopping()
-                await door.close()
+                await server.close()
                 stop.parted(await engine.part(stop.agents))
             tasks.cancel_scope.cancel()
     except* (SocketTaken, BetcodeError) as group:
@@ -254,7 +268,7 @@ def _say_serving(engine: Supervisor, about: About, default_provider: str) -> Non
     logger.info("serving", extra=facts)
 
 
-def _who_holds(places: Places, holder: Holder | None) -> str:
+def _who_holds(places: Paths, holder: LockOwner | None) -> str:
     if holder is None:
         return f"Another daemon is starting on {places.state_dir}"
     return (

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import anyio
 
-from betcode.config.reload import Keeper
+from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
 from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Supervisor
 from betcode.notify import Notifying
-from betcode.server import Door
+from betcode.server import ServerHandle
 from betcode.telemetry import set_log_level
 from betcode.worktrees import Worktrees
 
@@ -20,15 +20,15 @@ logger = logging.getLogger(__name__)
 
 async def keep_settings(
     stop: Stop,
-    keeper: Keeper,
+    reloader: SettingsReloader,
     engine: Supervisor,
     worktrees: Worktrees,
     notifying: Notifying,
     features: FeatureFlags,
-    door: Door,
+    server: ServerHandle,
 ) -> None:
     """Hand what the settings say to those who work by it, for as long as the daemon runs."""
-    flags = keeper.running.feature_flags
+    flags = reloader.running.feature_flags
 
     def use(settings: Settings) -> None:
         nonlocal flags
@@ -41,15 +41,15 @@ async def keep_settings(
         worktrees.use(settings)
         set_log_level(settings.logs.level)
         notifying.use(settings.notify)
-        door.use(settings.listen)
+        server.use(settings.listen)
 
-    keeper.use = use
+    reloader.use = use
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(keeper.watch)
+        tasks.start_soon(reloader.watch)
         while True:
             await stop.renewal.wait()
             stop.renewal = anyio.Event()
-            await keeper.renew()
+            await reloader.renew()
 
 
 def with_features(settings: EngineSettings, features: FeatureFlags) -> EngineSettings:

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.config.settings import EngineSettings
 from betcode.domain.metrics.counts import Counts
 from betcode.domain.metrics.turn_trace import TraceSink
@@ -72,7 +72,7 @@ async def open_supervisor(
     *,
     faults: Faults = no_faults,
     crashes: CrashPolicy | None = None,
-    places: Places | None = None,
+    places: Paths | None = None,
     notifier: Notifier | None = None,
     fixed: frozenset[str] = frozenset(),
     counts: Counts | None = None,

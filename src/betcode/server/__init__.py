@@ -6,17 +6,17 @@ errors travel, and how a stream begins and ends.
 
 from betcode.server.health import About
 from betcode.server.release import Release
-from betcode.server.server import Door, ObeyDoor, serve
+from betcode.server.server import ObeyOptions, ServerHandle, serve
 from betcode.server.socket_file import SocketTaken, make_private_directory
-from betcode.server.tcp import TcpDoors, prepare
+from betcode.server.tcp import TcpListeners, prepare
 
 __all__ = [
     "About",
-    "Door",
-    "ObeyDoor",
+    "ObeyOptions",
     "Release",
+    "ServerHandle",
     "SocketTaken",
-    "TcpDoors",
+    "TcpListeners",
     "make_private_directory",
     "prepare",
     "serve",

@@ -12,7 +12,7 @@ from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
 from betcode.server.rate_limits import RateLimits
-from betcode.server.rpc import Caller, Context, greet, warnings_in
+from betcode.server.rpc import Caller, Context, send_client_id, warnings_in
 from betcode.v1 import agent_pb2 as v1
 
 SUBMIT = "betcode.v1.AgentService.Submit"  # what a conversation asks for is judged as this call would be
@@ -84,7 +84,7 @@ class AgentCalls:
     async def follow(self, caller: Caller, request: v1.FollowRequest, context: Context) -> None:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        await greet(caller, context)  # on an idle session nothing else says that the stream is there
+        await send_client_id(caller, context)  # on an idle session nothing else says that the stream is there
         if told := warnings_in(caller.uses):
             await context.write(v1.AgentEventBatch(events=told).SerializeToString())
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
@@ -94,7 +94,7 @@ class AgentCalls:
     async def resume_session(self, caller: Caller, request: v1.ResumeSessionRequest, context: Context) -> None:
         """The log event by event; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        await greet(caller, context)
+        await send_client_id(caller, context)
         write = context.write
         for event in warnings_in(caller.uses):
             await write(event.SerializeToString())

@@ -13,8 +13,8 @@ from betcode.config.file_edit import ChangedMeanwhile, NotChanged, change, refus
 from betcode.config.file_reader import WrongFile, read_file, read_text
 from betcode.config.load import Loaded, WrongSetting, combined, from_environment, from_flags, project_files
 from betcode.config.origins import OF_PROJECTS, Layer
-from betcode.config.paths import Places
-from betcode.config.reload import Keeper
+from betcode.config.paths import Paths
+from betcode.config.reload import SettingsReloader
 from betcode.config.schema import SETTINGS
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import Conflict, InvalidRequest
@@ -22,7 +22,7 @@ from betcode.engine import Lookouts, Supervisor
 from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
-from betcode.server.rpc import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, RpcAdapter
 from betcode.v1 import config_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -55,22 +55,22 @@ _PRIORITIES = {Action.DENY: 300, Action.ASK: 200, Action.ALLOW: 100}  # what is 
 class ConfigCalls:
     """What people ask about settings and change in them."""
 
-    def __init__(self, engine: Supervisor, gate: Gate, keeper: Keeper, places: Places) -> None:
+    def __init__(self, engine: Supervisor, gate: Gate, reloader: SettingsReloader, places: Paths) -> None:
         self._engine = engine
         self._gate = gate
-        self._keeper = keeper
+        self._reloader = reloader
         self._places = places
         self._looks = Lookouts()
         self._writes = Lookouts(_WRITTEN_WITHIN_S)
         self._one_at_a_time = anyio.Lock()
 
-    def handlers(self, rim: Rim) -> Mapping[str, Handler]:
+    def handlers(self, rpc: RpcAdapter) -> Mapping[str, Handler]:
         """Every call of the service, by its full name."""
         calls = {
-            "GetSettings": rim.unary(v1.GetSettingsRequest, self.get_settings),
-            "UpdateSettings": rim.unary(v1.UpdateSettingsRequest, self.update_settings),
-            "ListMcpServers": rim.unary(v1.ListMcpServersRequest, self.list_mcp_servers),
-            "GetPermissions": rim.unary(v1.GetPermissionsRequest, self.get_permissions),
+            "GetSettings": rpc.unary(v1.GetSettingsRequest, self.get_settings),
+            "UpdateSettings": rpc.unary(v1.UpdateSettingsRequest, self.update_settings),
+            "ListMcpServers": rpc.unary(v1.ListMcpServersRequest, self.list_mcp_servers),
+            "GetPermissions": rpc.unary(v1.GetPermissionsRequest, self.get_permissions),
         }
         return {f"betcode.v1.ConfigService.{name}": handler for name, handler in calls.items()}
 
@@ -86,7 +86,9 @@ class ConfigCalls:
         values = wanted_values(shown, request)
         for key, text in request.set.items():
             values[key] = _json_value(key, text)
-        above = [from_environment(self._keeper.environ), from_flags(self._keeper.flags)] if layer is Layer.USER else []
+        above = (
+            [from_environment(self._reloader.environ), from_flags(self._reloader.flags)] if layer is Layer.USER else []
+        )
 
         def write() -> bool:
             return change(path, layer, values, request.unset, if_unchanged=request.if_unchanged, above=above)
@@ -114,7 +116,7 @@ class ConfigCalls:
         # never undoes what it has not seen.
         try:
             state, trouble = await self._looks.look(directory, partial(_state, path))
-            await self._keeper.catch_up()
+            await self._reloader.catch_up()
             read = partial(self._read, path, layer, project, bool(scope))
             message = await self._looks.look(directory, read)
         except NoAnswer as no_answer:
@@ -124,24 +126,24 @@ class ConfigCalls:
         return message
 
     def _read(self, path: Path, layer: Layer, project: Path | None, alone: bool) -> v1.Settings:
-        keeper = self._keeper
+        reloader = self._reloader
         if alone:
             loaded = combined([read_file(path, layer)])
             problem = loaded.faults[0].sentence if loaded.faults else ""
             keys = list(loaded.origins)
         else:
-            loaded, problem = _with_project(keeper.read, project)
-            problem = keeper.problem or problem
+            loaded, problem = _with_project(reloader.read, project)
+            problem = reloader.problem or problem
             keys = list(SETTINGS)
         message = message_of(loaded.settings, self._places)
-        add_entries(message, loaded, keys, keeper.later)
+        add_entries(message, loaded, keys, reloader.later)
         message.problem = problem
         message.warnings.extend(loaded.warnings[:_SHOWN_PROBLEMS])
         return message
 
     def _file_of(self, scope: str, directory: str) -> tuple[Path, Layer]:
         if scope == "user":
-            return self._keeper.path, Layer.USER
+            return self._reloader.path, Layer.USER
         if scope not in (Layer.PROJECT, Layer.LOCAL):
             raise InvalidRequest(f'There is no scope {scope[:80]!r}: name "user", "project" or "local"')
         return _directory(directory) / OF_PROJECTS[Layer(scope)], Layer(scope)

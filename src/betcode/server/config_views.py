@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from betcode.config.load import Loaded
 from betcode.config.origins import Layer
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import Settings
 from betcode.config.tcp_address import parse_address
@@ -27,7 +27,7 @@ _UNCHANGEABLE: Mapping[str, str] = {
 }
 
 
-def message_of(settings: Settings, places: Places) -> v1.Settings:
+def message_of(settings: Settings, places: Paths) -> v1.Settings:
     """The parts that clients of all releases know."""
     engine = settings.engine
     ttl_s = min(int(engine.permission_ttl_s), _UINT32)

@@ -19,8 +19,8 @@ from betcode.server import views
 from betcode.server.agent import SUBMIT, AgentCalls
 from betcode.server.errors import InternalFault, error_event
 from betcode.server.gate import Gate
-from betcode.server.request_checks import Scrutiny, Uses
-from betcode.server.rpc import Caller, Context, decode, greet, warnings_in
+from betcode.server.request_checks import DeprecatedUses, RequestInspector
+from betcode.server.rpc import Caller, Context, decode, send_client_id, warnings_in
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 class Conversations:
     """Opens and carries Converse streams."""
 
-    def __init__(self, engine: Supervisor, calls: AgentCalls, gate: Gate, scrutiny: Scrutiny) -> None:
+    def __init__(self, engine: Supervisor, calls: AgentCalls, gate: Gate, inspector: RequestInspector) -> None:
         self._engine = engine
-        self._scrutiny = scrutiny
+        self._inspector = inspector
         self._calls = calls
         self._gate = gate
 
@@ -40,7 +40,7 @@ class Conversations:
         stream = _Stream(context)
         caller = self._gate.recognise(caller)
         try:
-            await greet(caller, context)
+            await send_client_id(caller, context)
             session, after = await self._opened(caller, stream, context)
             await stream.warn(caller.uses)
             await self._carry(caller, session, after, stream, context)
@@ -110,9 +110,9 @@ class Conversations:
                 await stream.say(InternalFault(), is_fatal=False)
         drain.set()
 
-    def _read(self, data: bytes, uses: Uses) -> v1.AgentRequest:
+    def _read(self, data: bytes, uses: DeprecatedUses) -> v1.AgentRequest:
         request = decode(v1.AgentRequest, data)
-        self._scrutiny.look(request, uses)
+        self._inspector.inspect(request, uses)
         return request
 
 
@@ -128,7 +128,7 @@ class _Stream:
         async with self._turn:
             await self._write(data)
 
-    async def warn(self, uses: Uses) -> None:
+    async def warn(self, uses: DeprecatedUses) -> None:
         """Of what the client used that goes."""
         for event in warnings_in(uses):
             await self.send(event.SerializeToString())

@@ -100,7 +100,7 @@ class _Status(grpc.Status):
 
 def status_of(error: BetcodeError) -> grpc.Status:
     """The gRPC status, with a google.rpc.ErrorInfo that programs can read."""
-    return made_status(
+    return make_status(
         STATUS[error.code],
         error.message,
         reason=error.code,
@@ -110,7 +110,7 @@ def status_of(error: BetcodeError) -> grpc.Status:
     )
 
 
-def made_status(
+def make_status(
     code: grpc.StatusCode,
     message: str,
     *,

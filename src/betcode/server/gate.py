@@ -111,7 +111,7 @@ class Tickets:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class CallerOrigin:
     """Which process calls, as far as that is known."""
 
     short: str  # behind the name of the client
@@ -188,17 +188,17 @@ class Gate:
         if origin.refusal:
             await self._tell(origin, caller.client, method, None, is_allowed=True)
 
-    async def judge_peer(self, pid: int) -> Origin:
+    async def judge_peer(self, pid: int) -> CallerOrigin:
         """Where the process that asks for a ticket belongs."""
         found = await self._processes.judge(pid)
         return await self._in_thread(_origin_of, found, pid, "asked for a ticket")
 
-    async def tell_ticket_refused(self, origin: Origin) -> None:
+    async def tell_ticket_refused(self, origin: CallerOrigin) -> None:
         await self._tell(origin, NOBODY, "", None, is_allowed=False)
 
     # ------------------------------------------------------------ where a call comes from
 
-    async def _origin(self, caller: Caller) -> Origin:
+    async def _origin(self, caller: Caller) -> CallerOrigin:
         if caller.tcp is not None:  # a ticket is for the socket: by TCP it says nothing of who calls
             return await self._of_tcp(caller.tcp)
         if caller.owner is not None:
@@ -206,24 +206,26 @@ class Gate:
         if caller.ticket:
             owner = self._tickets.owner(caller.ticket)
             if owner is None:
-                return Origin("", "", "The ticket is unknown or has run out: ask the ticket socket for another", _BAD)
+                return CallerOrigin(
+                    "", "", "The ticket is unknown or has run out: ask the ticket socket for another", _BAD
+                )
             return await self._of_ticket(owner)
         return await self._without_ticket()
 
-    async def _of_ticket(self, owner: TicketOwner) -> Origin:
+    async def _of_ticket(self, owner: TicketOwner) -> CallerOrigin:
         found = await self._processes.judge(owner.pid)
         return await self._in_thread(self._judged_ticket, owner, found)
 
-    def _judged_ticket(self, owner: TicketOwner, found: Judgement) -> Origin:
+    def _judged_ticket(self, owner: TicketOwner, found: Judgement) -> CallerOrigin:
         now = process(owner.pid)
         if found.membership is Membership.GONE or now is None or now.start != owner.start:
-            return Origin("", "", "The process that asked for the ticket has ended: ask for another", _BAD)
+            return CallerOrigin("", "", "The process that asked for the ticket has ended: ask for another", _BAD)
         if not found.is_outside:
             return _origin_of(found, owner.pid, "called with a ticket")
         if not is_connected(self._grpc_address, owner.pid):
             words = f"unknown; the ticket is that of {self._lineage(owner)}"
-            return Origin("", words, _NOT_CONNECTED, "brought a ticket of a process that is not connected")
-        return Origin(f"pid {owner.pid}", self._lineage(owner))
+            return CallerOrigin("", words, _NOT_CONNECTED, "brought a ticket of a process that is not connected")
+        return CallerOrigin(f"pid {owner.pid}", self._lineage(owner))
 
     def _lineage(self, owner: TicketOwner) -> str:
         """In words; once for each process, since many calls bring tickets."""
@@ -239,17 +241,17 @@ class Gate:
         """Reading all connections takes 16 µs for each of them, and the event loop serves them all meanwhile."""
         return await anyio.to_thread.run_sync(work, *arguments, limiter=self._threads)
 
-    async def _of_tcp(self, tcp: TcpPeer) -> Origin:
+    async def _of_tcp(self, tcp: TcpPeer) -> CallerOrigin:
         suspects, others = await self._processes.pids()
         for pid in await anyio.to_thread.run_sync(candidates_behind, tcp, suspects, others):
             if not pid:
-                return Origin("", f"an unknown process at {tcp}", _UNKNOWN_TCP, f"called by TCP from {tcp}")
+                return CallerOrigin("", f"an unknown process at {tcp}", _UNKNOWN_TCP, f"called by TCP from {tcp}")
             found = await self._processes.judge(pid)
             if not found.is_outside:
                 return await self._in_thread(_origin_of, found, pid, f"called by TCP from {tcp}")
-        return Origin(f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
+        return CallerOrigin(f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
 
-    async def _without_ticket(self) -> Origin:
+    async def _without_ticket(self) -> CallerOrigin:
         for look in range(_LOOKS):
             gone = False
             peers = await self._in_thread(connected_peers, self._grpc_address)
@@ -261,14 +263,14 @@ class Gate:
                     origin = await self._in_thread(_origin_of, found, pid, "called without a ticket")
                     return replace(origin, refusal=_NO_TICKET)
             if not gone:
-                return Origin("no ticket", await self._in_thread(_one_of, peers))
+                return CallerOrigin("no ticket", await self._in_thread(_one_of, peers))
             # It may have ended this instant; one that stays connected without a process has handed its end to another.
             if look < _LOOKS - 1:
                 await anyio.sleep(_LOOK_AGAIN_S)
         return replace(_origin_of(_UNKNOWN, 0, "called without a ticket"), refusal=_NO_TICKET)
 
     async def _tell(
-        self, origin: Origin, client: ClientName, method: str, request: Message | None, *, is_allowed: bool
+        self, origin: CallerOrigin, client: ClientName, method: str, request: Message | None, *, is_allowed: bool
     ) -> None:
         call = AgentCall(
             how=origin.how,
@@ -286,13 +288,13 @@ class Gate:
 _BAD = "brought a ticket that does not count"
 
 
-def _origin_of(found: Judgement, pid: int, how: str) -> Origin:
+def _origin_of(found: Judgement, pid: int, how: str) -> CallerOrigin:
     """Of a process that may not act for a person, and of one that may: then without a refusal."""
     words = f"{lineage(pid, ancestors=True)}, start time {start_time(pid)}" if pid else "a process that has ended"
     if found.is_outside:
-        return Origin(f"pid {pid}", words)
+        return CallerOrigin(f"pid {pid}", words)
     refusal = _SUSPECT if found.membership is Membership.SUSPECT else INSIDE
-    return Origin("", words, refusal, how, pid, found.run_id)
+    return CallerOrigin("", words, refusal, how, pid, found.run_id)
 
 
 def _prompt_of(request: Message | None) -> str:

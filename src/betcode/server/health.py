@@ -63,7 +63,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CheckResult:
     """What a check found, and when it was made."""
 
     component: Component
@@ -94,7 +94,7 @@ class Health:
         self._about = about
         self._components = components
         self._services = tuple(services)
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, CheckResult] = {}
         self._refreshing = anyio.Lock()
         self._begun = self._done = 0  # looks at everything
         self._tell()
@@ -133,7 +133,7 @@ class Health:
     async def _look_at(self, component: Component) -> None:
         outcome = await look_at(component)
         before = self._found.get(component.name)
-        self._found[component.name] = Found(component, outcome, wall_clock.now_ns(), time.monotonic())
+        self._found[component.name] = CheckResult(component, outcome, wall_clock.now_ns(), time.monotonic())
         if not outcome.is_well and (before is None or before.outcome.is_well):
             logger.warning("%s is not well: %s", component.name, outcome.message)
         elif outcome.is_well and before is not None and not before.outcome.is_well:
@@ -239,7 +239,7 @@ def metadata_of(facts: EngineFacts, about: About, default_provider: str, now_ns:
     }
 
 
-def _component(found: Found) -> v1.ComponentHealth:
+def _component(found: CheckResult) -> v1.ComponentHealth:
     outcome = found.outcome
     component = v1.ComponentHealth(
         name=found.component.name,

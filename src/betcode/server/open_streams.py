@@ -9,7 +9,7 @@ from betcode.engine import ClientName
 logger = logging.getLogger(__name__)
 
 
-class Connected:
+class OpenStreams:
     def __init__(self) -> None:
         self._streams: dict[str, int] = {}  # by client
 

@@ -9,7 +9,7 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Supervisor
 from betcode.engine.follow.pending_watch import Resolved
 from betcode.server import views
-from betcode.server.rpc import Caller, Context, greet
+from betcode.server.rpc import Caller, Context, send_client_id
 from betcode.v1 import agent_pb2 as v1
 
 _RESOLUTIONS: Mapping[PromptState, str] = {
@@ -40,7 +40,7 @@ class PendingCalls:
     async def watch_pending(self, caller: Caller, request: v1.WatchPendingRequest, context: Context) -> None:
         """What is open, then what changes; ends with its client, or with the daemon."""
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        await greet(caller, context)
+        await send_client_id(caller, context)
         before = True
         async with contextlib.aclosing(self._engine.watch_pending(session)) as looks:
             async for look in looks:

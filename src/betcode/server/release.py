@@ -15,7 +15,7 @@ async def _no_agent() -> str:
 
 
 @dataclass(slots=True)
-class Introductions:
+class ClientTypes:
     """The types that clients gave when they negotiated, for those that do not repeat them with each call."""
 
     _types: dict[str, str] = field(default_factory=dict)
@@ -35,4 +35,4 @@ class Release:
     features: FeatureFlags = field(default_factory=lambda: FeatureFlags(__version__))
     agent_version: Callable[[], Awaitable[str]] = _no_agent  # empty: there is none, or it does not say
     counts: RequestCounts = field(default_factory=RequestCounts)
-    introductions: Introductions = field(default_factory=Introductions)
+    introductions: ClientTypes = field(default_factory=ClientTypes)

@@ -30,7 +30,7 @@ _FOREIGN = "google.protobuf."  # messages whose fields are not ours to know
 
 
 @dataclass(slots=True)
-class Uses:
+class DeprecatedUses:
     """What one call used that is on its way out; each thing is told once in a call."""
 
     _known: set[str] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Uses:
         return untold
 
 
-class Scrutiny:
+class RequestInspector:
     def __init__(self, features: FeatureFlags, counts: RequestCounts) -> None:
         self._features = features
         self._counts = counts
@@ -55,7 +55,7 @@ class Scrutiny:
         self._calls = {each.feature: each for each in records if each.kind in (Kind.RPC, Kind.SERVICE)}
         self._parts = {each.feature: each for each in records if each.kind in (Kind.FIELD, Kind.ENUM_VALUE)}
 
-    def admit(self, method: str, relied_on: Iterable[str], uses: Uses) -> None:
+    def admit(self, method: str, relied_on: Iterable[str], uses: DeprecatedUses) -> None:
         """Let a call begin that needs its own feature and those that its client named.
 
         Raises:
@@ -68,7 +68,7 @@ class Scrutiny:
             self._note(self._features.deprecations.get(name), uses)
         self._note(self._calls.get(method) or self._calls.get(method.rpartition(".")[0]), uses)
 
-    def look(self, request: Message, uses: Uses) -> None:
+    def inspect(self, request: Message, uses: DeprecatedUses) -> None:
         """Notice what is in a request that this release does not know, or will not for long."""
         if (unread := _unread_bytes(request)) > _MOST_BYTES:
             self._counts.unknown_fields_received += 1
@@ -82,7 +82,7 @@ class Scrutiny:
             for name in parts_used(request):
                 self._note(self._parts.get(name), uses)
 
-    def _note(self, record: Deprecation | None, uses: Uses) -> None:
+    def _note(self, record: Deprecation | None, uses: DeprecatedUses) -> None:
         if record is not None:
             self._counts.deprecations_used[record.feature] += 1
             uses.add(warning(record, self._features.running))

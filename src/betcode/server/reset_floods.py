@@ -42,18 +42,18 @@ _SAMPLE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class ResetSample:
     """A sample of a connection that consists of streams that are opened and reset."""
 
     at_s: float
     newest: int  # id of a stream
 
 
-def recent(sightings: Sequence[Sighting], now_s: float) -> tuple[Sighting, ...]:
+def recent(sightings: Sequence[ResetSample], now_s: float) -> tuple[ResetSample, ...]:
     return tuple(each for each in sightings if now_s - each.at_s <= FORGET_AFTER_S)
 
 
-def is_flood(sightings: Sequence[Sighting]) -> bool:
+def is_flood(sightings: Sequence[ResetSample]) -> bool:
     """Whether these sightings of one connection, without an honest sample between them, are reason to close it.
 
     One sample is no reason: after a pause of the daemon, calls that were cancelled meanwhile wait in the socket, too.
@@ -63,7 +63,7 @@ def is_flood(sightings: Sequence[Sighting]) -> bool:
     return sightings[-1].at_s - sightings[0].at_s >= LEAST_SPAN_S and streams_per_s(sightings) >= STREAMS_PER_S
 
 
-def streams_per_s(sightings: Sequence[Sighting]) -> float:
+def streams_per_s(sightings: Sequence[ResetSample]) -> float:
     span_s = sightings[-1].at_s - sightings[0].at_s
     return (sightings[-1].newest - sightings[0].newest) / 2 / span_s  # ids are odd
 
@@ -75,7 +75,7 @@ class ResetFloods:
         self._counts = counts
         self._clock = clock
         self._listeners: set[str | int] = set()
-        self._sightings: dict[int, tuple[Sighting, ...]] = {}  # by the inode of the connection
+        self._sightings: dict[int, tuple[ResetSample, ...]] = {}  # by the inode of the connection
 
     @contextmanager
     def watching(self, listener: str | int) -> Iterator[None]:
@@ -138,7 +138,7 @@ class ResetFloods:
             if _waiting_bytes(connection) < LEAST_BYTES:
                 return True  # the server reads as fast as the client sends, or nothing is sent: this shows nothing
             newest = newest_reset(connection.recv(_SAMPLE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-            self._sightings[inode] = seen = () if newest is None else (*known, Sighting(now_s, newest))
+            self._sightings[inode] = seen = () if newest is None else (*known, ResetSample(now_s, newest))
             if not is_flood(seen):
                 return True
             self._close(connection, streams_per_s(seen))

@@ -1,4 +1,4 @@
-"""The rim of the API: bytes become requests, errors become statuses, here and nowhere else.
+"""The RPC adapter: the only place where bytes become requests and errors become statuses.
 
 Handlers are registered without serializers. What a client sent is parsed here, so that a request that cannot be
 parsed is INVALID_ARGUMENT; what streams to clients is bytes already.
@@ -22,9 +22,9 @@ from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
 from betcode.domain.values.text import shortened
 from betcode.engine import ClientName
 from betcode.server.errors import InternalFault, status_of
-from betcode.server.open_streams import Connected
+from betcode.server.open_streams import OpenStreams
 from betcode.server.release import Release
-from betcode.server.request_checks import Scrutiny, Uses
+from betcode.server.request_checks import DeprecatedUses, RequestInspector
 from betcode.server.stream_trace import note_frame, traced
 from betcode.server.tcp_peer import TcpPeer, tcp_peer
 from betcode.server.value_checks import check_values
@@ -65,7 +65,7 @@ class Caller:
     owner: tuple[int, int, int] | None = None  # pid, start time and user of the process that has a stream's ticket
     person: ClientName | None = None  # its name, with its process, once it was found that it may act for a person
     relies_on: tuple[str, ...] = ()  # features that it named
-    uses: Uses = field(default_factory=Uses)  # of what is deprecated
+    uses: DeprecatedUses = field(default_factory=DeprecatedUses)  # of what is deprecated
     tcp: TcpPeer | None = None  # where it comes from; None: by the unix socket
 
 
@@ -91,11 +91,13 @@ def caller_of(context: Context) -> Caller:
         if isinstance(value, str):
             names[key] = value[: _LIST_LIMIT if key == FEATURES else _NAME_LIMIT]
     client_id = names.get(CLIENT_ID) or f"client-{uuid.uuid4().hex[:12]}"
-    named = names.get(FEATURES, "")
+    feature_names = names.get(FEATURES, "")
     return Caller(
         ClientName(client_id, names.get(CLIENT_TYPE, ""), _shown(names.get(CLIENT_NAME, ""))),
         names.get(TICKET, ""),
-        relies_on=tuple(filter(None, map(str.strip, named.split(","))))[:_FEATURES_LIMIT] if named else (),
+        relies_on=tuple(filter(None, map(str.strip, feature_names.split(","))))[:_FEATURES_LIMIT]
+        if feature_names
+        else (),
         tcp=tcp_peer(context.peer()),
     )
 
@@ -105,7 +107,7 @@ def _shown(name: str) -> str:
     return shortened(" ".join("".join(filter(str.isprintable, name)).split()), _SHOWN_LIMIT)
 
 
-async def greet(caller: Caller, context: Context) -> None:
+async def send_client_id(caller: Caller, context: Context) -> None:
     """Begin a stream by saying how its client is called here: one without an id was given one.
 
     Cancelled, it still ends what it began: gRPC takes no second beginning, and a daemon that stops has words to say.
@@ -126,7 +128,7 @@ def _work(kind: type[Message]) -> str:
     return f"call.{kind.DESCRIPTOR.name.removesuffix('Request')}"
 
 
-def warnings_in(uses: Uses) -> list[v1.AgentEvent]:
+def warnings_in(uses: DeprecatedUses) -> list[v1.AgentEvent]:
     """What a stream is to be told of what it used that goes, as events of this stream only."""
     told = []
     for warning in uses.take():
@@ -136,8 +138,8 @@ def warnings_in(uses: Uses) -> list[v1.AgentEvent]:
     return told
 
 
-def named(method: MethodDescriptor, handler: Handler) -> Handler:
-    """The same handler, of which the rim knows which call it carries."""
+def with_method_name(method: MethodDescriptor, handler: Handler) -> Handler:
+    """Return the same handler; while it runs, the adapter knows the name of its method."""
     inner: Any = handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
 
     async def call(request: Any, context: Context) -> Any:
@@ -162,7 +164,7 @@ def handler_of(method: MethodDescriptor, call: Callable[[Any, Context], Awaitabl
             return grpc.stream_stream_rpc_method_handler(call)
 
 
-class Admission(Protocol):
+class CallPolicy(Protocol):
     """Decides who may call what."""
 
     async def check(self, method: str, caller: Caller, request: Message | None = None) -> Caller:
@@ -170,20 +172,20 @@ class Admission(Protocol):
         ...
 
 
-class Rim:
+class RpcAdapter:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
     def __init__(
-        self, release: Release | None = None, speak: Speak = status_of, admission: Admission | None = None
+        self, release: Release | None = None, speak: Speak = status_of, admission: CallPolicy | None = None
     ) -> None:
         self._release = release or Release()
         self._speak = speak
         self.admission = admission  # None: everybody may call everything
-        self.scrutiny = Scrutiny(self._release.features, self._release.counts)
+        self.inspector = RequestInspector(self._release.features, self._release.counts)
         self._streams: set[asyncio.Task[Any]] = set()
         self._calls: set[asyncio.Task[Any]] = set()  # with one answer
         self._stopping = False
-        self.connected = Connected()
+        self.connected = OpenStreams()
 
     def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message | bytes]]) -> Handler:
         """One request, one response, which may be bytes already."""
@@ -195,7 +197,7 @@ class Rim:
                 with Span(work, root=True):
                     self._refuse_if_stopping()
                     note_frame("in", data)
-                    caller = self._met(caller_of(context))
+                    caller = self._identify(caller_of(context))
                     response = await self._handled(handle, caller, kind, data)
                     self._tell_uses(caller, context)
                     answer = response if isinstance(response, bytes) else response.SerializeToString()
@@ -207,7 +209,7 @@ class Rim:
 
         return grpc.unary_unary_rpc_method_handler(call)
 
-    def waiting(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
+    def long_unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
         """One request, one response that may take long: a stopping daemon ends it as it ends streams."""
         work = _work(kind)
 
@@ -216,7 +218,7 @@ class Rim:
                 try:
                     self._refuse_if_stopping()
                     note_frame("in", data)
-                    caller = self._met(caller)
+                    caller = self._identify(caller)
                     response = await self._handled(handle, caller, kind, data)
                     self._tell_uses(caller, context)
                     note_frame("out", answer := response.SerializeToString())
@@ -238,7 +240,7 @@ class Rim:
                 try:
                     self._refuse_if_stopping()
                     note_frame("in", data)
-                    caller = self._met(caller)
+                    caller = self._identify(caller)
                     request = self._read(kind, data, caller)
                     await handle(await self._admitted(caller, request), request, traced(context))
                     self._tell_uses(caller, context)
@@ -250,14 +252,14 @@ class Rim:
 
         return grpc.unary_stream_rpc_method_handler(call)
 
-    def conversation(self, handle: Callable[[Caller, Context], Awaitable[None]]) -> Handler:
+    def bidirectional(self, handle: Callable[[Caller, Context], Awaitable[None]]) -> Handler:
         """Both ways at once; the handler reads from and writes to the context."""
 
         async def call(_: object, context: Context) -> None:
             with self._as_stream(caller := caller_of(context), "call.Converse"):
                 try:
                     self._refuse_if_stopping()
-                    await handle(self._met(caller), traced(context))
+                    await handle(self._identify(caller), traced(context))
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise
@@ -266,14 +268,14 @@ class Rim:
 
         return grpc.stream_stream_rpc_method_handler(call)
 
-    def gathering(self, work: str, handle: Callable[[Caller, Context], Awaitable[Message]]) -> Handler:
+    def client_stream(self, work: str, handle: Callable[[Caller, Context], Awaitable[Message]]) -> Handler:
         """Many requests, which the handler reads from the context, and one response."""
 
         async def call(_: object, context: Context) -> bytes:
             with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
-                    response = await handle(await self._admitted(self._met(caller), None), context)
+                    response = await handle(await self._admitted(self._identify(caller), None), context)
                     return response.SerializeToString()
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -301,7 +303,7 @@ class Rim:
         if self._calls:
             await asyncio.wait(set(self._calls), timeout=within_s)
 
-    def _met(self, caller: Caller) -> Caller:
+    def _identify(self, caller: Caller) -> Caller:
         """Who calls, by what it said of itself, if the features that the call needs are on.
 
         Raises:
@@ -310,7 +312,7 @@ class Rim:
         if not caller.client.client_type:
             introduced = self._release.introductions.type_of(caller.client.client_id)
             caller = replace(caller, client=replace(caller.client, client_type=introduced))
-        self.scrutiny.admit(_called.get(), caller.relies_on, caller.uses)
+        self.inspector.admit(_called.get(), caller.relies_on, caller.uses)
         return caller
 
     async def _handled(
@@ -330,7 +332,7 @@ class Rim:
 
     def _read(self, kind: type[RequestT], data: bytes, caller: Caller) -> RequestT:
         request = decode(kind, data)
-        self.scrutiny.look(request, caller.uses)
+        self.inspector.inspect(request, caller.uses)
         return request
 
     def _tell_uses(self, caller: Caller, context: Context) -> None:

@@ -13,8 +13,8 @@ from anyio.abc import TaskStatus
 from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 from grpc import aio
 
-from betcode.config.paths import Places
-from betcode.config.reload import Keeper
+from betcode.config.paths import Paths
+from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
 from betcode.domain.obey.activities import Reports
 from betcode.domain.release.features import FeatureFlags
@@ -37,15 +37,15 @@ from betcode.server.rate_limits import RateLimits
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.reset_floods import ResetFloods
-from betcode.server.rpc import Handler, Rim, named
+from betcode.server.rpc import Handler, RpcAdapter, with_method_name
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
-from betcode.server.tcp import TcpDoors, serve_tcp
-from betcode.server.unimplemented import missing_of, refusing
+from betcode.server.tcp import TcpListeners, serve_tcp
+from betcode.server.unimplemented import unimplemented_error, unimplemented_handler
 from betcode.server.version import VersionCalls, version_handlers
 from betcode.server.worktree import WorktreeCalls
-from betcode.server.worktree_creation import WorktreeMakingCalls
-from betcode.server.worktree_removal import WorktreeKeepingCalls
-from betcode.server.worktree_switch import SwitchingCalls
+from betcode.server.worktree_creation import WorktreeCreationCalls
+from betcode.server.worktree_removal import WorktreeRemovalCalls
+from betcode.server.worktree_switch import WorktreeSwitchCalls
 from betcode.util.background_loops import keep_running
 from betcode.v1 import (
     admin_pb2,
@@ -97,7 +97,7 @@ _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ObeyDoor:
+class ObeyOptions:
     """What the obey API needs beside what this one has."""
 
     settings: ObeySettings
@@ -110,27 +110,27 @@ class ObeyDoor:
 async def serve(
     engine: Supervisor,
     settings: EngineSettings,
-    places: Places,
+    places: Paths,
     about: About,
     probe_storage: Callable[[], Awaitable[None]],
     ask_stop: AskStop,
-    keeper: Keeper,
+    reloader: SettingsReloader,
     worktrees: Worktrees,
-    tcp: TcpDoors | None = None,
-    obey: ObeyDoor | None = None,
-) -> AsyncIterator["Door"]:
+    tcp: TcpListeners | None = None,
+    obey: ObeyOptions | None = None,
+) -> AsyncIterator["ServerHandle"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
     Raises:
         SocketTaken: another server has one of the sockets, or somebody removed it.
     """
-    rim = Rim(about.release)
-    tcp = tcp or TcpDoors()
+    rpc = RpcAdapter(about.release)
+    tcp = tcp or TcpListeners()
     limits = RateLimits(tcp.settings)
     floods = ResetFloods(about.release.counts)
     async with claim_socket_file(places.socket) as file, claim_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
-        gate = rim.admission = Gate(tickets, engine.processes, file.address, engine.audit.note_agent_call)
+        gate = rpc.admission = Gate(tickets, engine.processes, file.address, engine.audit.note_agent_call)
         listeners = [Listener(str(file.path), file.address)]
         checks = components(
             engine.facts,
@@ -143,16 +143,16 @@ async def serve(
         services = served_services(about.release.features)
         told = services if obey is None else [*services, OBEY_SERVICE]
         health = Health(engine.facts, about, checks, told, engine.unusable_runs, engine.measure)
-        built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
-        built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
-        built |= WorktreeCalls(worktrees).handlers(rim)
-        built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
-        built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
-        built |= WorktreeKeepingCalls(worktrees, gate).handlers(rim)
-        built |= ProviderCalls(engine, about.default_provider, about.version_of).handlers(rim)
-        built |= DiffCalls(engine, worktrees).handlers(rim)
+        built = _built(engine, worktrees, gate, health, rpc, about.default_provider, ask_stop, limits)
+        built |= ConfigCalls(engine, gate, reloader, places).handlers(rpc)
+        built |= WorktreeCalls(worktrees).handlers(rpc)
+        built |= WorktreeSwitchCalls(worktrees, about.default_provider, limits).handlers(rpc)
+        built |= WorktreeCreationCalls(worktrees, gate).handlers(rpc)
+        built |= WorktreeRemovalCalls(worktrees, gate).handlers(rpc)
+        built |= ProviderCalls(engine, about.default_provider, about.version_of).handlers(rpc)
+        built |= DiffCalls(engine, worktrees).handlers(rpc)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
-        handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
+        handlers = _handlers(built | version_handlers(versions, rpc), about.release.features)
         async with serve_tcp(tcp, handlers, health.board, _options(settings), floods) as beyond:
             listeners += beyond
             health.tcp_address = beyond[0].shown if tcp.main is not None else ""
@@ -170,22 +170,22 @@ async def serve(
                     tasks.start_soon(health.monitor)
                     tasks.start_soon(watch, (file, ticket_file))
                     with floods.watching(file.address):
-                        yield Door(rim, health, limits)
+                        yield ServerHandle(rpc, health, limits)
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(_STOP_BOUND_S, shield=True):
                     health.board.close()
-                    rim.refuse()
-                    await rim.end_calls(_CALLS_GRACE_S)
-                    await rim.end_streams(_STREAMS_GRACE_S)
+                    rpc.refuse()
+                    await rpc.end_calls(_CALLS_GRACE_S)
+                    await rpc.end_streams(_STREAMS_GRACE_S)
                     await anyio.sleep(_LINGER_S)
                     await server.stop(_LINGER_S)  # what is left of calls now has nobody who reads
 
 
 async def _serve_obey(
-    door: ObeyDoor,
+    options: ObeyOptions,
     engine: Supervisor,
-    places: Places,
+    places: Paths,
     about: About,
     ask_stop: AskStop,
     tickets: Tickets,
@@ -196,17 +196,17 @@ async def _serve_obey(
     task_status: TaskStatus[None],
 ) -> None:
     # Imported here: a daemon that is told to do without does so.
-    from betcode.server.obey.retention import keep_reports
-    from betcode.server.obey.server import ObeyFace, keep_serving
+    from betcode.server.obey.retention import run_report_retention
+    from betcode.server.obey.server import ObeyContext, run_obey_server
 
-    path = Path(door.settings.socket) if door.settings.socket else places.obey_socket
+    path = Path(options.settings.socket) if options.settings.socket else places.obey_socket
     health.obey_socket = str(path)
-    face = ObeyFace(
+    context = ObeyContext(
         engine=engine,
-        reports=door.reports,
-        settings=door.settings,
+        reports=options.reports,
+        settings=options.settings,
         path=path,
-        environ=door.environ,
+        environ=options.environ,
         version=about.version,
         release=about.release,
         ask_stop=ask_stop,
@@ -215,20 +215,20 @@ async def _serve_obey(
         health_service=HEALTH_SERVICE,
         options=_options(settings),
         note=lambda trouble: health.note(OBEY_SERVICE, trouble and f"The obey interface is not served: {trouble}"),
-        umask=door.umask,
+        umask=options.umask,
         floods=floods,
     )
     async with anyio.create_task_group() as tasks:
-        await tasks.start(keep_serving, face)
-        tasks.start_soon(keep_running, "report retention", keep_reports, door.reports)
+        await tasks.start(run_obey_server, context)
+        tasks.start_soon(keep_running, "report retention", run_report_retention, options.reports)
         task_status.started()
 
 
-class Door:
+class ServerHandle:
     """Where clients come in. Closed, it lets nobody in any more; who is inside stays until the server ends."""
 
-    def __init__(self, rim: Rim, health: Health, limits: RateLimits) -> None:
-        self._rim = rim
+    def __init__(self, rpc: RpcAdapter, health: Health, limits: RateLimits) -> None:
+        self._rpc = rpc
         self._health = health
         self._limits = limits
 
@@ -239,10 +239,10 @@ class Door:
     @property
     def clients(self) -> int:
         """How many clients have a stream open."""
-        return self._rim.connected.count
+        return self._rpc.connected.count
 
     async def close(self) -> None:
-        self._rim.refuse()
+        self._rpc.refuse()
         self._health.board.close()
 
 
@@ -271,60 +271,60 @@ def _built(
     worktrees: Worktrees,
     gate: Gate,
     health: Health,
-    rim: Rim,
+    rpc: RpcAdapter,
     default_provider: DefaultProvider,
     ask_stop: AskStop,
     limits: RateLimits,
 ) -> dict[str, Handler]:
     """Every call that this release answers, by its full name."""
     calls = AgentCalls(engine, gate, default_provider, limits, worktrees.names)
-    conversations = Conversations(engine, calls, gate, rim.scrutiny)
+    conversations = Conversations(engine, calls, gate, rpc.inspector)
     pending = PendingCalls(engine)
     v1 = agent_pb2
     agent = {
-        "Converse": rim.conversation(conversations.converse),
-        "ListSessions": rim.unary(v1.ListSessionsRequest, calls.list_sessions),
-        "ResumeSession": rim.stream(v1.ResumeSessionRequest, calls.resume_session),
-        "Follow": rim.stream(v1.FollowRequest, calls.follow),
-        "ReadEvents": rim.unary(v1.ReadEventsRequest, calls.read_events),
-        "Submit": rim.unary(v1.SubmitRequest, calls.submit),
-        "RequestInputLock": rim.waiting(v1.InputLockRequest, calls.request_input_lock),
-        "AnswerLockRequest": rim.unary(v1.AnswerLockRequestRequest, calls.answer_lock_request),
-        "CancelTurn": rim.unary(v1.CancelTurnRequest, calls.cancel_turn),
-        "WithdrawMessage": rim.waiting(v1.WithdrawMessageRequest, calls.withdraw_message),
-        "CompactSession": rim.waiting(v1.CompactSessionRequest, calls.compact_session),
-        "CloseSession": rim.unary(v1.CloseSessionRequest, calls.close_session),
-        "DeleteSession": rim.unary(v1.DeleteSessionRequest, calls.delete_session),
-        "RenameSession": rim.unary(v1.RenameSessionRequest, calls.rename_session),
-        "ExportSession": rim.stream(v1.ExportSessionRequest, calls.export_session),
-        "SearchSessions": rim.unary(v1.SearchSessionsRequest, calls.search_sessions),
-        "ForkSession": rim.unary(v1.ForkSessionRequest, calls.fork_session),
-        "SetBudget": rim.unary(v1.SetBudgetRequest, calls.set_budget),
-        "ListPending": rim.unary(v1.ListPendingRequest, pending.list_pending),
-        "WatchPending": rim.stream(v1.WatchPendingRequest, pending.watch_pending),
-        "AnswerPermission": rim.unary(v1.AnswerPermissionRequest, calls.answer_permission),
-        "AnswerQuestion": rim.unary(v1.AnswerQuestionRequest, calls.answer_question),
-        "ListSessionGrants": rim.unary(v1.ListSessionGrantsRequest, calls.list_session_grants),
-        "SetSessionGrant": rim.unary(v1.SetSessionGrantRequest, calls.set_session_grant),
-        "ClearSessionGrants": rim.unary(v1.ClearSessionGrantsRequest, calls.clear_session_grants),
-        "ReadBlob": rim.stream(v1.ReadBlobRequest, calls.read_blob),
+        "Converse": rpc.bidirectional(conversations.converse),
+        "ListSessions": rpc.unary(v1.ListSessionsRequest, calls.list_sessions),
+        "ResumeSession": rpc.stream(v1.ResumeSessionRequest, calls.resume_session),
+        "Follow": rpc.stream(v1.FollowRequest, calls.follow),
+        "ReadEvents": rpc.unary(v1.ReadEventsRequest, calls.read_events),
+        "Submit": rpc.unary(v1.SubmitRequest, calls.submit),
+        "RequestInputLock": rpc.long_unary(v1.InputLockRequest, calls.request_input_lock),
+        "AnswerLockRequest": rpc.unary(v1.AnswerLockRequestRequest, calls.answer_lock_request),
+        "CancelTurn": rpc.unary(v1.CancelTurnRequest, calls.cancel_turn),
+        "WithdrawMessage": rpc.long_unary(v1.WithdrawMessageRequest, calls.withdraw_message),
+        "CompactSession": rpc.long_unary(v1.CompactSessionRequest, calls.compact_session),
+        "CloseSession": rpc.unary(v1.CloseSessionRequest, calls.close_session),
+        "DeleteSession": rpc.unary(v1.DeleteSessionRequest, calls.delete_session),
+        "RenameSession": rpc.unary(v1.RenameSessionRequest, calls.rename_session),
+        "ExportSession": rpc.stream(v1.ExportSessionRequest, calls.export_session),
+        "SearchSessions": rpc.unary(v1.SearchSessionsRequest, calls.search_sessions),
+        "ForkSession": rpc.unary(v1.ForkSessionRequest, calls.fork_session),
+        "SetBudget": rpc.unary(v1.SetBudgetRequest, calls.set_budget),
+        "ListPending": rpc.unary(v1.ListPendingRequest, pending.list_pending),
+        "WatchPending": rpc.stream(v1.WatchPendingRequest, pending.watch_pending),
+        "AnswerPermission": rpc.unary(v1.AnswerPermissionRequest, calls.answer_permission),
+        "AnswerQuestion": rpc.unary(v1.AnswerQuestionRequest, calls.answer_question),
+        "ListSessionGrants": rpc.unary(v1.ListSessionGrantsRequest, calls.list_session_grants),
+        "SetSessionGrant": rpc.unary(v1.SetSessionGrantRequest, calls.set_session_grant),
+        "ClearSessionGrants": rpc.unary(v1.ClearSessionGrantsRequest, calls.clear_session_grants),
+        "ReadBlob": rpc.stream(v1.ReadBlobRequest, calls.read_blob),
     }
     built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
-    details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
-    stop = rim.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
+    details = rpc.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
+    stop = rpc.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
     audit = AuditCalls(engine)
     policy = PolicyCalls(engine, gate)
     p1 = policy_pb2
     built |= {
-        "betcode.v1.PolicyService.CheckPolicy": rim.unary(p1.CheckPolicyRequest, policy.check_policy),
-        "betcode.v1.PolicyService.TryPolicy": rim.stream(p1.TryPolicyRequest, policy.try_policy),
-        "betcode.v1.PolicyService.InspectProject": rim.unary(p1.InspectProjectRequest, policy.inspect_project),
-        "betcode.v1.PolicyService.TrustProject": rim.unary(p1.TrustProjectRequest, policy.trust_project),
-        "betcode.v1.PolicyService.ListTrusted": rim.unary(p1.ListTrustedRequest, policy.list_trusted),
+        "betcode.v1.PolicyService.CheckPolicy": rpc.unary(p1.CheckPolicyRequest, policy.check_policy),
+        "betcode.v1.PolicyService.TryPolicy": rpc.stream(p1.TryPolicyRequest, policy.try_policy),
+        "betcode.v1.PolicyService.InspectProject": rpc.unary(p1.InspectProjectRequest, policy.inspect_project),
+        "betcode.v1.PolicyService.TrustProject": rpc.unary(p1.TrustProjectRequest, policy.trust_project),
+        "betcode.v1.PolicyService.ListTrusted": rpc.unary(p1.ListTrustedRequest, policy.list_trusted),
     }
     return built | {
-        "betcode.v1.AuditService.ListAudit": rim.stream(audit_pb2.ListAuditRequest, audit.list_audit),
-        "betcode.v1.AuditService.VerifyAudit": rim.stream(audit_pb2.VerifyAuditRequest, audit.verify_audit),
+        "betcode.v1.AuditService.ListAudit": rpc.stream(audit_pb2.ListAuditRequest, audit.list_audit),
+        "betcode.v1.AuditService.VerifyAudit": rpc.stream(audit_pb2.VerifyAuditRequest, audit.verify_audit),
         "betcode.v1.BetCodeHealth.GetHealthDetails": details,
         "betcode.v1.AdminService.StopDaemon": stop,
     }
@@ -341,7 +341,7 @@ def served_services(features: FeatureFlags) -> list[str]:
         *(
             each.full_name
             for each in contract_services()
-            if not all(missing_of(method, features) for method in each.methods)
+            if not all(unimplemented_error(method, features) for method in each.methods)
         ),
         HEALTH_SERVICE,
     ]
@@ -359,8 +359,10 @@ def _service_handler(
 ) -> grpc.GenericRpcHandler:
     handlers: dict[str, Handler] = {}
     for method in service.methods:
-        missing = missing_of(method, features)
-        handlers[method.name] = refusing(method, missing) if missing else named(method, built[method.full_name])
+        missing = unimplemented_error(method, features)
+        handlers[method.name] = (
+            unimplemented_handler(method, missing) if missing else with_method_name(method, built[method.full_name])
+        )
     return grpc.method_handlers_generic_handler(service.full_name, handlers)
 
 

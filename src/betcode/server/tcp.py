@@ -32,11 +32,11 @@ from betcode.server.http2_sample import FRAME_OPTIONS
 from betcode.server.reset_floods import ResetFloods
 from betcode.server.rpc import Context, Handler
 from betcode.server.socket_file import SocketTaken
-from betcode.server.tcp_admission import Admission, Standing
+from betcode.server.tcp_admission import Admission, ConnectionState
 
 logger = logging.getLogger(__name__)
 
-Noting: TypeAlias = "Callable[[Handler | None, Standing], Handler | None]"
+RecordCall: TypeAlias = "Callable[[Handler | None, ConnectionState], Handler | None]"
 _SCHEME = "bearer"
 _PROBE_BYTES = 16 * 1024
 _STREAMS_LIMIT = 256  # of one connection
@@ -50,7 +50,7 @@ _SOON = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
-class TcpDoor:
+class TcpListener:
     """What is needed to listen, read and found right."""
 
     address: TcpAddress
@@ -59,21 +59,21 @@ class TcpDoor:
 
 
 @dataclass(frozen=True, slots=True)
-class TcpDoors:
+class TcpListeners:
     """Where the daemon listens beside its socket; usually nowhere."""
 
     settings: ListenSettings = field(default_factory=ListenSettings)
-    main: TcpDoor | None = None
+    main: TcpListener | None = None
     health: TcpAddress | None = None  # nothing but the health service, for everybody
 
 
-def prepare(settings: ListenSettings, config_dir: Path) -> TcpDoors:
+def prepare(settings: ListenSettings, config_dir: Path) -> TcpListeners:
     """Raises WrongSetting: a file that is needed cannot be used."""
-    main = _main_door(settings, config_dir) if settings.address else None
-    return TcpDoors(settings, main, parse_address(settings.health_address) if settings.health_address else None)
+    main = _main_listener(settings, config_dir) if settings.address else None
+    return TcpListeners(settings, main, parse_address(settings.health_address) if settings.health_address else None)
 
 
-def _main_door(settings: ListenSettings, config_dir: Path) -> TcpDoor:
+def _main_listener(settings: ListenSettings, config_dir: Path) -> TcpListener:
     pair = None
     if settings.tls_cert:
         cert = Path(settings.tls_cert)
@@ -85,7 +85,7 @@ def _main_door(settings: ListenSettings, config_dir: Path) -> TcpDoor:
         token = token_file.read_token(path)
     except token_file.WrongToken as wrong:
         raise WrongSetting(f"daemon.token_file: {wrong}") from None
-    return TcpDoor(parse_address(settings.address), token, pair)
+    return TcpListener(parse_address(settings.address), token, pair)
 
 
 def _warn_before_it_ends(cert: Path) -> None:
@@ -101,7 +101,7 @@ def _warn_before_it_ends(cert: Path) -> None:
 
 @asynccontextmanager
 async def serve_tcp(
-    doors: TcpDoors,
+    configured: TcpListeners,
     handlers: Sequence[grpc.GenericRpcHandler],
     board: HealthBoard,
     options: Sequence[tuple[str, int]],
@@ -114,23 +114,23 @@ async def serve_tcp(
     """
     listeners = []
     async with AsyncExitStack() as stack:
-        limits = _options(doors.settings)
-        if doors.main is not None:
-            admission = Admission(doors.settings.connection_limit)
-            check = TokenCheck(doors.main.token, admission.noting)
+        limits = _options(configured.settings)
+        if configured.main is not None:
+            admission = Admission(configured.settings.connection_limit)
+            check = TokenCheck(configured.main.token, admission.noting)
             server = aio.server(interceptors=(check,), options=[*options, *limits])
             server.add_generic_rpc_handlers((*handlers, board.careful_handlers()))
-            pair = doors.main.key_and_chain
-            listening = _listening(server, doors.main.address, pair, admission, floods)
+            pair = configured.main.key_and_chain
+            listening = _listening(server, configured.main.address, pair, admission, floods)
             listeners.append(await stack.enter_async_context(listening))
-        if doors.health is not None:
-            admission = Admission(doors.settings.connection_limit)
+        if configured.health is not None:
+            admission = Admission(configured.settings.connection_limit)
             server = aio.server(
                 interceptors=(OpenCalls(admission.noting),),
                 options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)],
             )
             server.add_generic_rpc_handlers((board.probe_handlers(),))
-            listening = _listening(server, doors.health, None, admission, floods)
+            listening = _listening(server, configured.health, None, admission, floods)
             listeners.append(await stack.enter_async_context(listening))
         yield listeners
 
@@ -226,14 +226,14 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
     ]
 
 
-def _no_note(handler: "Handler | None", _standing: Standing) -> "Handler | None":
+def _no_note(handler: "Handler | None", _standing: ConnectionState) -> "Handler | None":
     return handler
 
 
 class OpenCalls(aio.ServerInterceptor):
     """Where there is no token: connections that call something are told from those that are silent."""
 
-    def __init__(self, noting: Noting) -> None:
+    def __init__(self, noting: RecordCall) -> None:
         self._noting = noting
 
     async def intercept_service(
@@ -241,13 +241,13 @@ class OpenCalls(aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
-        return self._noting(await continuation(handler_call_details), Standing.OPEN_CALLS)
+        return self._noting(await continuation(handler_call_details), ConnectionState.OPEN_CALLS)
 
 
 class TokenCheck(aio.ServerInterceptor):
     """Lets a call begin whose metadata has the token."""
 
-    def __init__(self, token: str, noting: Noting = _no_note, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, token: str, noting: RecordCall = _no_note, clock: Callable[[], float] = time.monotonic) -> None:
         self._token = token.encode()
         self._noting = noting
         self._clock = clock
@@ -262,9 +262,9 @@ class TokenCheck(aio.ServerInterceptor):
     ) -> "Handler | None":
         details: Any = handler_call_details
         if self.counts(details.invocation_metadata):
-            return self._noting(await continuation(handler_call_details), Standing.AUTHENTICATED)
+            return self._noting(await continuation(handler_call_details), ConnectionState.AUTHENTICATED)
         if details.method in OPEN_METHODS:
-            return self._noting(await continuation(handler_call_details), Standing.OPEN_CALLS)
+            return self._noting(await continuation(handler_call_details), ConnectionState.OPEN_CALLS)
         return self._refusal
 
     def counts(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> bool:

@@ -36,7 +36,7 @@ _SHAPES: tuple[tuple[str, Callable[..., Handler]], ...] = (
 )
 
 
-class Standing(IntEnum):
+class ConnectionState(IntEnum):
     """What a connection has shown so far."""
 
     SILENT = 0  # it has called nothing
@@ -47,7 +47,7 @@ class Standing(IntEnum):
 @dataclass(frozen=True, slots=True)
 class TcpConnection:
     peer: TcpPeer
-    standing: Standing
+    standing: ConnectionState
     age_s: float
 
 
@@ -56,7 +56,7 @@ def surplus(connections: Sequence[TcpConnection], limit: int) -> list[TcpConnect
     overdue = [each for each in connections if _is_overdue(each)]
     groups: dict[str, list[TcpConnection]] = {}
     for each in connections:
-        if each.standing is not Standing.AUTHENTICATED and not _is_overdue(each):
+        if each.standing is not ConnectionState.AUTHENTICATED and not _is_overdue(each):
             groups.setdefault(each.peer.group, []).append(each)
     for members in groups.values():
         members.sort(key=lambda each: (-each.standing, each.age_s))  # who goes first is last
@@ -74,7 +74,7 @@ def surplus(connections: Sequence[TcpConnection], limit: int) -> list[TcpConnect
 
 
 def _is_overdue(connection: TcpConnection) -> bool:
-    return connection.standing is Standing.SILENT and connection.age_s > FIRST_CALL_WITHIN_S
+    return connection.standing is ConnectionState.SILENT and connection.age_s > FIRST_CALL_WITHIN_S
 
 
 class Admission:
@@ -82,10 +82,10 @@ class Admission:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._standings: dict[TcpPeer, Standing] = {}
+        self._standings: dict[TcpPeer, ConnectionState] = {}
         self._first_seen: dict[TcpPeer, float] = {}
 
-    def noting(self, handler: "Handler | None", standing: Standing) -> "Handler | None":
+    def noting(self, handler: "Handler | None", standing: ConnectionState) -> "Handler | None":
         """The same handler; its calls show what their connection is."""
         known: Any = handler
         for name, make in _SHAPES:
@@ -101,7 +101,7 @@ class Admission:
             self._first_seen = {peer: self._first_seen.get(peer, now) for peer in peers}
             self._standings = {peer: self._standings[peer] for peer in peers if peer in self._standings}
             found = [
-                TcpConnection(peer, self._standings.get(peer, Standing.SILENT), now - since)
+                TcpConnection(peer, self._standings.get(peer, ConnectionState.SILENT), now - since)
                 for peer, since in self._first_seen.items()
             ]
             if closing := surplus(found, self._limit):
@@ -109,7 +109,7 @@ class Admission:
                 await anyio.to_thread.run_sync(_shut_down, port, frozenset(each.peer for each in closing))
             await anyio.sleep(_CHECK_EVERY_S)
 
-    def _noted(self, inner: Callable[[Any, Context], Any], standing: Standing) -> Callable[[Any, Context], Any]:
+    def _noted(self, inner: Callable[[Any, Context], Any], standing: ConnectionState) -> Callable[[Any, Context], Any]:
         async def call(request: Any, context: Context) -> Any:
             self._note(context, standing)
             carried = inner(request, context)
@@ -123,7 +123,7 @@ class Admission:
 
         return generate if isasyncgenfunction(inner) else call  # gRPC calls these two in different ways
 
-    def _note(self, context: Context, standing: Standing) -> None:
+    def _note(self, context: Context, standing: ConnectionState) -> None:
         if peer := tcp_peer(context.peer()):
             self._standings[peer] = max(standing, self._standings.get(peer, standing))
 

@@ -32,7 +32,7 @@ def feature_of(method: MethodDescriptor) -> str | None:
     return FEATURES.get(method.full_name) or FEATURES.get(method.containing_service.full_name)
 
 
-def missing_of(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAvailable | None:
+def unimplemented_error(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAvailable | None:
     """What a call that is not built answers; where it belongs to a flag, with the setting that will turn it on."""
     title = feature_of(method)
     if title is None:
@@ -45,7 +45,7 @@ def missing_of(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAv
     return FeatureNotAvailable(gate.name, features.refusal(gate.name), setting=gate.setting)
 
 
-def refusing(method: MethodDescriptor, error: FeatureNotAvailable) -> Handler:
+def unimplemented_handler(method: MethodDescriptor, error: FeatureNotAvailable) -> Handler:
     """A handler of the call's own shape that says what is missing."""
 
     async def refuse(_: object, context: Context) -> NoReturn:

@@ -8,7 +8,7 @@ from betcode.domain.release.deprecations import warning
 from betcode.domain.release.features import flag_message
 from betcode.engine import Reported
 from betcode.server.release import Release
-from betcode.server.rpc import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, RpcAdapter
 from betcode.v1 import version_pb2 as v1
 
 _AGENT = "claude"
@@ -88,9 +88,9 @@ class VersionCalls:
         )
 
 
-def version_handlers(calls: VersionCalls, rim: Rim) -> dict[str, Handler]:
+def version_handlers(calls: VersionCalls, rpc: RpcAdapter) -> dict[str, Handler]:
     """The calls of VersionService by their full names."""
     return {
-        "betcode.v1.VersionService.GetVersion": rim.unary(v1.GetVersionRequest, calls.get_version),
-        "betcode.v1.VersionService.NegotiateCapabilities": rim.unary(v1.NegotiateRequest, calls.negotiate),
+        "betcode.v1.VersionService.GetVersion": rpc.unary(v1.GetVersionRequest, calls.get_version),
+        "betcode.v1.VersionService.NegotiateCapabilities": rpc.unary(v1.NegotiateRequest, calls.negotiate),
     }

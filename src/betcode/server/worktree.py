@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
-from betcode.server.rpc import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, RpcAdapter
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import SeenWorktree, Worktrees, problem_of
 
@@ -30,9 +30,9 @@ class WorktreeCalls:
     def __init__(self, worktrees: Worktrees) -> None:
         self._worktrees = worktrees
 
-    def handlers(self, rim: Rim) -> dict[str, Handler]:
+    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
         calls = {
-            "ListWorktrees": rim.unary(v1.ListWorktreesRequest, self.list_worktrees),
+            "ListWorktrees": rpc.unary(v1.ListWorktreesRequest, self.list_worktrees),
         }
         return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
 

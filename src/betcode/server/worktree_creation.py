@@ -6,7 +6,7 @@ from typing import assert_never
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.repositories.worktrees import WorktreeId
 from betcode.server.gate import Gate
-from betcode.server.rpc import Caller, Context, Handler, Rim
+from betcode.server.rpc import Caller, Context, Handler, RpcAdapter
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import BackgroundWork, CreateRequest, Progress, SeenWorktree, SetupOutput, SetupStep, Worktrees
@@ -16,19 +16,19 @@ _SKIPPED = "Its setup was not run, as was asked for: run it with betcode worktre
 _BY_AN_AGENT = "Its setup was not run, since an agent made it: run it with betcode worktree setup"
 
 
-class WorktreeMakingCalls:
+class WorktreeCreationCalls:
     """What is begun here goes on when the caller leaves."""
 
     def __init__(self, worktrees: Worktrees, gate: Gate) -> None:
         self._worktrees = worktrees
         self._gate = gate
 
-    def handlers(self, rim: Rim) -> dict[str, Handler]:
+    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
         calls = {
-            "CreateWorktree": rim.waiting(v1.CreateWorktreeRequest, self.create_worktree),
-            "WatchCreateWorktree": rim.stream(v1.CreateWorktreeRequest, self.watch_create_worktree),
-            "SetUpWorktree": rim.stream(v1.SetUpWorktreeRequest, self.set_up_worktree),
-            "ReadSetupOutput": rim.stream(v1.ReadSetupOutputRequest, self.read_setup_output),
+            "CreateWorktree": rpc.long_unary(v1.CreateWorktreeRequest, self.create_worktree),
+            "WatchCreateWorktree": rpc.stream(v1.CreateWorktreeRequest, self.watch_create_worktree),
+            "SetUpWorktree": rpc.stream(v1.SetUpWorktreeRequest, self.set_up_worktree),
+            "ReadSetupOutput": rpc.stream(v1.ReadSetupOutputRequest, self.read_setup_output),
         }
         return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
 

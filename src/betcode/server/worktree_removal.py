@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from betcode.domain.values.text import valid
 from betcode.server.gate import Gate
-from betcode.server.rpc import Caller, Context, Handler, Rim
+from betcode.server.rpc import Caller, Context, Handler, RpcAdapter
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import BranchState, Contents, RemovedWorktree, WorktreeReport, Worktrees
@@ -19,21 +19,21 @@ _BRANCHES: Mapping[BranchState, v1.BranchState.ValueType] = {
 _COUNT_LIMIT = 2**32 - 1
 
 
-class WorktreeKeepingCalls:
+class WorktreeRemovalCalls:
     """An agent may look; what goes and what is brought back is for people."""
 
     def __init__(self, worktrees: Worktrees, gate: Gate) -> None:
         self._worktrees = worktrees
         self._gate = gate
 
-    def handlers(self, rim: Rim) -> dict[str, Handler]:
+    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
         calls = {
-            "InspectWorktree": rim.waiting(v1.InspectWorktreeRequest, self.inspect_worktree),
-            "RemoveWorktree": rim.waiting(v1.RemoveWorktreeRequest, self.remove_worktree),
-            "ListRemovedWorktrees": rim.unary(v1.ListRemovedWorktreesRequest, self.list_removed_worktrees),
-            "RestoreWorktree": rim.waiting(v1.RestoreWorktreeRequest, self.restore_worktree),
-            "ReportWorktrees": rim.stream(v1.ReportWorktreesRequest, self.report_worktrees),
-            "ForgetWorktree": rim.unary(v1.ForgetWorktreeRequest, self.forget_worktree),
+            "InspectWorktree": rpc.long_unary(v1.InspectWorktreeRequest, self.inspect_worktree),
+            "RemoveWorktree": rpc.long_unary(v1.RemoveWorktreeRequest, self.remove_worktree),
+            "ListRemovedWorktrees": rpc.unary(v1.ListRemovedWorktreesRequest, self.list_removed_worktrees),
+            "RestoreWorktree": rpc.long_unary(v1.RestoreWorktreeRequest, self.restore_worktree),
+            "ReportWorktrees": rpc.stream(v1.ReportWorktreesRequest, self.report_worktrees),
+            "ForgetWorktree": rpc.unary(v1.ForgetWorktreeRequest, self.forget_worktree),
         }
         return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
 

@@ -4,7 +4,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.store.rows import NewSession
 from betcode.server.rate_limits import RateLimits
 from betcode.server.requests import DefaultProvider, new_session, provider_of
-from betcode.server.rpc import Caller, Handler, Rim
+from betcode.server.rpc import Caller, Handler, RpcAdapter
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.agent_pb2 import StartConversation
@@ -13,7 +13,7 @@ from betcode.worktrees import Worktrees
 _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 
 
-class SwitchingCalls:
+class WorktreeSwitchCalls:
     """An agent may look; where people's next sessions begin is for people to say."""
 
     def __init__(self, worktrees: Worktrees, default_provider: DefaultProvider, limits: RateLimits) -> None:
@@ -21,11 +21,11 @@ class SwitchingCalls:
         self._default_provider = default_provider
         self._limits = limits
 
-    def handlers(self, rim: Rim) -> dict[str, Handler]:
+    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
         calls = {
-            "SwitchWorktree": rim.unary(v1.SwitchWorktreeRequest, self.switch_worktree),
-            "ListRepositories": rim.unary(v1.ListRepositoriesRequest, self.list_repositories),
-            "ListBranches": rim.unary(v1.ListBranchesRequest, self.list_branches),
+            "SwitchWorktree": rpc.unary(v1.SwitchWorktreeRequest, self.switch_worktree),
+            "ListRepositories": rpc.unary(v1.ListRepositoriesRequest, self.list_repositories),
+            "ListBranches": rpc.unary(v1.ListBranchesRequest, self.list_branches),
         }
         return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
 

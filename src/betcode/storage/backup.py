@@ -8,7 +8,7 @@ import apsw
 
 from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.database import connect_to_look, unusable
-from betcode.storage.install_file import put_in_place
+from betcode.storage.install_file import install_file
 from betcode.storage.integrity_check import problems
 
 _STEP_PAGES = 2_000  # progress is told after each, and a signal gets through
@@ -33,7 +33,7 @@ def copy_database(source: Path, target: Path, on_progress: Progress) -> int:
         _copy(source, unfinished, on_progress)
         if found := list(problems(unfinished, full=False)):
             raise DatabaseUnusable(f"The copy is damaged, as {source} may be ({found[0]}): see `betcode db check`")
-        put_in_place(unfinished, target)
+        install_file(unfinished, target)
     except OSError as error:
         raise DatabaseUnusable(f"{target} cannot be written: {error.strerror or error}") from error
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from betcode.storage.database import Durability, hold_durability
-from betcode.storage.install_file import put_in_place
+from betcode.storage.install_file import install_file
 from betcode.util.state_files import open_file, read_file
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -107,7 +107,7 @@ def _write_beside(path: Path, *tokens: str) -> None:
         os.write(handle, "\n".join(tokens).encode("ascii"))
     finally:
         os.close(handle)
-    put_in_place(unfinished, _beside(path))
+    install_file(unfinished, _beside(path))
 
 
 def _darwin_boot_id() -> str:

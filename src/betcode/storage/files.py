@@ -31,7 +31,7 @@ _READERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDatabase:
     writer: apsw.Connection
     checkpoints: apsw.Connection
     readers: tuple[apsw.Connection, ...]
@@ -41,7 +41,7 @@ class Opened:
     half_deleted: tuple[DeletedSession, ...]
 
 
-def open_files(path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]) -> Opened:
+def open_files(path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]) -> OpenedDatabase:
     """Every connection, on a database of the newest schema; one that cannot be written now can be read.
 
     Raises:
@@ -63,7 +63,9 @@ def open_files(path: Path, durability: Durability, boot_id: str, migrations: Seq
     return opened
 
 
-def _open_connections(path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]) -> Opened:
+def _open_connections(
+    path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]
+) -> OpenedDatabase:
     connections: list[apsw.Connection] = []
     try:
         db = connect(path)
@@ -75,7 +77,7 @@ def _open_connections(path: Path, durability: Durability, boot_id: str, migratio
         connections += [connect_reader(path) for _ in range(_READERS)]
         connections.append(connect_checkpoints(path))
         readers = tuple(connections[1:-1])
-        return Opened(db, connections[-1], readers, epoch, unwritable, begin, tuple(marked_sessions(db)))
+        return OpenedDatabase(db, connections[-1], readers, epoch, unwritable, begin, tuple(marked_sessions(db)))
     except BaseException as error:
         for connection in connections:
             connection.close()
@@ -108,7 +110,7 @@ def _begin(db: apsw.Connection, begin: Callable[[apsw.Connection], epochs.Epoch]
         return epochs.stored(db), reason
 
 
-def close_files(path: Path, opened: Opened, *, clean: bool) -> None:
+def close_files(path: Path, opened: OpenedDatabase, *, clean: bool) -> None:
     """Close every connection; if everything went well, the next opening finds it said so."""
     for connection in (*opened.readers, opened.checkpoints):
         connection.close()

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def put_in_place(unfinished: Path, target: Path) -> None:
+def install_file(unfinished: Path, target: Path) -> None:
     """Raises OSError; then `target` is what it was."""
     _sync(unfinished)
     unfinished.replace(target)

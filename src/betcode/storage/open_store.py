@@ -12,11 +12,11 @@ import apsw
 from betcode.storage import epochs
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability
-from betcode.storage.files import Opened, close_files, open_files
+from betcode.storage.files import OpenedDatabase, close_files, open_files
 from betcode.storage.indexer import Indexer
 from betcode.storage.migrations import MIGRATIONS, Migration
 from betcode.storage.store import SqliteStore
-from betcode.storage.worker_thread import Lane
+from betcode.storage.worker_thread import WorkerThread
 from betcode.storage.writer import Writer
 
 
@@ -41,7 +41,7 @@ async def open_store(
         DatabaseUnusable: the file cannot be used; the message says why and what to do.
     """
 
-    def open_all() -> tuple[Opened, Checkpoints]:
+    def open_all() -> tuple[OpenedDatabase, Checkpoints]:
         boot = epochs.kernel_boot_id() if boot_id is None else boot_id
         files = open_files(path, durability, boot, migrations)
         return files, Checkpoints(path, files.checkpoints, on_fatal)
@@ -61,10 +61,10 @@ async def open_store(
         begin=begin if opened.unwritable else None,
     )
     checkpoints.start(writer.gate)
-    readers = [Lane(f"log-reader-{number}", db, loop) for number, db in enumerate(opened.readers, start=1)]
+    readers = [WorkerThread(f"log-reader-{number}", db, loop) for number, db in enumerate(opened.readers, start=1)]
 
     indexer = Indexer(path, loop)
-    searcher = Lane("log-searcher", path, loop)
+    searcher = WorkerThread("log-searcher", path, loop)
 
     def stop_and_close() -> None:
         indexer.stop()

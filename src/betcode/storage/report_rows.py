@@ -18,7 +18,7 @@ _KEEP_ACTIVITY = f"INSERT INTO agent_activities ({_ACTIVITY}) VALUES (?, ?, ?, ?
 _FORGOTTEN_AT_ONCE = 5_000
 
 
-class _Door(Protocol):
+class _Execute(Protocol):
     """How the store reads and writes."""
 
     def __call__(self, work: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
@@ -27,7 +27,7 @@ class _Door(Protocol):
 class SqliteReports:
     """Behind `betcode.domain.obey.activities.Reports`."""
 
-    def __init__(self, read: _Door, write: _Door) -> None:
+    def __init__(self, read: _Execute, write: _Execute) -> None:
         self._read = read
         self._write = write
 

@@ -50,7 +50,7 @@ from betcode.storage.database import told
 from betcode.storage.indexer import Indexer
 from betcode.storage.prompt_signal import PromptBell
 from betcode.storage.report_rows import SqliteReports
-from betcode.storage.worker_thread import Lane
+from betcode.storage.worker_thread import WorkerThread
 from betcode.storage.worktree_rows import SqliteWorktrees
 from betcode.storage.writer import AGAIN, Again, Writer
 
@@ -68,9 +68,9 @@ class SqliteStore:
         self,
         epoch: epochs.Epoch,
         writer: Writer,
-        readers: Sequence[Lane[apsw.Connection]],
+        readers: Sequence[WorkerThread[apsw.Connection]],
         indexer: Indexer,
-        searcher: Lane[Path],
+        searcher: WorkerThread[Path],
         checkpoints: Checkpoints,
         half_deleted: Sequence[DeletedSession],
         begun: anyio.Event,
@@ -315,9 +315,9 @@ class SqliteStore:
         return replace(page, complete=page.complete and complete)
 
     async def _read(self, question: Callable[[apsw.Connection], T]) -> T:
-        lane = min(self._readers, key=lambda each: each.waiting)
+        reader = min(self._readers, key=lambda each: each.waiting)
         try:
-            return await lane.call(question)
+            return await reader.call(question)
         except apsw.Error as error:
             logger.exception("the database could not be read")
             raise told(error, "read") from error

@@ -13,7 +13,7 @@ T = TypeVar("T")
 _GIVE_WAY_S = 0.001
 
 
-class GiveWay:
+class GilYield:
     """Leaves the interpreter to a thread while it works for the loop, a millisecond at most at a time.
 
     A thread that talks to SQLite gives the interpreter up at every step and must get it back after each. Beside a loop
@@ -46,7 +46,7 @@ class GiveWay:
             self._loop.call_later(2 * self._bound_s, self._wait)
 
 
-class Asked(Generic[T]):
+class Job(Generic[T]):
     """Something a thread does for the loop, and where its result goes."""
 
     __slots__ = ("future", "work")
@@ -65,24 +65,24 @@ class Asked(Generic[T]):
             self.future.set_exception(error)
 
 
-class Lane(Generic[T]):
+class WorkerThread(Generic[T]):
     """One thread that calls what it is given, one after the other, with a thing of its own."""
 
     def __init__(self, name: str, thing: T, loop: asyncio.AbstractEventLoop) -> None:
         self.waiting = 0
         self._thing = thing
         self._loop = loop
-        self._queue: SimpleQueue[Asked[object] | None] = SimpleQueue()
-        self._way = GiveWay(loop)
+        self._queue: SimpleQueue[Job[object] | None] = SimpleQueue()
+        self._gil_yield = GilYield(loop)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     async def call(self, work: "Callable[[T], R]") -> "R":
         """What `work` gives in the thread."""
-        asked = Asked(self._loop, work)
+        asked = Job(self._loop, work)
         self.waiting += 1
         self._queue.put(asked)  # type: ignore[arg-type]
-        self._way.handed_over()
+        self._gil_yield.handed_over()
         try:
             return await asked.future
         finally:
@@ -103,7 +103,7 @@ class Lane(Generic[T]):
                 error = failure
             self._loop.call_soon_threadsafe(asked.settle, result, error)
             if self._queue.empty():
-                self._way.finished()
+                self._gil_yield.finished()
 
 
 R = TypeVar("R")

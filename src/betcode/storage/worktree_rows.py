@@ -78,7 +78,7 @@ SELECT session_id FROM sessions WHERE deleted = 0 AND key IN (SELECT session FRO
 """
 
 
-class _Door(Protocol):
+class _Execute(Protocol):
     """How questions and changes reach the database."""
 
     def __call__(self, work: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
@@ -87,7 +87,7 @@ class _Door(Protocol):
 class SqliteWorktrees:
     """Behind `betcode.domain.repositories.worktrees.WorktreeStore`; a part of the store, with its threads."""
 
-    def __init__(self, read: _Door, write: _Door) -> None:
+    def __init__(self, read: _Execute, write: _Execute) -> None:
         self._read = read
         self._write = write
 

@@ -12,13 +12,13 @@ import apsw
 
 from betcode.domain.errors import BetcodeError, StorageFailed, WorktreeExists
 from betcode.storage.database import degraded, opening_trouble, passing_trouble, told
-from betcode.storage.worker_thread import Asked, GiveWay, outcome
+from betcode.storage.worker_thread import GilYield, Job, outcome
 from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Job = Asked[Any]
+AnyJob = Job[Any]
 
 _GROUP_LIMIT = 256
 
@@ -32,7 +32,7 @@ AGAIN = Again()
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    job: Job
+    job: AnyJob
     result: object = None
     error: BaseException | None = None
 
@@ -57,9 +57,9 @@ class Writer:
         self._on_fatal = on_fatal
         self._on_pages = on_pages
         self._faults = faults
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
-        self._way = GiveWay(self._loop)
-        self._in_hand: Sequence[Job] = ()
+        self._queue: SimpleQueue[AnyJob | None] = SimpleQueue()
+        self._gil_yield = GilYield(self._loop)
+        self._in_hand: Sequence[AnyJob] = ()
         self._open = True
         self._died_of: BaseException | None = None
         self._trouble = ""
@@ -73,13 +73,13 @@ class Writer:
             StorageDegraded: nothing can be written now.
             StorageFailed: this work is refused; nothing of it is there.
         """
-        job = Asked(self._loop, work)
+        job = Job(self._loop, work)
         self._submit(job)
         return await outcome(job.future)
 
     def write_later(self, work: Callable[[apsw.Connection], object]) -> None:
         """Work that nobody waits for; a failure is logged, no more."""
-        job = Asked(self._loop, work)
+        job = Job(self._loop, work)
         job.future.add_done_callback(lambda future: future.exception())
         self._submit(job)
 
@@ -93,11 +93,11 @@ class Writer:
         self._thread.join()
         return self._died_of
 
-    def _submit(self, job: Job) -> None:
+    def _submit(self, job: AnyJob) -> None:
         if not self._open or self._died_of is not None:
             raise StorageFailed("the log is closed")
         self._queue.put(job)
-        self._way.handed_over()
+        self._gil_yield.handed_over()
 
     def _run(self) -> None:
         log_context.begin("append")
@@ -110,7 +110,7 @@ class Writer:
             self._on_fatal(error)
         self._refuse_the_rest()
 
-    def _serve(self, first: Job) -> bool:
+    def _serve(self, first: AnyJob) -> bool:
         """Commit `first` and what waits behind it, tell everyone; whether to go on."""
         group, going_on = self._gather(first)
         self._in_hand = group
@@ -121,11 +121,11 @@ class Writer:
                 self._queue.put(each.job)
         self._loop.call_soon_threadsafe(_tell, done)
         if self._queue.empty():
-            self._way.finished()
+            self._gil_yield.finished()
         self._on_pages(self._db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)[0])
         return going_on
 
-    def _gather(self, first: Job) -> tuple[list[Job], bool]:
+    def _gather(self, first: AnyJob) -> tuple[list[AnyJob], bool]:
         group = [first]
         while len(group) < _GROUP_LIMIT:
             try:
@@ -137,7 +137,7 @@ class Writer:
             group.append(job)
         return group, True
 
-    def _commit(self, group: Sequence[Job]) -> list[_Done]:
+    def _commit(self, group: Sequence[AnyJob]) -> list[_Done]:
         """One transaction for the group; what each job came to."""
         if (refusal := self._refusal()) is not None:
             return [_Done(job, error=refusal) for job in group]
@@ -173,7 +173,7 @@ class Writer:
         self._begin = None
         return None
 
-    def _transact(self, group: Sequence[Job]) -> list[_Done]:
+    def _transact(self, group: Sequence[AnyJob]) -> list[_Done]:
         """All or nothing is committed here, but for jobs that failed by themselves.
 
         Raises:
@@ -191,7 +191,7 @@ class Writer:
         self._faults("after-commit")
         return done
 
-    def _try(self, job: Job) -> _Done:
+    def _try(self, job: AnyJob) -> _Done:
         """The job inside its own savepoint: what fails leaves nothing, and the others untouched."""
         self._db.execute("SAVEPOINT job")
         try:
@@ -226,7 +226,7 @@ class Writer:
                 left.append(job)
         closed = StorageFailed("the log is closed")
         self._loop.call_soon_threadsafe(_tell, [_Done(job, error=closed) for job in left])
-        self._way.finished()
+        self._gil_yield.finished()
 
 
 def _tell(done: Sequence[_Done]) -> None:

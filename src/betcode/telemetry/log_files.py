@@ -20,7 +20,7 @@ _NAMED = frozenset({"timestamp", "level", "span", "target", "message", "session_
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One line of the log."""
 
     text: str  # as it stands there
@@ -39,27 +39,27 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LogFilter:
     """Which lines are asked for."""
 
     level: str = "trace"  # and what is more important
     session: str = ""  # the beginning of an id
 
-    def takes(self, entry: Entry) -> bool:
+    def takes(self, entry: LogEntry) -> bool:
         return entry.rank >= _RANK[self.level] and entry.session_id.startswith(self.session)
 
 
-def entry_of(line: bytes) -> Entry:
+def entry_of(line: bytes) -> LogEntry:
     """What one line says; any bytes are a line."""
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     try:
         values = json.loads(text)
         own = {name: str(values.get(name, "")) for name in _NAMED}
     except (ValueError, AttributeError, RecursionError):
-        return Entry(text, text)
+        return LogEntry(text, text)
     if not own["level"]:  # some other program's JSON
-        return Entry(text, text)
-    return Entry(text, facts={name: value for name, value in values.items() if name not in _NAMED}, **own)
+        return LogEntry(text, text)
+    return LogEntry(text, facts={name: value for name, value in values.items() if name not in _NAMED}, **own)
 
 
 class LogFiles:
@@ -70,9 +70,9 @@ class LogFiles:
         self._file: BinaryIO | None = None  # the one that is read on
         self._rest = b""
 
-    def newest(self, count: int, wanted: Wanted) -> list[Entry]:
+    def newest(self, count: int, wanted: LogFilter) -> list[LogEntry]:
         """The last `count` that are wanted, oldest first; `added` goes on after them."""
-        found: list[Entry] = []
+        found: list[LogEntry] = []
         self.close()
         self._file = _opened(self._path)
         if self._file is not None:
@@ -90,7 +90,7 @@ class LogFiles:
         found.reverse()
         return found
 
-    def added(self, wanted: Wanted) -> Iterator[Entry]:
+    def added(self, wanted: LogFilter) -> Iterator[LogEntry]:
         """What was added since the last look; call it again and again."""
         while True:
             yield from self._read_on(wanted)
@@ -106,7 +106,7 @@ class LogFiles:
         if self._file is not None:
             self._file.close()
 
-    def _read_on(self, wanted: Wanted) -> Iterator[Entry]:
+    def _read_on(self, wanted: LogFilter) -> Iterator[LogEntry]:
         file = self._file
         if file is None:
             return
@@ -138,7 +138,7 @@ class LogFiles:
         return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
 
 
-def _take(lines: Iterator[bytes], found: list[Entry], count: int, wanted: Wanted) -> None:
+def _take(lines: Iterator[bytes], found: list[LogEntry], count: int, wanted: LogFilter) -> None:
     """Newest first, as far as more are needed."""
     if len(found) >= count:
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.lockfile import Holder, hold_lock, is_held, read_holder
+from betcode.config.lockfile import LockOwner, hold_lock, is_held, read_holder
 from betcode.config.paths import choose_places
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
@@ -290,7 +290,7 @@ async def test_a_socket_path_too_long_for_the_system_still_serves(tmp_path: Path
 async def test_a_held_lock_whose_holder_says_nothing_is_respected(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     daemon.places.state_dir.mkdir(parents=True)
-    with hold_lock(daemon.places.lock, Holder(1, "then", "s", "v")):
+    with hold_lock(daemon.places.lock, LockOwner(1, "then", "s", "v")):
         daemon.places.lock.write_text("")
         code, said = await ended_with(daemon)
     assert code == 1

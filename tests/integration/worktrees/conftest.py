@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeRow
 from betcode.engine import Supervisor, open_supervisor
@@ -28,7 +28,7 @@ class Bench:
     store: SqliteStore
     engine: Supervisor
     worktrees: Worktrees
-    places: Places
+    places: Paths
     faults: list[Faults]  # what is called at each named step
 
 

@@ -18,7 +18,7 @@ from grpc import aio
 import support.rounds.viewer_process
 from betcode.client import ClientIdentity, open_client
 from betcode.client.errors import ClientError
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon
 from support.rounds.evidence import Numbered, View
@@ -60,7 +60,7 @@ class Viewer:
         for after, shown in self.views:
             yield from in_pieces(self.name, after, shown)
 
-    async def watch(self, daemon: Daemon, cut_places: Places, identity: ClientIdentity) -> None:
+    async def watch(self, daemon: Daemon, cut_places: Paths, identity: ClientIdentity) -> None:
         with self.leaving:
             if self.way is Way.LIBRARY:
                 await self._by_the_library(cut_places, identity)
@@ -91,7 +91,7 @@ class Viewer:
                 self.doing = "lets go of a stream"
             await anyio.sleep(_AGAIN_AFTER_S)
 
-    async def _by_the_library(self, places: Places, identity: ClientIdentity) -> None:
+    async def _by_the_library(self, places: Paths, identity: ClientIdentity) -> None:
         shown: list[Numbered] = []
         self.views.append((self.after, shown))
         async with open_client(places, identity, ladder_ms=_QUICK_LADDER_MS) as client:
@@ -220,6 +220,6 @@ class ViewerProcess:
         self._process.wait()
 
 
-def through(places: Places, socket: Path) -> Places:
+def through(places: Paths, socket: Path) -> Paths:
     """The same daemon over another socket."""
     return replace(places, socket=socket)

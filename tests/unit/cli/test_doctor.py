@@ -20,8 +20,8 @@ from betcode.cli.doctor import files as doctor_places
 from betcode.cli.doctor.command import examined
 from betcode.cli.doctor.finding import Finding, Level, Situation
 from betcode.config.load import load_settings
-from betcode.config.lockfile import Holder, hold_lock
-from betcode.config.paths import Places, choose_places
+from betcode.config.lockfile import LockOwner, hold_lock
+from betcode.config.paths import Paths, choose_places
 from betcode.storage.probe import Glance, glance
 from support.disk import small_disk
 from support.patience import PATIENCE_S
@@ -52,7 +52,7 @@ class Patient:
         (self.config / "settings.json").write_text(text)
 
     @property
-    def places(self) -> Places:
+    def places(self) -> Paths:
         return choose_places({}, state_dir=self.state, config_dir=self.config)
 
     def findings(self) -> list[Finding]:
@@ -92,7 +92,7 @@ def _put_a_file_there(patient: Patient) -> None:
 def _hold_for_a_dead_process(patient: Patient) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait(PATIENCE_S)
-    holder = Holder(gone.pid, "2026-01-01T00:00:00+00:00", str(patient.state / "daemon.sock"), "0")
+    holder = LockOwner(gone.pid, "2026-01-01T00:00:00+00:00", str(patient.state / "daemon.sock"), "0")
     patient.stack.enter_context(hold_lock(patient.state / "daemon.lock", holder))
 
 
@@ -101,7 +101,7 @@ def _hold_a_run_that_no_session_has(patient: Patient) -> None:
     run.mkdir(parents=True)
     lock = patient.stack.enter_context((run / "lock").open("w"))
     fcntl.flock(lock, fcntl.LOCK_EX)
-    holder = Holder(os.getpid(), "2026-01-01T00:00:00+00:00", str(patient.state / "daemon.sock"), "0")
+    holder = LockOwner(os.getpid(), "2026-01-01T00:00:00+00:00", str(patient.state / "daemon.sock"), "0")
     patient.stack.enter_context(hold_lock(patient.state / "daemon.lock", holder))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from betcode.config.flags import flags_of
 from betcode.config.load import Loaded, WrongSetting, load_settings, resolve
-from betcode.config.origins import Layer, Origin
+from betcode.config.origins import Layer, SettingOrigin
 from betcode.config.paths import choose_places
 from betcode.config.projects import in_project, worktrees_in_project
 from betcode.config.schema import SETTINGS, Setting
@@ -49,7 +49,7 @@ def files(tmp_path: Path) -> Files:
 def test_each_layer_stands_above_the_next(files: Files) -> None:
     flag, variable = {"sessions__default_model": "f"}, {"BETCODE_DEFAULT_MODEL": "e"}
     assert files.resolve().settings.engine.default_model == ""
-    assert files.resolve().origin(MODEL) == Origin()
+    assert files.resolve().origin(MODEL) == SettingOrigin()
     files.user({"sessions": {"default_model": "u"}})
     assert str(files.resolve().origin(MODEL)) == f"{files.config_dir}/settings.json:1"
     assert files.resolve().settings.engine.default_model == "u"

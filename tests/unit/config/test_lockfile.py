@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.lockfile import Holder, LockHeld, hold_lock, is_held, read_holder
+from betcode.config.lockfile import LockHeld, LockOwner, hold_lock, is_held, read_holder
 
-ME = Holder(pid=os.getpid(), started="2026-01-01T00:00:00+00:00", socket="/tmp/s", version="0.1.0")
+ME = LockOwner(pid=os.getpid(), started="2026-01-01T00:00:00+00:00", socket="/tmp/s", version="0.1.0")
 
 HOLD = """
 import sys
 from pathlib import Path
-from betcode.config.lockfile import Holder, hold_lock
-with hold_lock(Path(sys.argv[1]), Holder(1234, "then", "/s", "9")):
+from betcode.config.lockfile import LockOwner, hold_lock
+with hold_lock(Path(sys.argv[1]), LockOwner(1234, "then", "/s", "9")):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -50,7 +50,7 @@ def test_the_lock_falls_with_a_killed_process(tmp_path: Path) -> None:
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        assert read_holder(path) == Holder(1234, "then", "/s", "9")
+        assert read_holder(path) == LockOwner(1234, "then", "/s", "9")
         other.send_signal(signal.SIGKILL)
     assert not is_held(path)
     with hold_lock(path, ME):

@@ -8,7 +8,7 @@ from threading import get_ident
 
 import pytest
 
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.bounded_io import NoAnswer
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import Outcome, ToolUse, screen
@@ -74,7 +74,7 @@ def test_a_look_that_hangs_keeps_no_process_from_ending() -> None:
 
 
 def book_in(root: Path) -> RuleBook:
-    places = Places(root / "state", root / "config", root / "state" / "daemon.sock")
+    places = Paths(root / "state", root / "config", root / "state" / "daemon.sock")
     write_rules(places.config_dir / "settings.json", allow=["Bash"], deny=["Bash(rm *)"])
     return RuleShelf(places, SHORT_S).book(str(root / "work"), {"HOME": str(root / "home")})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import Layer, Outcome, ToolUse, screen
 from support.rule_files import write_rules
@@ -16,26 +16,26 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> Paths:
     for name in ("work/.claude", "config", "state", "home"):
         (tmp_path / name).mkdir(parents=True)
-    return Places(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
+    return Paths(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
 
 
-def book_of(places: Places, *allowed_tools: str) -> RuleBook:
+def book_of(places: Paths, *allowed_tools: str) -> RuleBook:
     root = places.state_dir.parent
     return RuleShelf(places).book(str(root / "work"), {"HOME": str(root / "home")}, allowed_tools)
 
 
-def local(places: Places) -> Path:
+def local(places: Paths) -> Path:
     return places.state_dir.parent / "work" / ".claude" / "settings.local.json"
 
 
-def team(places: Places) -> Path:
+def team(places: Paths) -> Path:
     return places.state_dir.parent / "work" / ".claude" / "settings.json"
 
 
-def user(places: Places) -> Path:
+def user(places: Paths) -> Path:
     return places.config_dir / "settings.json"
 
 
@@ -50,7 +50,7 @@ async def outcome(book: RuleBook, command: str) -> Outcome:
     return verdict.outcome
 
 
-async def test_the_lists_of_all_layers_unite(places: Places) -> None:
+async def test_the_lists_of_all_layers_unite(places: Paths) -> None:
     write_rules(local(places), deny=["Bash(rm *)"])
     write_rules(team(places), ask=["Bash(git push *)"])
     write_rules(user(places), allow=["Bash(make *)"])
@@ -63,13 +63,13 @@ async def test_the_lists_of_all_layers_unite(places: Places) -> None:
     assert {rule.source.layer for rule in book.lists.rules} == {Layer.FLAGS, Layer.LOCAL, Layer.PROJECT, Layer.USER}
 
 
-async def test_before_the_files_are_read_nothing_is_allowed(places: Places) -> None:
+async def test_before_the_files_are_read_nothing_is_allowed(places: Paths) -> None:
     write_rules(user(places), allow=["Bash"])
     book = book_of(places, "Bash")
     assert screen(ToolUse("Bash", {"command": "ls"}), book.rules).outcome is Outcome.ASK
 
 
-async def test_a_file_that_changes_is_read_again(places: Places) -> None:
+async def test_a_file_that_changes_is_read_again(places: Paths) -> None:
     book = book_of(places)
     assert await outcome(book, "make it") is Outcome.ASK
     write_rules(user(places), allow=["Bash(make *)"])
@@ -80,7 +80,7 @@ async def test_a_file_that_changes_is_read_again(places: Places) -> None:
     assert await outcome(book, "cake it") is Outcome.ASK
 
 
-async def test_a_file_that_is_as_it_was_is_not_read_again(places: Places) -> None:
+async def test_a_file_that_is_as_it_was_is_not_read_again(places: Paths) -> None:
     write_rules(user(places), allow=["Bash(make *)"])
     os.utime(user(places), (1_000_000_000, 1_000_000_000))
     book = book_of(places)
@@ -89,7 +89,7 @@ async def test_a_file_that_is_as_it_was_is_not_read_again(places: Places) -> Non
     assert book.version == 1
 
 
-async def test_allow_rules_of_a_project_count_once_it_is_trusted(places: Places) -> None:
+async def test_allow_rules_of_a_project_count_once_it_is_trusted(places: Paths) -> None:
     write_rules(team(places), allow=["Bash(make *)"], deny=["Bash(rm *)"])
     write_rules(local(places), allow=["Bash(cake *)"])
     book = book_of(places)
@@ -104,7 +104,7 @@ async def test_allow_rules_of_a_project_count_once_it_is_trusted(places: Places)
     assert await outcome(book, "cake it") is Outcome.ALLOW
 
 
-async def test_a_directory_is_trusted_with_its_repository(places: Places) -> None:
+async def test_a_directory_is_trusted_with_its_repository(places: Paths) -> None:
     root = places.state_dir.parent
     write_rules(team(places), allow=["Bash(make *)"])
     (root / ".git").mkdir()
@@ -113,7 +113,7 @@ async def test_a_directory_is_trusted_with_its_repository(places: Places) -> Non
 
 
 @pytest.mark.parametrize("what", ["a pipe", "a directory", "too long", "no JSON", "not readable text"])
-async def test_a_file_that_cannot_be_read_holds_nobody_up_and_allows_nothing(places: Places, what: str) -> None:
+async def test_a_file_that_cannot_be_read_holds_nobody_up_and_allows_nothing(places: Paths, what: str) -> None:
     write_rules(user(places), allow=["Bash(make *)"])
     match what:
         case "a pipe":
@@ -132,7 +132,7 @@ async def test_a_file_that_cannot_be_read_holds_nobody_up_and_allows_nothing(pla
     assert str(team(places)) in book.rules.broken[0]
 
 
-async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(places: Places) -> None:
+async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(places: Paths) -> None:
     write_rules(user(places), allow=["Edit(//**)"])
     book = book_of(places)
     await book.refresh()
@@ -145,7 +145,7 @@ async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(place
     assert await book.lookout.see(partial(edited, "/srv/x")) is Outcome.ALLOW
 
 
-async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Places) -> None:
+async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Paths) -> None:
     write_rules(user(places), deny=["Read(/own/**)", "Read(~/.ssh/**)", "Bash(rm *)"], allow=["Bash(make *)"])
     write_rules(team(places), ask=["Edit(/docs/**)", "Edit(x.md)"])
     book = book_of(places)
@@ -171,7 +171,7 @@ async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Pl
     ],
 )
 async def test_a_deny_rule_is_passed_at_launch_unless_it_would_remove_the_tool_silently(
-    places: Places, rule: str, screened: str | None, unscreened: str | None
+    places: Paths, rule: str, screened: str | None, unscreened: str | None
 ) -> None:
     write_rules(user(places), deny=[rule])
     book = book_of(places)
@@ -181,7 +181,7 @@ async def test_a_deny_rule_is_passed_at_launch_unless_it_would_remove_the_tool_s
     assert book.needs_screening is (screened is None and unscreened is not None)
 
 
-async def test_without_places_only_the_projects_files_count(places: Places) -> None:
+async def test_without_places_only_the_projects_files_count(places: Paths) -> None:
     write_rules(user(places), allow=["Bash(make *)"])
     write_rules(team(places), deny=["Bash(rm *)"])
     book = RuleShelf().book(str(places.state_dir.parent / "work"), {"HOME": "/nowhere"})

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from betcode.engine import ClientName
-from betcode.server.rpc import Caller, Context, greet
+from betcode.server.rpc import Caller, Context, send_client_id
 from support.patience import PATIENCE_S
 
 
@@ -28,7 +28,7 @@ class SlowContext:
 async def test_a_greeting_is_not_cut_in_the_middle() -> None:
     context = SlowContext()
     with anyio.fail_after(PATIENCE_S):
-        greeting = asyncio.ensure_future(greet(Caller(ClientName("somebody")), cast("Context", context)))
+        greeting = asyncio.ensure_future(send_client_id(Caller(ClientName("somebody")), cast("Context", context)))
         await context.began.wait()
         greeting.cancel()
         await anyio.lowlevel.checkpoint()

@@ -12,16 +12,16 @@ from betcode.server.reset_floods import (
     LEAST_SPAN_S,
     STREAMS_PER_S,
     ResetFloods,
-    Sighting,
+    ResetSample,
     is_flood,
     recent,
 )
 from support.reset_flood import call_frames
 
 
-def sightings(many: int, span_s: float, per_s: float) -> list[Sighting]:
+def sightings(many: int, span_s: float, per_s: float) -> list[ResetSample]:
     times = [span_s * number / (many - 1) for number in range(many)]
-    return [Sighting(100 + at_s, 1 + 2 * round(per_s * at_s)) for at_s in times]
+    return [ResetSample(100 + at_s, 1 + 2 * round(per_s * at_s)) for at_s in times]
 
 
 @pytest.mark.parametrize("per_s", [STREAMS_PER_S * 1.1, 20_000, 500_000])
@@ -33,7 +33,7 @@ def test_many_resets_over_some_time_are_a_flood(per_s: float) -> None:
     "seen",
     [
         [],
-        [Sighting(1, 1)],
+        [ResetSample(1, 1)],
         sightings(LEAST_SIGHTINGS - 1, 2.0, 20_000),
         sightings(30, LEAST_SPAN_S * 0.9, 20_000),
         sightings(30, 2.0, 200),
@@ -50,12 +50,12 @@ def test_many_resets_over_some_time_are_a_flood(per_s: float) -> None:
         "a server that does not read",
     ],
 )
-def test_less_is_no_flood(seen: list[Sighting]) -> None:
+def test_less_is_no_flood(seen: list[ResetSample]) -> None:
     assert not is_flood(seen)
 
 
 def test_old_sightings_are_forgotten() -> None:
-    old, new = Sighting(1, 1), Sighting(5, 9)
+    old, new = ResetSample(1, 1), ResetSample(5, 9)
     assert recent([old, new], 5 + FORGET_AFTER_S - 1) == (new,)
 
 

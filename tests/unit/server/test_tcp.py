@@ -24,7 +24,7 @@ from betcode.server.grpc_health import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.reset_floods import ResetFloods
 from betcode.server.rpc import Caller
-from betcode.server.tcp import TcpDoors, TokenCheck, serve_tcp
+from betcode.server.tcp import TcpListeners, TokenCheck, serve_tcp
 from betcode.server.tcp_peer import TcpPeer, candidates_behind, tcp_peer
 from support.patience import PATIENCE_S
 from support.tcp import certificate
@@ -224,8 +224,8 @@ def test_a_name_that_no_file_can_have_is_no_token_file(tmp_path: Path) -> None:
 @pytest.mark.anyio
 async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("betcode.server.tcp._GREETING_S", 0.1)
-    doors = TcpDoors(health=TcpAddress("127.0.0.1", 0))
-    async with serve_tcp(doors, (), HealthBoard(), (), ResetFloods(RequestCounts())) as (listener,):
+    listeners = TcpListeners(health=TcpAddress("127.0.0.1", 0))
+    async with serve_tcp(listeners, (), HealthBoard(), (), ResetFloods(RequestCounts())) as (listener,):
         address = parse_address(listener.shown)
         with anyio.fail_after(PATIENCE_S):
             async with await anyio.connect_tcp(address.host, address.port) as silent:

@@ -2,18 +2,20 @@
 
 import pytest
 
-from betcode.server.tcp_admission import FIRST_CALL_WITHIN_S, Standing, TcpConnection, surplus
+from betcode.server.tcp_admission import FIRST_CALL_WITHIN_S, ConnectionState, TcpConnection, surplus
 from betcode.server.tcp_peer import TcpPeer
 
-SILENT, OPEN_CALLS, AUTHENTICATED = Standing.SILENT, Standing.OPEN_CALLS, Standing.AUTHENTICATED
+SILENT, OPEN_CALLS, AUTHENTICATED = ConnectionState.SILENT, ConnectionState.OPEN_CALLS, ConnectionState.AUTHENTICATED
 
 
-def connection(port: int, standing: Standing = SILENT, age_s: float = 1.0, host: str = "10.0.0.1") -> TcpConnection:
+def connection(
+    port: int, standing: ConnectionState = SILENT, age_s: float = 1.0, host: str = "10.0.0.1"
+) -> TcpConnection:
     return TcpConnection(TcpPeer(host, port), standing, age_s)
 
 
 @pytest.mark.parametrize("standing", [OPEN_CALLS, AUTHENTICATED])
-def test_only_a_silent_one_is_closed_for_its_age(standing: Standing) -> None:
+def test_only_a_silent_one_is_closed_for_its_age(standing: ConnectionState) -> None:
     late = FIRST_CALL_WITHIN_S + 1
     silent = connection(1, age_s=late)
     assert surplus([silent, connection(2, standing, late), connection(3)], 100) == [silent]

@@ -6,7 +6,7 @@ import threading
 import anyio
 import pytest
 
-from betcode.storage.worker_thread import GiveWay, Lane, outcome
+from betcode.storage.worker_thread import GilYield, WorkerThread, outcome
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 async def test_the_loop_sleeps_until_the_thread_has_finished() -> None:
     order: list[str] = []
     started = threading.Event()
-    way = GiveWay(asyncio.get_running_loop(), bound_s=PATIENCE_S)
+    way = GilYield(asyncio.get_running_loop(), bound_s=PATIENCE_S)
 
     def work() -> None:
         assert started.wait(PATIENCE_S)
@@ -34,7 +34,7 @@ async def test_the_loop_sleeps_until_the_thread_has_finished() -> None:
 
 
 async def test_a_thread_that_does_not_finish_does_not_stop_the_loop() -> None:
-    way = GiveWay(asyncio.get_running_loop())
+    way = GilYield(asyncio.get_running_loop())
     way.handed_over()
     with anyio.fail_after(PATIENCE_S):
         for _ in range(20):
@@ -43,7 +43,7 @@ async def test_a_thread_that_does_not_finish_does_not_stop_the_loop() -> None:
 
 
 async def test_a_lane_gives_results_and_raises_errors_where_they_were_asked_for() -> None:
-    lane = Lane("test", 5, asyncio.get_running_loop())
+    lane = WorkerThread("test", 5, asyncio.get_running_loop())
     try:
         assert await lane.call(lambda thing: thing + 1) == 6
         with pytest.raises(ZeroDivisionError):

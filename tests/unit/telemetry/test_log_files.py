@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.telemetry.log_files import LogFiles, Wanted, entry_of
+from betcode.telemetry.log_files import LogFiles, LogFilter, entry_of
 from betcode.telemetry.logs import BoundedFile, JsonLines
 
-ALL = Wanted()
+ALL = LogFilter()
 
 
 def log_at(path: Path, limit_bytes: int, keep: int) -> BoundedFile:
@@ -25,7 +25,7 @@ def say(handler: BoundedFile, message: str, level: int = logging.INFO, **extra: 
     handler.emit(logging.makeLogRecord({"name": "betcode.x", "msg": message, **names, **extra}))
 
 
-def messages(files: LogFiles, wanted: Wanted = ALL) -> list[str]:
+def messages(files: LogFiles, wanted: LogFilter = ALL) -> list[str]:
     return [entry.message for entry in files.added(wanted)]
 
 
@@ -53,17 +53,17 @@ def test_level_and_session_choose(tmp_path: Path) -> None:
         file.write('Traceback (most recent call last):\n{"another": "program"}\n')
     path = tmp_path / "daemon.log"
 
-    def shown(wanted: Wanted) -> list[str]:
+    def shown(wanted: LogFilter) -> list[str]:
         files = LogFiles(path)
         found = [entry.message for entry in files.newest(100, wanted)]
         files.close()
         return found
 
     foreign = ["Traceback (most recent call last):", '{"another": "program"}']
-    assert shown(Wanted("info")) == ["of one", "of another", "broken", *foreign]
-    assert shown(Wanted("error")) == ["broken", *foreign]
-    assert shown(Wanted(session="0197b")) == ["of another"]
-    assert shown(Wanted("error", "0197a")) == []
+    assert shown(LogFilter("info")) == ["of one", "of another", "broken", *foreign]
+    assert shown(LogFilter("error")) == ["broken", *foreign]
+    assert shown(LogFilter(session="0197b")) == ["of another"]
+    assert shown(LogFilter("error", "0197a")) == []
 
 
 @settings(deadline=None, max_examples=60)

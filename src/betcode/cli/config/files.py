@@ -8,7 +8,7 @@ from betcode.cli.core.options import Options
 from betcode.config.load import FILE_NAME
 from betcode.config.lockfile import is_held
 from betcode.config.origins import OF_PROJECTS, Layer
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.holder.launch import runs_inside
 
 
@@ -24,7 +24,7 @@ def file_of(options: Options, layer: Layer) -> Path:
     return options.places.config_dir / FILE_NAME
 
 
-def refuse_inside(places: Places, why: str = "agents do not change settings") -> None:
+def refuse_inside(places: Paths, why: str = "agents do not change settings") -> None:
     """For what is done without asking the daemon. This is a hurdle, not a wall: the daemon's own check is in its gate.
 
     Raises:
@@ -37,5 +37,5 @@ def refuse_inside(places: Places, why: str = "agents do not change settings") ->
         )
 
 
-def daemon_runs(places: Places) -> bool:
+def daemon_runs(places: Paths) -> bool:
     return is_held(places.lock)

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 
 from betcode.cli.core.console import Screen
 from betcode.client import LADDER_MS, Client, ClientIdentity, open_client
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.v1 import version_pb2 as v1
 
 
 @asynccontextmanager
 async def greeted_client(
-    places: Places,
+    places: Paths,
     identity: ClientIdentity,
     screen: Screen,
     *,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 
 if TYPE_CHECKING:
     from betcode.cli.core.completion_candidates import Candidate
@@ -37,7 +37,7 @@ def live_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candida
         return fallback
 
 
-def _places(typed: Sequence[str]) -> Places:
+def _places(typed: Sequence[str]) -> Paths:
     """Where the command that is being typed would look; a daemon on another machine is not asked for a key pressed."""
 
     def named(flag: str) -> Path | None:
@@ -58,7 +58,7 @@ def _value_of(flag: str, typed: Sequence[str]) -> str | None:
     return None
 
 
-async def _asked(kind: str, places: Places, typed: Sequence[str], beginning: str) -> "list[Candidate]":
+async def _asked(kind: str, places: Paths, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     import anyio
 
     from betcode.client import open_client

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.remote_options import remote_of
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Options:
     """The options of every command, and those of the one that was chosen."""
 
     handler: str
-    places: Places
+    places: Paths
     claude_bin: str
     may_start: bool  # the daemon may be started when none runs
     as_json: bool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 
 if TYPE_CHECKING:
-    from betcode.config.paths import Places, Remote
+    from betcode.config.paths import Paths, Remote
 
 
 def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
@@ -19,7 +19,7 @@ def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
         group.add_argument(flag, metavar=metavar, default=None if top else argparse.SUPPRESS, help=says)
 
 
-def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "Places") -> "Remote | None":
+def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "Paths") -> "Remote | None":
     """The daemon that is meant; None: the one at the socket. Who names a socket means that one.
 
     Raises:
@@ -63,7 +63,7 @@ def why_silent(remote: "Remote", reason: str) -> str:
     return reason
 
 
-def refuse_remote(places: "Places") -> None:
+def refuse_remote(places: "Paths") -> None:
     """Raises CommandFailed where a command works on the daemon's own machine alone."""
     if places.remote is not None:
         raise CommandFailed(

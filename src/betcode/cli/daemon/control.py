@@ -17,8 +17,8 @@ from betcode.cli.core.options import Options
 from betcode.cli.core.remote_options import why_silent
 from betcode.cli.daemon.service_managers import start_by_service
 from betcode.client import ClientError, Unreachable, open_client
-from betcode.config.lockfile import Holder, is_held, read_holder
-from betcode.config.paths import Places, Remote
+from betcode.config.lockfile import LockOwner, is_held, read_holder
+from betcode.config.paths import Paths, Remote
 from betcode.util.start_signals import blocked_signals
 from betcode.util.state_files import UnusableEntry, open_file
 
@@ -34,7 +34,7 @@ _PAUSE_S = 0.03
 _LOG_LINES = 12
 
 
-async def serves(places: Places) -> bool:
+async def serves(places: Paths) -> bool:
     """Whether a daemon at the socket says that it serves."""
     if places.remote is None and not places.socket.exists():
         return False
@@ -96,7 +96,7 @@ def _offer_import(options: Options, *, hint: bool) -> None:
         offer_import(options, hint=hint)
 
 
-async def _refuse_silent(places: Places, remote: Remote) -> None:
+async def _refuse_silent(places: Paths, remote: Remote) -> None:
     """A daemon elsewhere is there or not; it is not started from here."""
     async with open_client(places) as client:
         try:
@@ -162,7 +162,7 @@ def launch(options: Options) -> Launched:
         os.close(log)
 
 
-def _open_log(places: Places) -> int:
+def _open_log(places: Paths) -> int:
     """The log for appending; the daemon starts and reports it where that is no regular file."""
     try:
         return open_file(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -170,7 +170,7 @@ def _open_log(places: Places) -> int:
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
-async def _wait_until_serving(places: Places, launched: Launched | None, say: Say, first_word_s: float) -> bool:
+async def _wait_until_serving(places: Paths, launched: Launched | None, say: Say, first_word_s: float) -> bool:
     """Whether it serves: one that is not ours may have been about to stop, and is gone then."""
     begun = time.monotonic()
     next_word_s = first_word_s
@@ -196,11 +196,11 @@ async def _wait_until_serving(places: Places, launched: Launched | None, say: Sa
     return True
 
 
-def _pid(holder: Holder | None) -> str:
+def _pid(holder: LockOwner | None) -> str:
     return f" (pid {holder.pid})" if holder else ""
 
 
-def _refuse_another_socket(places: Places, holder: Holder | None) -> None:
+def _refuse_another_socket(places: Paths, holder: LockOwner | None) -> None:
     if holder is not None and holder.socket and holder.socket != str(places.socket):
         raise CommandFailed(
             f"The daemon of {places.state_dir} (pid {holder.pid}) listens at another socket: "
@@ -209,7 +209,7 @@ def _refuse_another_socket(places: Places, holder: Holder | None) -> None:
         )
 
 
-def _why_it_ended(places: Places, launched: Launched) -> str:
+def _why_it_ended(places: Paths, launched: Launched) -> str:
     words: list[str] = []
     with suppress(OSError), os.fdopen(open_file(places.daemon_log), "rb") as log:
         log.seek(launched.log_offset)

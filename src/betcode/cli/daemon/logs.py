@@ -11,7 +11,7 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import Options
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.log_path import log_place
-from betcode.telemetry.log_files import Entry, LogFiles, Wanted
+from betcode.telemetry.log_files import LogEntry, LogFiles, LogFilter
 from betcode.wording.terminal_text import clean
 
 _LOOK_EVERY_S = 0.2
@@ -23,7 +23,7 @@ def logs(options: Options) -> int:
     refuse_remote(options.places)
     screen = standard_screen()
     path = log_place(options.places)
-    wanted = Wanted(options.text("level") or "trace", options.text("session").lower())
+    wanted = LogFilter(options.text("level") or "trace", options.text("session").lower())
     files = LogFiles(path)
     try:
         if not path.exists():
@@ -41,7 +41,7 @@ def logs(options: Options) -> int:
     return ExitCode.OK
 
 
-def _follow(files: LogFiles, wanted: Wanted, screen: Screen, *, as_json: bool) -> None:
+def _follow(files: LogFiles, wanted: LogFilter, screen: Screen, *, as_json: bool) -> None:
     """Until somebody ends it, or nobody reads any more."""
     reader = select.poll()
     reader.register(sys.stdout.fileno(), 0)  # tells only that the other end is gone
@@ -51,7 +51,7 @@ def _follow(files: LogFiles, wanted: Wanted, screen: Screen, *, as_json: bool) -
         time.sleep(_LOOK_EVERY_S)
 
 
-def _show(screen: Screen, entry: Entry, *, as_json: bool) -> None:
+def _show(screen: Screen, entry: LogEntry, *, as_json: bool) -> None:
     if as_json:
         screen.json(json.loads(entry.text) if entry.level else {"message": entry.message})
         return

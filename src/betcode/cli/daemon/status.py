@@ -11,7 +11,7 @@ from betcode.cli.core.remote_options import why_silent
 from betcode.cli.daemon.log_path import log_place
 from betcode.cli.session.new_session import default_agent
 from betcode.client import ClientError, Unreachable, open_client
-from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.config.lockfile import LockOwner, is_held, read_holder
 from betcode.v1.health_pb2 import ComponentHealth, HealthDetailsResponse, ServingStatus
 
 # What a daemon found when it started, as it is shown; what there was none of is not.
@@ -54,7 +54,7 @@ async def status(options: Options) -> int:
     return ExitCode.OK if details is not None else ExitCode.NO_CONNECTION
 
 
-def _as_json(options: Options, holder: Holder | None, details: HealthDetailsResponse | None) -> dict[str, object]:
+def _as_json(options: Options, holder: LockOwner | None, details: HealthDetailsResponse | None) -> dict[str, object]:
     places = options.places
     facts: dict[str, object] = {
         "running": details is not None or (places.remote is None and is_held(places.lock)),
@@ -92,7 +92,7 @@ def _component_json(one: ComponentHealth) -> dict[str, str]:
     return {"status": ServingStatus.Name(one.status), "message": one.message, "last_check": checked}
 
 
-def _silent(options: Options, holder: Holder | None, reason: str) -> list[str]:
+def _silent(options: Options, holder: LockOwner | None, reason: str) -> list[str]:
     places = options.places
     if places.remote is not None:
         return [f"No daemon answers at {places.remote.address}: {why_silent(places.remote, reason)}"]

@@ -17,7 +17,7 @@ from betcode.cli.daemon.control import ensure_daemon, refuse_flags_of_services
 from betcode.client import ClientError, Refused, open_client
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting, load_settings
-from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.config.lockfile import LockOwner, is_held, read_holder
 from betcode.holder.launch import holder_pids
 from betcode.v1 import admin_pb2 as v1
 
@@ -46,7 +46,7 @@ def stop(options: Options) -> int:
     return ExitCode.OK
 
 
-async def _stop_idle(options: Options, holder: Holder) -> int | None:
+async def _stop_idle(options: Options, holder: LockOwner) -> int | None:
     """How many agents are at work and go on; None where the daemon did not answer, and got a signal.
 
     Raises:
@@ -147,7 +147,7 @@ def _stop_with_agents(options: Options, screen: Screen) -> int:
     return ExitCode.INTERNAL if parted.agents_left else ExitCode.OK
 
 
-async def _ask_to_stop(options: Options, holder: Holder, agents: v1.AgentsAtStop.ValueType) -> v1.StopDaemonResponse:
+async def _ask_to_stop(options: Options, holder: LockOwner, agents: v1.AgentsAtStop.ValueType) -> v1.StopDaemonResponse:
     """What became of the agents. An older daemon, which knows no such call, can only be stopped without them."""
     async with open_client(options.places) as client:
         try:
@@ -166,12 +166,12 @@ def _fate(parted: v1.StopDaemonResponse) -> str:
     return f"{ended}, {left}"
 
 
-def _terminate(holder: Holder) -> None:
+def _terminate(holder: LockOwner) -> None:
     with suppress(ProcessLookupError):  # it is gone already
         os.kill(holder.pid, signal.SIGTERM)
 
 
-def _holder_soon(options: Options) -> Holder | None:
+def _holder_soon(options: Options) -> LockOwner | None:
     """Who holds the lock; one that has just taken it says so in a moment."""
     for _ in range(50):
         holder = read_holder(options.places.lock)
@@ -181,7 +181,7 @@ def _holder_soon(options: Options) -> Holder | None:
     raise CommandFailed("The daemon does not say which process it is; try again", ExitCode.NO_CONNECTION)
 
 
-def _wait_until_gone(options: Options, holder: Holder, screen: Screen) -> None:
+def _wait_until_gone(options: Options, holder: LockOwner, screen: Screen) -> None:
     begun = time.monotonic()
     told = False
     while True:

@@ -11,7 +11,7 @@ from betcode.cli.core.options import Options
 from betcode.cli.core.progress import told_during
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.core.table import table
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.values.times import rfc3339
 from betcode.wording.ids import short_id
@@ -142,7 +142,7 @@ class Progress:
             self._screen.note(f"{self._doing}: {100 * done // total} %")
 
 
-def _parts(places: Places) -> dict[str, int]:
+def _parts(places: Paths) -> dict[str, int]:
     """Everything in the state directory, by what it is."""
     database = places.database
     beside = {name: _size(database.with_name(database.name + name)) for name in ("", "-wal", "-shm")}
@@ -167,7 +167,7 @@ def _size(path: Path) -> int:
         return 0  # gone meanwhile
 
 
-def _copies(places: Places) -> Path:
+def _copies(places: Paths) -> Path:
     return places.state_dir / "backups"
 
 
@@ -175,14 +175,14 @@ def _name() -> str:
     return f"betcode-{datetime.now():%Y%m%d-%H%M%S}.db"  # noqa: DTZ005 - a name that its reader understands
 
 
-def _next_copy(places: Places) -> Path:
+def _next_copy(places: Paths) -> Path:
     """A name that is free: two copies may be made in one second."""
     first = _copies(places) / _name()
     others = (first.with_stem(f"{first.stem}-{number}") for number in range(2, 1000))
     return next((path for path in (first, *others) if not path.exists()), first)
 
 
-def _thinned(places: Places, keep: int) -> list[Path]:
+def _thinned(places: Paths, keep: int) -> list[Path]:
     """The copies that were removed; names sort by their time."""
     old = sorted(_copies(places).glob(_PATTERN), key=lambda path: path.stem)[:-keep]
     for path in old:

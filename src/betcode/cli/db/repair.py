@@ -13,8 +13,8 @@ from betcode.cli.core.options import Options
 from betcode.cli.core.progress import told_during
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.db.commands import Progress, refuse_missing
-from betcode.config.lockfile import Holder, LockHeld, hold_lock
-from betcode.config.paths import Places
+from betcode.config.lockfile import LockHeld, LockOwner, hold_lock
+from betcode.config.paths import Paths
 from betcode.domain.errors import DatabaseUnusable
 from betcode.wording.sizes import readable
 
@@ -98,10 +98,10 @@ def restore(options: Options) -> int:
 
 
 @contextmanager
-def _alone(places: Places) -> Iterator[None]:
+def _alone(places: Paths) -> Iterator[None]:
     """Nobody else uses the database; no daemon can start meanwhile."""
     refuse_remote(places)
-    me = Holder(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
+    me = LockOwner(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
     if not places.state_dir.is_dir():
         raise CommandFailed(f"There is no state directory at {places.state_dir}", ExitCode.INVALID_ARGUMENTS)
     try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.config.settings import Settings
 
 
@@ -26,7 +26,7 @@ class Finding:
 class Situation:
     """What the checks look at."""
 
-    places: Places
+    places: Paths
     settings: Settings
     environ: Mapping[str, str]
     claude_bin: str

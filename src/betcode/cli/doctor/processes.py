@@ -11,7 +11,7 @@ from betcode.cli.doctor import runs as doctor_runs
 from betcode.cli.doctor.finding import Finding, Situation, note, ok, trouble
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held, read_holder
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.errors import DatabaseUnusable
 from betcode.git.environment import environment_of
 from betcode.git.version import ADVICE, unfit, version_of
@@ -77,7 +77,7 @@ def open_files(_: Situation) -> Iterator[Finding]:
         yield ok("open files", "no limit" if hard == resource.RLIM_INFINITY else f"limit {hard}")
 
 
-async def daemon(places: Places) -> list[Finding]:
+async def daemon(places: Paths) -> list[Finding]:
     """What it says of itself."""
     if not is_held(places.lock):
         return [note("daemon", "none is running", "nothing: a command that needs one starts it")]

@@ -14,7 +14,7 @@ from betcode.cli.core.keyboard import can_ask, says_yes
 from betcode.cli.core.options import Options
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.values.identifiers import is_uuid
 from betcode.holder.launch import end_leftovers
 from betcode.holder.run_check import RunFault, run_faults
@@ -59,7 +59,7 @@ def repair(options: Options) -> list[SetAside]:
     return moved
 
 
-async def _faults(places: Places) -> list[RunFault]:
+async def _faults(places: Paths) -> list[RunFault]:
     """What can be seen from outside, and what the daemon found beyond that."""
     faults = {fault.name: fault for fault in run_faults(places.runs)}
     if "" in faults:
@@ -76,7 +76,7 @@ async def _faults(places: Places) -> list[RunFault]:
     return [faults[name] for name in sorted(faults)]
 
 
-def _set_aside(places: Places, fault: RunFault) -> SetAside:
+def _set_aside(places: Paths, fault: RunFault) -> SetAside:
     """Raises: CommandFailed."""
     # Its agent would go on without anyone who reads what it says; the daemon notices the end and records it.
     ended = end_leftovers(fault.name, 0, 0) if is_uuid(fault.name) else 0

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from betcode.cli.doctor.finding import Finding, Situation, ok, trouble
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.holder.run_check import fault_of, run_faults
 from betcode.util.state_files import names_in
 from betcode.v1.health_pb2 import UnusableRun
@@ -22,11 +22,11 @@ def runs(situation: Situation) -> Iterator[Finding]:
         yield ok("runs", f"{count} run{'' if count == 1 else 's'} on disk, all can be used")
 
 
-def remedy(places: Places) -> str:
+def remedy(places: Paths) -> str:
     return f"betcode doctor --repair moves it to {places.set_aside}"
 
 
-def reported(found: Iterable[UnusableRun], places: Places) -> list[Finding]:
+def reported(found: Iterable[UnusableRun], places: Paths) -> list[Finding]:
     """What the daemon found and the entry itself does not show, such as a holder that breaks the protocol."""
     return [
         trouble("runs", f"{places.runs.name}/{one.name}: {one.problem}", one.remedy)

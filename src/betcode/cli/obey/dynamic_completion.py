@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from betcode.cli.core.arguments import LiveWord
 
 if TYPE_CHECKING:
-    from betcode.config.paths import Places
+    from betcode.config.paths import Paths
     from obey.local.v1.local_pb2 import StateResponse
 
 _WITHIN_S = 1.0
@@ -77,7 +77,7 @@ def _named(flag: str, typed: Sequence[str]) -> str:
     return ""
 
 
-async def _state(places: "Places", socket: Path) -> "StateResponse | None":
+async def _state(places: "Paths", socket: Path) -> "StateResponse | None":
     import anyio
 
     from betcode.client import ClientIdentity

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from betcode.config.paths import Places, choose_places
+from betcode.config.paths import Paths, choose_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Options:
     """The options of every command, and those of the one that was chosen."""
 
     handler: str
-    places: Places  # of the daemon, should it be started here
+    places: Paths  # of the daemon, should it be started here
     socket: Socket
     may_start: bool
     as_json: bool
@@ -63,7 +63,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
     )
 
 
-def choose_socket(flag: str, environ: Mapping[str, str], places: Places) -> Socket:
+def choose_socket(flag: str, environ: Mapping[str, str], places: Paths) -> Socket:
     """The flag, else a variable, else what the settings of the daemon say, else where it usually is."""
     for named in (flag, environ.get("OBEY_DAEMON_SOCKET"), environ.get("OBEY_SOCKET")):
         if named:
@@ -71,7 +71,7 @@ def choose_socket(flag: str, environ: Mapping[str, str], places: Places) -> Sock
     return Socket(_in_settings(places, environ) or places.obey_socket, is_usual=True)
 
 
-def _in_settings(places: Places, environ: Mapping[str, str]) -> Path | None:
+def _in_settings(places: Paths, environ: Mapping[str, str]) -> Path | None:
     from betcode.config.load import WrongSetting, load_settings
 
     try:

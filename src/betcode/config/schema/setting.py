@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from betcode.config.settings import Settings
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     key: str
     field: str  # in Settings, with dots
-    kind: Kind
+    kind: ValueType
     help: str
     variable: str = ""  # in the environment; empty: made from the key
     at_once: bool = True  # a running daemon that reads the files again uses it; otherwise the next one does

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from betcode.config.load import FILE_NAME
-from betcode.config.paths import Places
+from betcode.config.paths import Paths
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.runs.launch import Forbidden, OnlyRules
 from betcode.engine.permissions.agent_files import MANAGED_DIRECTORY, AgentFiles, AgentRules
@@ -219,7 +219,7 @@ class RuleBook:
 class RuleShelf:
     """Makes the rule book of any directory. `places` None: only the files of projects count."""
 
-    places: Places | None = None
+    places: Paths | None = None
     answers_within_s: float = ANSWERS_WITHIN_S  # a file system
     managed: Path = MANAGED_DIRECTORY
     trusts_for_claude: bool = False  # a project that a person trusts here is entered in Claude Code's own list, too
@@ -268,7 +268,7 @@ def _with_agent(lists: Lists, agent: AgentRules) -> Lists:
 
 
 @lru_cache(maxsize=8)  # looked at when a daemon has its first session, and not again
-def _guarded(places: Places) -> tuple[str, ...]:
+def _guarded(places: Paths) -> tuple[str, ...]:
     own = (places.config_dir, places.state_dir, places.socket, places.ticket_socket)
     return tuple(dict.fromkeys(name for each in own for name in (str(each), os.path.realpath(each))))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from betcode._version import __version__
 from betcode.config.agent_settings import OpenAiSettings, api_address, variable_name
 from betcode.config.units import NotUnderstood
-from betcode.config.value_types import Kind
+from betcode.config.value_types import ValueType
 from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
@@ -149,7 +149,7 @@ def transcripts(run_dir: Path) -> Path:
     return run_dir.parent.parent / "agents" / "openai"
 
 
-def _read(key: str, asked: Mapping[str, str], default: str, kind: Kind) -> str:
+def _read(key: str, asked: Mapping[str, str], default: str, kind: ValueType) -> str:
     if key not in asked:
         return default
     try:

@@ -18,7 +18,7 @@ _LOST_MESSAGES = {
 }
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     USER = "user"
     AGENT = "agent"
     TOOL = "tool"
@@ -27,14 +27,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    kind: Kind
+class HistoryEntry:
+    kind: EntryKind
     heading: str
     text: str
     at: str  # the time, or nothing
 
 
-class Entries:
+class HistoryEntries:
     """Settled texts replace what streamed before them; what was never settled is shown as cut short."""
 
     def __init__(self) -> None:
@@ -42,68 +42,68 @@ class Entries:
         self._streamed = 0  # characters in all of them
         self._tools: dict[str, str] = {}
 
-    def of(self, event: v1.AgentEvent) -> Iterator[Entry]:
+    def of(self, event: v1.AgentEvent) -> Iterator[HistoryEntry]:
         """The entries that an event completes; mostly one or none."""
         handler = READABLE.handler(event)
         if handler is not None:
             yield from handler(self, event, time_of(event))
 
-    def rest(self) -> Iterator[Entry]:
+    def rest(self) -> Iterator[HistoryEntry]:
         """What was said and never settled: its turn was broken off."""
         for pieces in self._streaming.values():
-            yield Entry(Kind.AGENT, "Agent (cut short)", "".join(pieces), "")
+            yield HistoryEntry(EntryKind.AGENT, "Agent (cut short)", "".join(pieces), "")
         self._streaming.clear()
         self._streamed = 0
 
-    def _text(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _text(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         said = event.text_delta
         key = (said.message_id, said.block)
         if said.is_complete:
             self._streamed -= sum(map(len, self._streaming.pop(key, ())))
             if said.text.strip():
                 heading = "Agent (cut short)" if said.is_partial else "Agent"
-                yield Entry(Kind.AGENT, heading, said.text, at)
+                yield HistoryEntry(EntryKind.AGENT, heading, said.text, at)
         elif self._streamed < _UNSETTLED_CHARACTERS:
             self._streaming.setdefault(key, []).append(said.text)
             self._streamed += len(said.text)
 
-    def _user_input(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _user_input(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         files = "".join(f"\n[{name}]" for name in _files(event.user_input))
-        yield Entry(Kind.USER, "User", event.user_input.content + files, at)
+        yield HistoryEntry(EntryKind.USER, "User", event.user_input.content + files, at)
 
-    def _tool_start(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _tool_start(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         started = event.tool_call_start
         self._tools[started.tool_id] = started.tool_name
-        yield Entry(Kind.TOOL, f"Tool: {started.tool_name}", started.input_json or started.description, at)
+        yield HistoryEntry(EntryKind.TOOL, f"Tool: {started.tool_name}", started.input_json or started.description, at)
 
-    def _tool_result(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _tool_result(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         result = event.tool_call_result
         name = self._tools.pop(result.tool_id, "tool")
         ending = "failed" if result.is_error else "result"
-        yield Entry(Kind.RESULT, f"{name}: {ending}", result.output, at)
+        yield HistoryEntry(EntryKind.RESULT, f"{name}: {ending}", result.output, at)
 
-    def _turn_complete(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _turn_complete(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         yield from self.rest()
         reason = event.turn_complete.stop_reason
         if reason not in ("", "end_turn"):
-            yield Entry(Kind.NOTE, "The turn ended", reason, at)
+            yield HistoryEntry(EntryKind.NOTE, "The turn ended", reason, at)
 
-    def _plan(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _plan(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         mode = event.plan_mode
         if mode.plan:
-            yield Entry(Kind.AGENT, "Plan", mode.plan, at)
+            yield HistoryEntry(EntryKind.AGENT, "Plan", mode.plan, at)
         else:
-            yield Entry(Kind.NOTE, "Note", "Plan mode is on" if mode.active else "Plan mode is off", at)
+            yield HistoryEntry(EntryKind.NOTE, "Note", "Plan mode is on" if mode.active else "Plan mode is off", at)
 
-    def _todo(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _todo(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         lines = [f"- [{_TODO_MARKS.get(item.status, ' ')}] {item.subject}" for item in event.todo_update.items]
         if lines:
-            yield Entry(Kind.AGENT, "To do", "\n".join(lines), at)
+            yield HistoryEntry(EntryKind.AGENT, "To do", "\n".join(lines), at)
 
-    def _note(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+    def _note(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         note = _NOTES[event.WhichOneof("event") or ""](event)
         if note is not None:
-            yield Entry(Kind.NOTE, *note, at)
+            yield HistoryEntry(EntryKind.NOTE, *note, at)
 
 
 _Note = tuple[str, str]  # heading and text
@@ -140,17 +140,17 @@ _NOTES: Mapping[str, Callable[[v1.AgentEvent], _Note | None]] = {
     "compaction": _compaction,
     "message_state": _message_state,
 }
-READABLE: EventTable[Callable[[Entries, v1.AgentEvent, str], Iterator[Entry]]] = EventTable(
+READABLE: EventTable[Callable[[HistoryEntries, v1.AgentEvent, str], Iterator[HistoryEntry]]] = EventTable(
     "the Markdown and HTML export",
     {
-        "text_delta": Entries._text,
-        "user_input": Entries._user_input,
-        "tool_call_start": Entries._tool_start,
-        "tool_call_result": Entries._tool_result,
-        "turn_complete": Entries._turn_complete,
-        "plan_mode": Entries._plan,
-        "todo_update": Entries._todo,
-        **dict.fromkeys(_NOTES, Entries._note),
+        "text_delta": HistoryEntries._text,
+        "user_input": HistoryEntries._user_input,
+        "tool_call_start": HistoryEntries._tool_start,
+        "tool_call_result": HistoryEntries._tool_result,
+        "turn_complete": HistoryEntries._turn_complete,
+        "plan_mode": HistoryEntries._plan,
+        "todo_update": HistoryEntries._todo,
+        **dict.fromkeys(_NOTES, HistoryEntries._note),
     },
     ignored=frozenset(
         {"thinking_delta"}  # a reader wants the answer; the JSON export has the thoughts

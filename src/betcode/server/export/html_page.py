@@ -3,7 +3,7 @@
 import html
 
 from betcode.server.export.control_characters import made_visible
-from betcode.server.export.entries import Entries, Entry, facts_of, title_of
+from betcode.server.export.entries import HistoryEntries, HistoryEntry, facts_of, title_of
 from betcode.v1 import agent_pb2 as v1
 
 # A second lock behind the escaping: whatever slipped through could load and run nothing.
@@ -28,7 +28,7 @@ class HtmlPage:
     """One section for each thing that was said or done."""
 
     def __init__(self) -> None:
-        self._entries = Entries()
+        self._entries = HistoryEntries()
 
     def begin(self, session: v1.SessionSummary) -> str:
         title = _safe(title_of(session))
@@ -48,7 +48,7 @@ class HtmlPage:
         return "".join(map(_section, self._entries.rest())) + "</body>\n</html>\n"
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: HistoryEntry) -> str:
     at = f" <small>{_safe(entry.at)}</small>" if entry.at else ""
     # The newline after <pre> is dropped by readers; one that belongs to the text stays.
     return (

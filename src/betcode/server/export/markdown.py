@@ -6,7 +6,7 @@ It is data: it cannot load or run anything in a reader, and no escape sequence r
 import re
 
 from betcode.server.export.control_characters import made_visible
-from betcode.server.export.entries import Entries, Entry, Kind, facts_of, title_of
+from betcode.server.export.entries import EntryKind, HistoryEntries, HistoryEntry, facts_of, title_of
 from betcode.server.export.prose import harmless
 from betcode.v1 import agent_pb2 as v1
 
@@ -18,7 +18,7 @@ class Markdown:
     """Prose in quotes, what tools got and gave in fences."""
 
     def __init__(self) -> None:
-        self._entries = Entries()
+        self._entries = HistoryEntries()
 
     def begin(self, session: v1.SessionSummary) -> str:
         facts = "".join(f"- {name}: {_plain(value)}\n" for name, value in facts_of(session).items())
@@ -31,14 +31,14 @@ class Markdown:
         return "".join(map(_shown, self._entries.rest()))
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: HistoryEntry) -> str:
     at = f" ({entry.at})" if entry.at else ""
     match entry.kind:
-        case Kind.USER | Kind.AGENT:
+        case EntryKind.USER | EntryKind.AGENT:
             return f"## {_plain(entry.heading)}{at}\n\n{_quoted(entry.text)}\n\n"
-        case Kind.TOOL | Kind.RESULT:
+        case EntryKind.TOOL | EntryKind.RESULT:
             return f"### {_plain(entry.heading)}{at}\n\n{_fenced(entry.text)}\n\n"
-        case Kind.NOTE:
+        case EntryKind.NOTE:
             return f"*{_plain(entry.heading)}*: {_plain(entry.text)}\n\n"
 
 

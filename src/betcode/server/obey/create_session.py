@@ -18,7 +18,7 @@ from betcode.domain.values.identifiers import SessionId, new_message_id, new_ses
 from betcode.engine import Standing, Supervisor
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
-from betcode.server.obey.session_queries import ReadingCalls
+from betcode.server.obey.session_queries import SessionQueryCalls
 from betcode.server.obey.times import span_ns
 from betcode.server.rpc import Caller
 from betcode.util.wall_clock import now_ns
@@ -29,7 +29,7 @@ _CONFIG_LIMIT_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SessionEnvironment:
     """What sessions get from the daemon that they are made by."""
 
     environ: Mapping[str, str]  # the daemon's own
@@ -37,9 +37,9 @@ class Surroundings:
     start_timeout_s: float
 
 
-class CreatingCalls:
+class CreateSessionCalls:
     def __init__(
-        self, engine: Supervisor, campaigns: Campaigns, reading: ReadingCalls, surroundings: Surroundings
+        self, engine: Supervisor, campaigns: Campaigns, reading: SessionQueryCalls, surroundings: SessionEnvironment
     ) -> None:
         self._engine = engine
         self._campaigns = campaigns

@@ -9,7 +9,7 @@ import grpc
 
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError, UnknownProvider
-from betcode.server.errors import STATUS, made_status
+from betcode.server.errors import STATUS, make_status
 
 DOMAIN = "obey.local.v1"  # of google.rpc.ErrorInfo
 TRAILER = "obey-error-code"
@@ -77,25 +77,25 @@ NUMBER: Mapping[ErrorCode, Obey] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ObeyErrorStatus:
     number: Obey
     status: grpc.StatusCode
 
 
-def told(error: BetcodeError) -> Told:
+def error_status(error: BetcodeError) -> ObeyErrorStatus:
     """The number and the status of an error."""
     if isinstance(error, ObeyError):
-        return Told(error.number, error.number.status)
+        return ObeyErrorStatus(error.number, error.number.status)
     if isinstance(error, UnknownProvider):
-        return Told(Obey.NOT_INITIALIZED, Obey.NOT_INITIALIZED.status)
+        return ObeyErrorStatus(Obey.NOT_INITIALIZED, Obey.NOT_INITIALIZED.status)
     number = NUMBER.get(error.code, Obey.SESSION_ERROR)
-    return Told(number, STATUS[error.code] if number is Obey.SESSION_ERROR else number.status)
+    return ObeyErrorStatus(number, STATUS[error.code] if number is Obey.SESSION_ERROR else number.status)
 
 
 def status_of(error: BetcodeError) -> grpc.Status:
     """The gRPC status: the number begins the message, and stands in details and trailer for programs."""
-    answer = told(error)
-    return made_status(
+    answer = error_status(error)
+    return make_status(
         answer.status,
         f"{answer.number.spelled}: {error.message}",
         reason=answer.number.spelled,

@@ -14,7 +14,7 @@ _CONNECTION = re.compile(
 _GIVEN_UP = {v1.MESSAGE_STATE_CANCELLED, v1.MESSAGE_STATE_UNKNOWN}
 
 
-class Outcome:
+class MessageOutcome:
     """Reads the log from the message on; over once its turn is."""
 
     def __init__(self, message_id: str) -> None:

@@ -10,18 +10,18 @@ from betcode.engine import ClientName, PermissionAnswer, Supervisor
 from betcode.server.gate import Gate
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.errors import Obey, ObeyError
-from betcode.server.obey.message_outcome import Outcome
+from betcode.server.obey.message_outcome import MessageOutcome
 from betcode.server.obey.names import session_of
-from betcode.server.obey.session_queries import ReadingCalls
-from betcode.server.rpc import Caller, Context, greet
+from betcode.server.obey.session_queries import SessionQueryCalls
+from betcode.server.rpc import Caller, Context, send_client_id
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 
 CLIENT_TYPE = "obey"
 
 
-class TalkingCalls:
-    def __init__(self, engine: Supervisor, gate: Gate, reading: ReadingCalls, stop_timeout_s: float) -> None:
+class MessageCalls:
+    def __init__(self, engine: Supervisor, gate: Gate, reading: SessionQueryCalls, stop_timeout_s: float) -> None:
         self._engine = engine
         self._gate = gate
         self._reading = reading
@@ -33,8 +33,8 @@ class TalkingCalls:
         message = SendMessage(new_message_id(), request.message)
         client = shown_as_obey(caller.client)
         accepted = await self._engine.submit(session, message, client, only_if_running=True)
-        await greet(caller, context)
-        activities, outcome = Activities(session), Outcome(message.message_id)
+        await send_client_id(caller, context)
+        activities, outcome = Activities(session), MessageOutcome(message.message_id)
         followed = self._engine.watching.follow(session, Seq(accepted.seq - 1), client)
         async with aclosing(followed) as batches:
             async for batch in batches:

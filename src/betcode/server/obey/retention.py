@@ -15,7 +15,7 @@ _ACTIVITIES_KEPT_NS = 30 * 86400 * 10**9
 _EVERY_S = 3600.0
 
 
-async def keep_reports(reports: Reports) -> None:
+async def run_report_retention(reports: Reports) -> None:
     """Let go of what is too old, again and again."""
     while True:
         try:

@@ -21,7 +21,7 @@ from betcode.server.obey.errors import status_of
 from betcode.server.reflection import lazy_reflection
 from betcode.server.release import Release
 from betcode.server.reset_floods import ResetFloods
-from betcode.server.rpc import Handler, Rim, named
+from betcode.server.rpc import Handler, RpcAdapter, with_method_name
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from obey.local.v1 import local_pb2 as pb
 
@@ -36,7 +36,7 @@ _STOP_BOUND_S = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class ObeyFace:
+class ObeyContext:
     """All that is needed to serve it."""
 
     engine: Supervisor
@@ -56,20 +56,20 @@ class ObeyFace:
     umask: int = -1
 
 
-async def keep_serving(face: ObeyFace, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+async def run_obey_server(context: ObeyContext, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
     """Serve, whatever becomes of the socket; the first try is over when this has started."""
     is_first = True
     while True:
         try:
-            async with claim_socket_file(face.path) as file, _served(face, file):
-                face.note("")
+            async with claim_socket_file(context.path) as file, _served(context, file):
+                context.note("")
                 if is_first:
                     task_status.started()
                 is_first = False
                 await watch((file,))
         except SocketTaken as taken:
             logger.warning("the obey API is not served: %s", taken)
-            face.note(str(taken))
+            context.note(str(taken))
         if is_first:
             task_status.started()
         is_first = False
@@ -77,11 +77,11 @@ async def keep_serving(face: ObeyFace, *, task_status: TaskStatus[None] = anyio.
 
 
 @asynccontextmanager
-async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
-    calls = _Calls(face, face.gate_at(file.address))
-    server = aio.server(options=list(face.options))
+async def _served(context: ObeyContext, file: SocketFile) -> AsyncIterator[None]:
+    calls = _Calls(context, context.gate_at(file.address))
+    server = aio.server(options=list(context.options))
     server.add_generic_rpc_handlers(
-        (calls, face.health, lazy_reflection([SERVICE.full_name, face.health_service])),
+        (calls, context.health, lazy_reflection([SERVICE.full_name, context.health_service])),
     )
     try:
         server.add_insecure_port("unix:" + quote(file.address))
@@ -91,7 +91,7 @@ async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
     await server.start()
     logger.info("listening", extra={"socket": str(file.path)})
     try:
-        with face.floods.watching(file.address):
+        with context.floods.watching(file.address):
             yield
     finally:
         with anyio.move_on_after(_STOP_BOUND_S, shield=True):
@@ -102,10 +102,10 @@ async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
 class _Calls(grpc.GenericRpcHandler):
     """The calls of the service. What is behind them is imported with the first: it costs more than a start may."""
 
-    def __init__(self, face: ObeyFace, gate: Gate) -> None:
-        self._face = face
+    def __init__(self, context: ObeyContext, gate: Gate) -> None:
+        self._context = context
         self._gate = gate
-        self._rim = Rim(face.release, status_of, gate)
+        self._rpc = RpcAdapter(context.release, status_of, gate)
         self._handlers: Mapping[str, Handler] | None = None
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> "Handler | None":
@@ -115,8 +115,10 @@ class _Calls(grpc.GenericRpcHandler):
         if self._handlers is None:
             from betcode.server.obey.calls import built
 
-            handlers = built(self._face, self._rim, self._gate)
-            self._handlers = {method.name: named(method, handlers[method.name]) for method in SERVICE.methods}
+            handlers = built(self._context, self._rpc, self._gate)
+            self._handlers = {
+                method.name: with_method_name(method, handlers[method.name]) for method in SERVICE.methods
+            }
         return self._handlers[name]
 
     @property
@@ -125,8 +127,8 @@ class _Calls(grpc.GenericRpcHandler):
 
     async def end(self) -> None:
         """Let no further call begin; who is inside hears why it ends."""
-        self._rim.refuse()
+        self._rpc.refuse()
         if self.were_made:
-            await self._rim.end_calls(_CALLS_GRACE_S)
-            await self._rim.end_streams(_STREAMS_GRACE_S)
+            await self._rpc.end_calls(_CALLS_GRACE_S)
+            await self._rpc.end_streams(_STREAMS_GRACE_S)
             await anyio.sleep(_LINGER_S)

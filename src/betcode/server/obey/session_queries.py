@@ -15,7 +15,7 @@ from obey.local.v1 import local_pb2 as pb
 _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 
 
-class ReadingCalls:
+class SessionQueryCalls:
     def __init__(self, engine: Supervisor, campaigns: Campaigns) -> None:
         self._engine = engine
         self._campaigns = campaigns
@@ -26,7 +26,7 @@ class ReadingCalls:
     async def list_sessions(self, _: Caller, request: pb.ListSessionsRequest) -> pb.ListSessionsResponse:
         """The newest change first, as many as one answer can hold."""
         campaign = (await self._campaigns.find(request.campaign_id)).id if request.campaign_id else ""
-        wanted = _Wanted(request)
+        wanted = _SessionFilter(request)
         bindings = Bindings(self._campaigns)
         answer, size = pb.ListSessionsResponse(), 0
         for standing in await self._engine.lives.standings(with_ended=wanted.ended):
@@ -52,7 +52,7 @@ class ReadingCalls:
         return session_info(standing, await Bindings(self._campaigns).campaign_of(standing), trouble)
 
 
-class _Wanted:
+class _SessionFilter:
     def __init__(self, request: pb.ListSessionsRequest) -> None:
         self._statuses = frozenset(request.statuses)
         self._provider = request.provider

@@ -13,7 +13,7 @@ from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.external_activities import activity_of, is_about
 from betcode.server.obey.names import session_of
 from betcode.server.obey.views import status_event
-from betcode.server.rpc import Caller, Context, greet
+from betcode.server.rpc import Caller, Context, send_client_id
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 
@@ -21,7 +21,7 @@ _PUSHED_AT_ONCE = 100
 _REMEMBERED = 1_000  # sessions whose tools at work are known
 
 
-class WatchingCalls:
+class WatchCalls:
     def __init__(self, engine: Supervisor, campaigns: Campaigns, reports: Reports) -> None:
         self._engine = engine
         self._campaigns = campaigns
@@ -31,7 +31,7 @@ class WatchingCalls:
         """Every change from now on, to the end; nothing of one that has ended."""
         session = session_of(request.session_id)
         async with self._engine.lives.watching(session) as (watch, phase):
-            await greet(caller, context)  # whoever has it misses nothing
+            await send_client_id(caller, context)  # whoever has it misses nothing
             is_over = phase is None or phase.is_terminal
             while not is_over:
                 transition = await watch.take()
@@ -39,9 +39,9 @@ class WatchingCalls:
                 is_over = transition.after.is_terminal
 
     async def watch_all_sessions(self, caller: Caller, request: pb.WatchAllSessionsRequest, context: Context) -> None:
-        wanted = _Belonging(self._engine, self._campaigns, await self._campaign(request.campaign_id))
+        wanted = _CampaignFilter(self._engine, self._campaigns, await self._campaign(request.campaign_id))
         async with self._engine.lives.watching(None) as (watch, _):
-            await greet(caller, context)
+            await send_client_id(caller, context)
             while True:
                 transition = await watch.take()
                 if await wanted.has(transition.session):
@@ -53,11 +53,11 @@ class WatchingCalls:
         if session is not None:
             await self._engine.row(session)
         campaign = await self._campaign(request.campaign_id)
-        wanted = _Belonging(self._engine, self._campaigns, campaign)
+        wanted = _CampaignFilter(self._engine, self._campaigns, campaign)
         told: dict[SessionId, tuple[Activities, Seq]] = {}  # with how far each log was read
         with self._engine.lives.growing(session) as watch:
             pushed = await self._reports.newest_activity()
-            await greet(caller, context)
+            await send_client_id(caller, context)
             while True:
                 for grown in await watch.take():
                     if not await wanted.has(grown.session):
@@ -90,7 +90,7 @@ class WatchingCalls:
             activities.take(v1.AgentEvent.FromString(data))
         return activities
 
-    async def _tell_pushed(self, after: int, session: str, wanted: "_Belonging", context: Context) -> int:
+    async def _tell_pushed(self, after: int, session: str, wanted: "_CampaignFilter", context: Context) -> int:
         """What other programs pushed behind that number; the number of the newest."""
         while rows := await self._reports.activities_after(after, _PUSHED_AT_ONCE):
             for number, row in rows:
@@ -103,7 +103,7 @@ class WatchingCalls:
         return (await self._campaigns.find(text)).id if text else ""
 
 
-class _Belonging:
+class _CampaignFilter:
     """Whether sessions belong to the campaign that is wanted."""
 
     def __init__(self, engine: Supervisor, campaigns: Campaigns, campaign: str) -> None:

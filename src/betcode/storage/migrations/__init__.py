@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.install_file import put_in_place
+from betcode.storage.install_file import install_file
 from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 from betcode.storage.migrations.m003_permissions import m003_permissions
@@ -109,4 +109,4 @@ def _keep_copy(db: apsw.Connection, copy: Path) -> None:
                 backup.step()
     finally:
         target.close()
-    put_in_place(unfinished, copy)
+    install_file(unfinished, copy)

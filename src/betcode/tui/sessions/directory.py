@@ -6,7 +6,7 @@ from typing import Protocol
 import anyio
 
 from betcode.client import ClientError
-from betcode.client.session_lookup import Lists, summary_of
+from betcode.client.session_lookup import SessionSource, summary_of
 from betcode.v1 import agent_pb2 as v1
 
 _EVERY_S = 3.0
@@ -15,7 +15,7 @@ _MOST = 5000  # a list that nobody reads to its end
 _NUMBERS = 9
 
 
-class SessionLister(Lists, Protocol):
+class SessionLister(SessionSource, Protocol):
     """The client, as far as it is needed here."""
 
     async def list_sessions(self, *, limit: int = 0, offset: int = 0) -> v1.ListSessionsResponse: ...

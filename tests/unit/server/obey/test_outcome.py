@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.server.obey.errors import Obey, ObeyError
-from betcode.server.obey.message_outcome import Outcome
+from betcode.server.obey.message_outcome import MessageOutcome
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -25,7 +25,7 @@ TIMEOUT = v1.AgentEvent(notice=v1.Notice(details={"event": "SESSION_TIMEOUT"}))
 
 @pytest.mark.behaviour("obey.send.final-completion")
 def test_only_its_own_turn_ends_it() -> None:
-    outcome = Outcome("m")
+    outcome = MessageOutcome("m")
     for event in (ended("end_turn", "another"), ended("end_turn"), state(v1.MESSAGE_STATE_CONSUMED), IDLE):
         outcome.take(event)
         assert not outcome.is_over
@@ -49,7 +49,7 @@ def test_only_its_own_turn_ends_it() -> None:
     ids=lambda value: value.name if isinstance(value, Obey) else "",
 )
 def test_each_way_to_fail_has_its_number(events: list[v1.AgentEvent], number: Obey) -> None:
-    outcome = Outcome("m")
+    outcome = MessageOutcome("m")
     *before, last = events
     for event in before:
         outcome.take(event)

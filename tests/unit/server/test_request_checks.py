@@ -9,7 +9,7 @@ from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.metrics.request_counts import RequestCounts
 from betcode.domain.release.deprecations import Deprecation, Kind, months_later
 from betcode.domain.release.features import Feature, FeatureFlags
-from betcode.server.request_checks import Scrutiny, Uses, parts_used, unknown_fields
+from betcode.server.request_checks import DeprecatedUses, RequestInspector, parts_used, unknown_fields
 from betcode.server.rpc import decode
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
@@ -24,9 +24,9 @@ def gone(feature: str, kind: Kind) -> Deprecation:
     return Deprecation(feature, kind, "something new", day, day, "0.2.5", day, end, "0.4.0", "place")
 
 
-def scrutiny(*records: Deprecation, features: tuple[Feature, ...] = ()) -> tuple[Scrutiny, RequestCounts]:
+def inspector(*records: Deprecation, features: tuple[Feature, ...] = ()) -> tuple[RequestInspector, RequestCounts]:
     counts = RequestCounts()
-    return Scrutiny(FeatureFlags("0.2.5", table=features, deprecations=records), counts), counts
+    return RequestInspector(FeatureFlags("0.2.5", table=features, deprecations=records), counts), counts
 
 
 def nested() -> bytes:
@@ -38,9 +38,9 @@ def nested() -> bytes:
 
 @pytest.mark.behaviour("unknown-fields.daemon.logged", "unknown-fields.daemon.counted")
 def test_a_request_with_unknown_fields_is_counted_once_and_its_numbers_logged(caplog: pytest.LogCaptureFixture) -> None:
-    looked, counts = scrutiny()
+    looked, counts = inspector()
     with caplog.at_level(logging.DEBUG, "betcode.server.request_checks"):
-        looked.look(decode(v1.AgentRequest, nested()), Uses())
+        looked.inspect(decode(v1.AgentRequest, nested()), DeprecatedUses())
     assert counts.unknown_fields_received == 1
     (entry,) = caplog.records
     assert entry.levelno == logging.DEBUG
@@ -50,10 +50,10 @@ def test_a_request_with_unknown_fields_is_counted_once_and_its_numbers_logged(ca
 
 
 def test_a_request_without_any_is_neither_counted_nor_logged(caplog: pytest.LogCaptureFixture) -> None:
-    looked, counts = scrutiny()
+    looked, counts = inspector()
     request = v1.AgentRequest(message=v1.UserMessage(content="x", attachments=[v1.Attachment(data=b"y")]))
     with caplog.at_level(logging.DEBUG):
-        looked.look(request, Uses())
+        looked.inspect(request, DeprecatedUses())
     assert counts == RequestCounts()
     assert not caplog.records
 
@@ -76,10 +76,10 @@ def test_what_is_read_and_written_again_has_them_still() -> None:
 
 
 def test_of_more_unknown_fields_than_anybody_reads_their_size_alone_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    looked, counts = scrutiny()
+    looked, counts = inspector()
     data = LATER_NUMBER * 10_000
     with caplog.at_level(logging.DEBUG, "betcode.server.request_checks"):
-        looked.look(decode(v1.AgentRequest, data), Uses())
+        looked.inspect(decode(v1.AgentRequest, data), DeprecatedUses())
     assert counts.unknown_fields_received == 1
     assert [entry.getMessage() for entry in caplog.records] == [f"AgentRequest has {len(data)} bytes of unknown fields"]
 
@@ -87,10 +87,10 @@ def test_of_more_unknown_fields_than_anybody_reads_their_size_alone_is_told(capl
 def test_a_large_request_with_one_unknown_field_is_counted_and_the_field_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    looked, counts = scrutiny()
+    looked, counts = inspector()
     data = v1.AgentRequest(message=v1.UserMessage(content="x" * 100_000)).SerializeToString() + LATER_NUMBER
     with caplog.at_level(logging.DEBUG, "betcode.server.request_checks"):
-        looked.look(decode(v1.AgentRequest, data), Uses())
+        looked.inspect(decode(v1.AgentRequest, data), DeprecatedUses())
     assert counts.unknown_fields_received == 1
     assert "AgentRequest 1023" in caplog.text
 
@@ -109,10 +109,10 @@ def test_of_many_messages_in_a_request_the_first_are_looked_at() -> None:
     ],
 )
 def test_a_deprecated_field_is_noticed_where_it_is_used(feature: str, kind: Kind) -> None:
-    looked, counts = scrutiny(gone(feature, kind))
-    uses = Uses()
-    looked.look(v1.AgentRequest(cancel=v1.CancelRequest(reason="tired")), uses)
-    looked.look(v1.AgentRequest(message=v1.UserMessage(content="x")), Uses())
+    looked, counts = inspector(gone(feature, kind))
+    uses = DeprecatedUses()
+    looked.inspect(v1.AgentRequest(cancel=v1.CancelRequest(reason="tired")), uses)
+    looked.inspect(v1.AgentRequest(message=v1.UserMessage(content="x")), DeprecatedUses())
     (told,) = uses.take()
     assert told.feature == feature
     assert counts.deprecations_used == {feature: 1}
@@ -121,9 +121,9 @@ def test_a_deprecated_field_is_noticed_where_it_is_used(feature: str, kind: Kind
 def test_a_deprecated_enum_value_is_noticed() -> None:
     response = v1.PermissionResponse(request_id="r", decision=v1.DENY)
     assert "betcode.v1.DENY" in parts_used(response)
-    looked, counts = scrutiny(gone("betcode.v1.DENY", Kind.ENUM_VALUE))
-    looked.look(v1.AgentRequest(permission=response), Uses())
-    looked.look(v1.AgentRequest(permission=v1.PermissionResponse(decision=v1.ALLOW_ONCE)), Uses())
+    looked, counts = inspector(gone("betcode.v1.DENY", Kind.ENUM_VALUE))
+    looked.inspect(v1.AgentRequest(permission=response), DeprecatedUses())
+    looked.inspect(v1.AgentRequest(permission=v1.PermissionResponse(decision=v1.ALLOW_ONCE)), DeprecatedUses())
     assert counts.deprecations_used == {"betcode.v1.DENY": 1}
 
 
@@ -132,8 +132,8 @@ def test_a_deprecated_enum_value_is_noticed() -> None:
     [("betcode.v1.AgentService.ListSessions", Kind.RPC), ("betcode.v1.AgentService", Kind.SERVICE)],
 )
 def test_a_deprecated_call_or_service_is_noticed_and_still_let_through(feature: str, kind: Kind) -> None:
-    looked, counts = scrutiny(gone(feature, kind))
-    uses = Uses()
+    looked, counts = inspector(gone(feature, kind))
+    uses = DeprecatedUses()
     looked.admit("betcode.v1.AgentService.ListSessions", (), uses)
     looked.admit("betcode.v1.VersionService.GetVersion", (), uses)
     assert [told.feature for told in uses.take()] == [feature]
@@ -141,11 +141,11 @@ def test_a_deprecated_call_or_service_is_noticed_and_still_let_through(feature: 
 
 
 def test_each_thing_is_told_once_in_a_call_and_counted_each_time() -> None:
-    looked, counts = scrutiny(gone("betcode.v1.CancelRequest.reason", Kind.FIELD))
-    uses = Uses()
+    looked, counts = inspector(gone("betcode.v1.CancelRequest.reason", Kind.FIELD))
+    uses = DeprecatedUses()
     request = v1.AgentRequest(cancel=v1.CancelRequest(reason="tired"))
     for _ in range(3):
-        looked.look(request, uses)
+        looked.inspect(request, uses)
     assert len(uses.take()) == 1
     assert not uses.take()
     assert counts.deprecations_used.total() == 3
@@ -154,10 +154,10 @@ def test_each_thing_is_told_once_in_a_call_and_counted_each_time() -> None:
 @pytest.mark.behaviour("feature.gate")
 def test_a_call_of_a_feature_that_is_off_is_refused_with_the_setting() -> None:
     gated = Feature("young", "Something young", "", version_pb2.ALPHA, "0.1.0", calls=("betcode.v1.SubagentService",))
-    looked, _ = scrutiny(features=(gated,))
+    looked, _ = inspector(features=(gated,))
     for method, relied_on in (("betcode.v1.SubagentService.Any", ()), ("betcode.v1.AgentService.Any", ("young",))):
         with pytest.raises(FeatureNotAvailable) as refused:
-            looked.admit(method, relied_on, Uses())
+            looked.admit(method, relied_on, DeprecatedUses())
         assert "feature_flags.young" in refused.value.message
         assert refused.value.details["setting"] == "feature_flags.young"
-    looked.admit("betcode.v1.AgentService.Any", (), Uses())
+    looked.admit("betcode.v1.AgentService.Any", (), DeprecatedUses())

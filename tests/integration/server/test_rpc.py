@@ -21,7 +21,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from betcode._version import __version__
 from betcode.domain.release import features as flags
 from betcode.holder.platform import resident_bytes
-from betcode.server.rpc import Caller, Context, Rim
+from betcode.server.rpc import Caller, Context, RpcAdapter
 from betcode.server.server import contract_services
 from betcode.server.unimplemented import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
@@ -293,7 +293,7 @@ async def test_a_client_that_left_while_something_was_sent_to_it_is_no_fault_in_
         raise aio.InternalError("what gRPC says of a stream that breaks under a message")
 
     server = aio.server()
-    methods = {"Follow": Rim().stream(v1.FollowRequest, left)}
+    methods = {"Follow": RpcAdapter().stream(v1.FollowRequest, left)}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("rim.Test", methods),))
     server.add_insecure_port(f"unix:{tmp_path}/socket")
     await server.start()
