@@ -23,6 +23,7 @@ if sys.platform != "linux":
 
 RUN_MARKER = "BETCODE_RUN"
 HOLDER_MARKER = "BETCODE_HOLDER"  # in the environment of a holder itself, which must not be taken for a tool
+_LISTINGS = 20  # of the process table; on a machine that starts processes without pause it ends, too
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SUN_PATH_BYTES = 100  # 108 on Linux, 104 on macOS, less the terminating zero
@@ -157,13 +158,29 @@ def start_time_now() -> int:
 def processes() -> dict[int, Process]:
     """The whole process table."""
     if sys.platform == "linux":
-        found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
-        return {one.pid: one for one in found if one}
+        return _listed_processes()
     table = {}
     for line in _ps("-axo", "pid=,ppid=,state=,lstart="):
         pid, parent, state, started = line.split(None, 3)
         # Only compared for equality, so a checksum of the date will do.
         table[int(pid)] = Process(int(pid), int(parent), crc32(started.encode()), state.startswith("Z"))
+    return table
+
+
+def _listed_processes() -> dict[int, Process]:
+    """Read the list again until it has no new process.
+
+    The list is not read at one moment: a process that forks and exits meanwhile would be missing, and so would its
+    child. Whoever hides this way has to win every round.
+    """
+    table: dict[int, Process] = {}
+    listed: set[int] = set()
+    for _ in range(_LISTINGS):
+        new = {int(name) for name in os.listdir("/proc") if name.isdigit()} - listed
+        if not new:
+            break
+        listed |= new
+        table |= {pid: one for pid in sorted(new, reverse=True) if (one := process(pid)) is not None}
     return table
 
 
