@@ -62,7 +62,7 @@ def test_what_is_missing_is_said_with_what_to_do(here: Shell) -> None:
         (["run", "--provider", "gpt", "hello"], "No such provider 'gpt': choose one of"),
         (["session", "new", "--provider", "demo", "--config", "speed=9"], "takes no configuration 'speed'"),
         (["session", "new", "--config", "speed"], "'speed' is not KEY=VALUE"),
-        (["--provider", "demo", "session", "list"], "--provider stands behind the command that takes it"),
+        (["--provider", "demo", "session", "list"], "--provider must follow the command"),
         (["run", "--continue", "--config", "a=b", "hello"], "--config"),
     ],
 )

@@ -197,9 +197,9 @@ def test_a_command_says_what_keeps_it_from_a_daemon_with_tls(tmp_path: Path) -> 
             return done.returncode, done.stderr
 
         code, words = said("--address", address)
-        assert (code, "name its authority with --tls-ca" in words) == (2, True), words
+        assert (code, "give its CA with --tls-ca" in words) == (2, True), words
         code, words = said("--address", address, "--tls-ca", str(other))
-        assert (code, words.count("\n"), "does not believe its certificate" in words) == (2, 1, True), words
+        assert (code, words.count("\n"), "its certificate is not trusted" in words) == (2, 1, True), words
         code, words = said("--address", address, "--tls-ca", str(nothing))
         assert (code, words) == (5, f"betcode: {nothing} holds no certificates (PEM)\n")
         code, words = said("--address", health)

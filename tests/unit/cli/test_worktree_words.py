@@ -104,13 +104,13 @@ def test_a_name_is_one_line_of_a_list_and_nothing_is_obeyed() -> None:
 def test_a_command_without_two_dashes_is_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         build_parser().parse_args(["worktree", "run", "fix", "make", "a test"])
-    assert "behind two dashes: -- make 'a test'. See: betcode worktree run --help" in capsys.readouterr().err
+    assert "put the command after `--`: -- make 'a test'. See: betcode worktree run --help" in capsys.readouterr().err
 
 
 def test_turns_begin_with_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         build_parser().parse_args(["session", "diff", "x", "--turn", "0"])
-    assert "'0' is no turn" in capsys.readouterr().err
+    assert "'0' is not a turn" in capsys.readouterr().err
 
 
 def test_sessions_are_listed_with_their_worktrees_where_any_has_one() -> None:

@@ -16,24 +16,26 @@ def add_audit(
     noun: "Callable[[Commands[Parser], str, str], Commands[Parser]]",
     command: "Callable[[Commands[Parser], str, str, str], Parser]",
 ) -> None:
-    verbs = noun(commands, "audit", "list, export and verify what was decided, and by whom")
-    listing = command(verbs, "list", "list decisions, the newest last", "audit.commands:list_audit")
+    verbs = noun(commands, "audit", "list, export and verify the audit log of decisions")
+    listing = command(verbs, "list", "list decisions, newest last", "audit.commands:list_audit")
     _which(listing)
-    listing.add_argument("--limit", type=_rows, default=50, metavar="N", help="the newest so many; 0: all (50)")
-    export = command(verbs, "export", "write decisions as a file, without secrets", "audit.commands:export")
+    listing.add_argument("--limit", type=_rows, default=50, metavar="N", help="show the newest N; 0: all (50)")
+    export = command(verbs, "export", "write decisions to a file, without secrets", "audit.commands:export")
     _which(export)
-    export.add_argument("--format", choices=["jsonl", "csv"], help="JSON lines, unless FILE ends in .csv")
-    export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
-    verify = command(verbs, "verify", "check that no row was changed, removed or put in", "audit.commands:verify")
+    export.add_argument("--format", choices=["jsonl", "csv"], help="default: JSON lines, or CSV if FILE ends in .csv")
+    export.add_argument("-o", "--output", metavar="FILE", help="output file (stdout)")
+    verify = command(verbs, "verify", "verify that no entry was changed, removed or inserted", "audit.commands:verify")
     verify.add_argument(
         "--head", type=_head, metavar="NUMBER:HASH", help="verify that this earlier audit head is still in the chain"
     )
 
 
 def _which(parser: "Parser") -> None:
-    parser.add_argument("--since", metavar="WHEN", help='how long ago ("30d", "2h"), or a date or time')
-    parser.add_argument("--until", metavar="WHEN", help="before this moment")
-    parser.add_argument("-s", "--session", metavar="ID", help="only of this session")
+    parser.add_argument(
+        "--since", metavar="WHEN", help='only entries after this: an age ("30d", "2h"), a date or a time'
+    )
+    parser.add_argument("--until", metavar="WHEN", help="only entries before this")
+    parser.add_argument("-s", "--session", metavar="ID", help="only entries of this session")
 
 
 def _rows(text: str) -> int:
@@ -44,5 +46,5 @@ def _rows(text: str) -> int:
 
 def _head(text: str) -> str:
     if not _HEAD.fullmatch(text):
-        raise argparse.ArgumentTypeError("a head is NUMBER:HASH, as betcode audit verify prints it")
+        raise argparse.ArgumentTypeError("a head is NUMBER:HASH, as `betcode audit verify` prints it")
     return text

@@ -13,12 +13,10 @@ def add_cassette(
     command: "Callable[[Commands[Parser], str, str, str], Parser]",
     says: str,
 ) -> None:
-    verbs = noun(commands, "cassette", "save what an agent said as a recording that the demo agent plays")
-    save = command(
-        verbs, "save", "save a session's recording without secrets, after showing it", "cassette.commands:save"
-    )
+    verbs = noun(commands, "cassette", "save a session as a recording that the demo agent plays")
+    save = command(verbs, "save", "show a session's recording without secrets, then save it", "cassette.commands:save")
     save.add_argument("session", metavar="ID", help=says)
-    save.add_argument("-o", "--output", metavar="FILE", help="where to write it (SESSION.cassette.ndjson)")
-    save.add_argument("--all", action="store_true", help="show every line of it, and whole lines")
-    save.add_argument("--force", action="store_true", help="replace FILE where it exists")
-    save.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    save.add_argument("-o", "--output", metavar="FILE", help="output file (SESSION.cassette.ndjson)")
+    save.add_argument("--all", action="store_true", help="show all lines in full")
+    save.add_argument("--force", action="store_true", help="overwrite FILE")
+    save.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")

@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, words: Sequence[str]) -> str:
         if self.tail and not any(word.startswith("-") for word in words):
-            return f"what is to be run stands behind two dashes: -- {shlex.join(words)}"
+            return f"put the command after `--`: -- {shlex.join(words)}"
         return f"unrecognized arguments: {' '.join(words)}"
 
     def error(self, message: str) -> NoReturn:

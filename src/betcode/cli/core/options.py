@@ -61,7 +61,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
         ("--config", "config", chosen.open_config),
     ):
         if chosen.command and given is not None:
-            raise CommandFailed(f"{flag} stands behind the command that takes it", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed(f"{flag} must follow the command", ExitCode.INVALID_ARGUMENTS)
         if given is not None:
             setattr(chosen, name, given)
     return Options(

@@ -12,9 +12,13 @@ if TYPE_CHECKING:
 
 def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
     for flag, metavar, says in (
-        ("--address", "HOST[:PORT]", "a daemon that listens on TCP, in place of the socket (BETCODE_ADDRESS)"),
-        ("--token-file", "PATH", "its token (BETCODE_TOKEN_FILE, else tcp.token in the config directory)"),
-        ("--tls-ca", "PATH", "believe the certificates of this authority, PEM (BETCODE_TLS_CA)"),
+        ("--address", "HOST[:PORT]", "connect to a daemon over TCP instead of the local socket (BETCODE_ADDRESS)"),
+        (
+            "--token-file",
+            "PATH",
+            "token file of that daemon (BETCODE_TOKEN_FILE; default: tcp.token in the config directory)",
+        ),
+        ("--tls-ca", "PATH", "trust this CA certificate, PEM (BETCODE_TLS_CA)"),
     ):
         group.add_argument(flag, metavar=metavar, default=None if top else argparse.SUPPRESS, help=says)
 
@@ -47,9 +51,9 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "P
 
 # What gRPC says of a handshake that failed, and what a person can do about it.
 _HANDSHAKES = (
-    ("CERTIFICATE_VERIFY_FAILED", "this machine does not believe its certificate: name the authority with --tls-ca"),
-    ("Hostname Verification Check failed", "its certificate is for another name than this one"),
-    ("WRONG_VERSION_NUMBER", "it does not speak TLS, or is something else than a daemon"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted on this machine: give its CA with --tls-ca"),
+    ("Hostname Verification Check failed", "its certificate is for a different host name"),
+    ("WRONG_VERSION_NUMBER", "it does not use TLS, or is not a betcode daemon"),
 )
 
 
@@ -59,7 +63,7 @@ def why_silent(remote: "Remote", reason: str) -> str:
         if sign in reason:
             return words
     if remote.address.is_loopback and remote.tls_ca is None and "Socket closed" in reason:
-        return "it let go of a call in clear, as a daemon with TLS does: name its authority with --tls-ca"
+        return "it closed an unencrypted connection, as a daemon with TLS does: give its CA with --tls-ca"
     return reason
 
 
@@ -67,6 +71,6 @@ def refuse_remote(places: "Paths") -> None:
     """Raises CommandFailed where a command works on the daemon's own machine alone."""
     if places.remote is not None:
         raise CommandFailed(
-            f"This is done on the daemon's own machine; {places.remote.address} may be another",
+            f"Run this on the daemon's own machine; {places.remote.address} may be another",
             ExitCode.INVALID_ARGUMENTS,
         )

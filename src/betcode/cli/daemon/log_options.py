@@ -11,6 +11,6 @@ def add_logs(verbs: Any, command: Callable[..., argparse.ArgumentParser], count:
     """`verbs` and `command` are the parser's own."""
     logs = command(verbs, "logs", "show the daemon's log", "daemon.logs:logs")
     logs.add_argument("-f", "--follow", action="store_true", help="follow the log (Ctrl-C stops)")
-    logs.add_argument("-n", "--lines", type=count, default=100, metavar="N", help="begin with the last N lines (100)")
-    logs.add_argument("--level", choices=LEVELS, default="trace", help="only this level and what is more important")
-    logs.add_argument("-s", "--session", metavar="ID", help="only of this session; the beginning of an id is enough")
+    logs.add_argument("-n", "--lines", type=count, default=100, metavar="N", help="start with the last N lines (100)")
+    logs.add_argument("--level", choices=LEVELS, default="trace", help="only this level and above")
+    logs.add_argument("-s", "--session", metavar="ID", help="only lines of this session (id or a prefix of it)")

@@ -13,27 +13,25 @@ def add_db(
     noun: "Callable[[Commands[Parser], str, str], Commands[Parser]]",
     command: "Callable[[Commands[Parser], str, str, str], Parser]",
 ) -> None:
-    verbs = noun(commands, "db", "back up, check and repair the database, and see what takes room")
-    backup = command(verbs, "backup", "copy the database while it is used", "db.commands:backup")
-    backup.add_argument("file", nargs="?", metavar="FILE", help="the copy (backups/ in the state directory)")
-    backup.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    verbs = noun(commands, "db", "back up, check, repair and shrink the database")
+    backup = command(verbs, "backup", "copy the database, also while it is in use", "db.commands:backup")
     backup.add_argument(
-        "--keep", type=_some, metavar="N", help="without FILE: remove all but the newest N copies there"
+        "file", nargs="?", metavar="FILE", help="output file (default: in backups/ of the state directory)"
     )
-    restore = command(verbs, "restore", "put a copy in place of the database", "db.repair:restore")
-    restore.add_argument("file", metavar="FILE", help="the copy")
-    check = command(verbs, "check", "tell whether the database is whole", "db.commands:check")
-    check.add_argument("file", nargs="?", metavar="FILE", help="another one, such as a copy")
-    check.add_argument("--quick", action="store_true", help="do not compare the indices")
-    command(verbs, "repair", "save what can be read of a damaged database into a new one", "db.repair:repair")
-    usage = command(verbs, "usage", "show what takes how much room", "db.commands:usage")
-    usage.add_argument("--limit", type=_some, default=10, metavar="N", help="the largest N sessions (10)")
-    prune = command(verbs, "prune", "delete closed sessions that are old", "db.prune:prune")
-    prune.add_argument(
-        "--older-than", required=True, metavar="AGE", help='without any change for so long, such as "90d"'
-    )
-    prune.add_argument("--dry-run", action="store_true", help="only show them")
-    prune.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    backup.add_argument("--force", action="store_true", help="overwrite FILE")
+    backup.add_argument("--keep", type=_some, metavar="N", help="without FILE: keep only the newest N backups")
+    restore = command(verbs, "restore", "replace the database by a backup", "db.repair:restore")
+    restore.add_argument("file", metavar="FILE", help="the backup")
+    check = command(verbs, "check", "check whether the database is intact", "db.commands:check")
+    check.add_argument("file", nargs="?", metavar="FILE", help="another database file, such as a backup")
+    check.add_argument("--quick", action="store_true", help="do not check the indices")
+    command(verbs, "repair", "recover readable data of a damaged database into a new one", "db.repair:repair")
+    usage = command(verbs, "usage", "show how much disk space the data uses", "db.commands:usage")
+    usage.add_argument("--limit", type=_some, default=10, metavar="N", help="show the largest N sessions (10)")
+    prune = command(verbs, "prune", "delete old closed sessions", "db.prune:prune")
+    prune.add_argument("--older-than", required=True, metavar="AGE", help='unchanged for this time, such as "90d"')
+    prune.add_argument("--dry-run", action="store_true", help="only list them")
+    prune.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _some(text: str) -> int:

@@ -11,16 +11,16 @@ from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.session_options import add_session, seconds
 
 _EPILOG = """\
-The socket is that of --socket, else OBEY_DAEMON_SOCKET, else OBEY_SOCKET, else obey/daemon.sock in $XDG_RUNTIME_DIR;
-without that directory it is obey.sock beside the daemon's state.
+Socket: --socket, or OBEY_DAEMON_SOCKET, or OBEY_SOCKET, or obey/daemon.sock in $XDG_RUNTIME_DIR;
+without that directory, obey.sock in the daemon's state directory.
 
-Exit codes: 0 done, 1 it did not work, 2 wrong arguments. Ctrl-C and a reader that leaves end a command by their signal.
+Exit codes: 0 success, 1 failure, 2 invalid arguments. Ctrl-C and a closed output pipe end a command by their signal.
 
 examples:
   obey serve                                               the daemon, in the background
-  obey session create --provider claude-code --name scout  a session of the campaign around this directory
+  obey session create --provider claude-code --name scout  a session in the campaign of this directory
   obey session send sess_01JM "fix the build"              the reply is on stdout
-  obey COMMAND --help                                      more of them
+  obey COMMAND --help                                      options and examples
 """
 
 
@@ -38,35 +38,37 @@ def build_parser() -> Parser:
     """The whole tree."""
     parser: Parser = ObeyParser(
         prog="obey",
-        description="Sessions of coding agents that belong to campaigns: make them, talk to them, watch and stop them.",
+        description="Create, watch, message and stop sessions of coding agents that belong to campaigns.",
         epilog=_EPILOG,
     )
     parser.add_argument("-V", "--version", action="version", version=f"obey {__version__}")
     _add_common(parser, top=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    serve = _command(
-        commands, "serve", "start the daemon; one that serves already is left alone", "daemon_commands:serve"
-    )
-    serve.add_argument("--foreground", action="store_true", help="stay in front, until Ctrl-C")
+    serve = _command(commands, "serve", "start the daemon, unless it is already running", "daemon_commands:serve")
+    serve.add_argument("--foreground", action="store_true", help="run in the foreground until Ctrl-C")
     serve.add_argument(
         "--log-level",
         choices=["debug", "info", "warn", "error"],
-        help="how much it writes to its log (as settings say)",
+        help="log level (from the settings)",
     )
-    _command(commands, "stop", "stop the daemon; agents at work go on", "daemon_commands:stop")
-    _command(commands, "ping", "say whether the daemon answers, and who it is", "daemon_commands:ping")
-    _command(commands, "status", "show the daemon, its campaigns and the sessions that live", "state_commands:status")
-    _command(commands, "campaigns", "list the campaigns that are registered", "state_commands:campaigns")
-    execute = _command(commands, "exec", "run a command in a campaign, as its rules allow", "exec_command:execute")
+    _command(commands, "stop", "stop the daemon; working agents continue", "daemon_commands:stop")
+    _command(commands, "ping", "check whether the daemon answers, and show its version", "daemon_commands:ping")
+    _command(commands, "status", "show the daemon, its campaigns and the live sessions", "state_commands:status")
+    _command(commands, "campaigns", "list the registered campaigns", "state_commands:campaigns")
+    execute = _command(commands, "exec", "run a command in a campaign, if its rules allow it", "exec_command:execute")
     execute.tail = "argv"
-    execute.add_argument("-c", "--campaign", metavar="CAMPAIGN", help="its id, the beginning of one, or its name")
-    execute.add_argument("--timeout", type=seconds, metavar="TIME", help='end it after so long, such as "90s" or "10m"')
+    execute.add_argument(
+        "-c", "--campaign", metavar="CAMPAIGN", help="campaign id, a unique prefix of it, or the campaign's name"
+    )
+    execute.add_argument(
+        "--timeout", type=seconds, metavar="TIME", help='end the command after this time, such as "90s" or "10m"'
+    )
     execute.add_argument(
         "--follow",
         action="store_true",
-        help="with --json: a line for each piece of output as it comes, not one value at the end",
+        help="with --json: print a line for each piece of output as it arrives, not one value at the end",
     )
-    add_session(_noun(commands, "session", "make, list, talk to, watch, answer, stop and restart sessions"), _command)
+    add_session(_noun(commands, "session", "create, list, message, watch, answer, stop and restart sessions"), _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     for words, command in commands_of(parser):
@@ -90,13 +92,13 @@ def _noun(commands: "Commands[Parser]", name: str, says: str) -> "Commands[Parse
 
 def _add_common(parser: Parser, *, top: bool) -> None:
     """The options that every command takes, before it or after it."""
-    group = parser.add_argument_group("place and output")
+    group = parser.add_argument_group("connection and output")
     group.add_argument(
-        "--socket", metavar="PATH", default=None if top else argparse.SUPPRESS, help="the daemon's obey socket"
+        "--socket", metavar="PATH", default=None if top else argparse.SUPPRESS, help="obey socket of the daemon"
     )
     for flag, says in (
         ("--json", "print JSON"),
         ("--no-color", "no colour (as with NO_COLOR)"),
-        ("--no-start", "fail when no daemon runs, instead of starting one"),
+        ("--no-start", "fail if no daemon is running, instead of starting one"),
     ):
         group.add_argument(flag, action="store_true", default=False if top else argparse.SUPPRESS, help=says)

@@ -11,7 +11,7 @@ from betcode.config.units import NotUnderstood, duration_s
 if TYPE_CHECKING:
     from betcode.cli.core.arguments import Commands, Parser
 
-_ID = "id of a session, the beginning of one, or its name"
+_ID = "session id, a unique prefix of it, or the session's name"
 _MOST_TOKENS = 2**63 - 1
 
 
@@ -20,69 +20,77 @@ class Command(Protocol):
 
 
 def add_session(verbs: "Commands[Parser]", command: Command) -> None:
-    _add_create(command(verbs, "create", "make a session of a campaign and start its agent", "session_create:create"))
-    listing = command(verbs, "list", "list the sessions that live, newest first", "session_list:list_sessions")
-    _add_campaign(listing, "only those of this campaign")
-    listing.add_argument("-a", "--all", action="store_true", help="also those that stopped or failed")
+    _add_create(command(verbs, "create", "create a session in a campaign and start its agent", "session_create:create"))
+    listing = command(verbs, "list", "list live sessions, newest first", "session_list:list_sessions")
+    _add_campaign(listing, "only sessions of this campaign")
+    listing.add_argument("-a", "--all", action="store_true", help="include stopped and failed sessions")
     listing.add_argument(
-        "--status", action="append", choices=list(STATUSES), help="only these, be they over; may be repeated"
+        "--status",
+        action="append",
+        choices=list(STATUSES),
+        help="only sessions with this status, ended ones included; may be repeated",
     )
-    listing.add_argument("--provider", type=provider, metavar=_shown(), help="only those of this kind of agent")
-    send = command(verbs, "send", "send a message and print the reply, alone, on stdout", "session_send:send")
+    listing.add_argument("--provider", type=provider, metavar=_shown(), help="only sessions of this provider")
+    send = command(verbs, "send", "send a message and print only the reply on stdout", "session_send:send")
     _add_id(send)
-    send.add_argument("message", nargs="?", metavar="MESSAGE", help="what to say; - or nothing: read from stdin")
+    send.add_argument("message", nargs="?", metavar="MESSAGE", help="the message; read from stdin if omitted or -")
     send.add_argument(
         "--on-ask",
         choices=["deny", "wait"],
         help="when the agent asks for permission: deny and exit with 1, or wait for an answer from another terminal "
         "(default: wait on a terminal, otherwise deny)",
     )
-    watch = command(verbs, "watch", "show what happens in a session, or in all, as it happens", "session_watch:watch")
+    watch = command(
+        verbs, "watch", "show the activity of a session, or of all sessions, as it happens", "session_watch:watch"
+    )
     _add_id(watch, is_optional=True)
-    stop = command(verbs, "stop", "stop a session when it has done the work at hand", "session_commands:stop")
+    stop = command(verbs, "stop", "stop a session when its current work is done", "session_commands:stop")
     _add_id(stop)
-    stop.add_argument("--force", action="store_true", help="at once, whatever it is doing")
-    restart = command(verbs, "restart", "stop a session and begin it again as it was made", "session_commands:restart")
+    stop.add_argument("--force", action="store_true", help="stop at once")
+    restart = command(
+        verbs, "restart", "stop a session and start it again with its original settings", "session_commands:restart"
+    )
     _add_id(restart)
-    _add_config(restart, "changed settings of the provider")
-    info = command(verbs, "info", "show what is known of a session", "session_commands:info")
+    _add_config(restart, "changed provider settings")
+    info = command(verbs, "info", "show the details of a session", "session_commands:info")
     _add_id(info)
-    answer = command(verbs, "answer", "answer what a session's agent asks", "session_commands:answer")
+    answer = command(verbs, "answer", "answer a prompt of a session's agent", "session_commands:answer")
     _add_id(answer)
-    answer.add_argument("prompt", metavar="PROMPT", help="id of the prompt, or the beginning of it")
+    answer.add_argument("prompt", metavar="PROMPT", help="id of the prompt, or a unique prefix of it")
     answer.add_argument("decision", choices=["allow", "deny"])
     answer.add_argument(
         "--for-session", action="store_true", help="with allow: also allow similar calls for the rest of the session"
     )
-    answer.add_argument("-m", "--message", metavar="TEXT", help="with deny: what to tell the agent")
+    answer.add_argument("-m", "--message", metavar="TEXT", help="with deny: message to the agent")
 
 
 def _add_create(create: "Parser") -> None:
-    _add_campaign(create, "its id, the beginning of one, or its name (that around the current directory)")
+    _add_campaign(
+        create,
+        "campaign id, a unique prefix of it, or the campaign's name (default: the campaign of the current directory)",
+    )
     create.add_argument(
         "-p",
         "--provider",
         type=provider,
         default="claude-code",
         metavar=_shown(),
-        help="which kind of agent (claude-code)",
+        help="provider of the agent (claude-code)",
     )
-    create.add_argument("--model", metavar="MODEL", help="the model it is launched with (the provider's own)")
-    create.add_argument("-n", "--name", "--agent", dest="name", metavar="NAME", help="what it is called")
-    create.add_argument("--festival", metavar="ID", help="the festival that it works for")
-    create.add_argument("--task", metavar="ID", help="the task that it works on")
-    create.add_argument("--workdir", metavar="DIR", help="where it works, inside of the campaign (its root)")
-    _add_config(create, "settings of the provider")
+    create.add_argument("--model", metavar="MODEL", help="model to use (the provider's default)")
+    create.add_argument("-n", "--name", "--agent", dest="name", metavar="NAME", help="name of the agent")
+    create.add_argument("--festival", metavar="ID", help="festival that the session belongs to")
+    create.add_argument("--task", metavar="ID", help="task that the session works on")
+    create.add_argument("--workdir", metavar="DIR", help="working directory inside the campaign (its root)")
+    _add_config(create, "provider settings")
     create.add_argument(
-        "-e", "--env", metavar="NAME=VALUE", action="append", help="a variable of its environment; may be repeated"
+        "-e", "--env", metavar="NAME=VALUE", action="append", help="environment variable of the agent; may be repeated"
     )
+    create.add_argument("--max-tokens", type=tokens, default=0, metavar="N", help="limit of tokens (no limit)")
     create.add_argument(
-        "--max-tokens", type=tokens, default=0, metavar="N", help="how many tokens it may use (no limit)"
+        "--timeout", type=seconds, default=0.0, metavar="TIME", help='lifetime limit, such as "90m" (no limit)'
     )
-    create.add_argument(
-        "--timeout", type=seconds, default=0.0, metavar="TIME", help='how long it may live, such as "90m" (no limit)'
-    )
-    create.add_argument("-m", "--message", metavar="TEXT", help="what to say to it at once; - reads it from stdin")
+    create.add_argument("-m", "--message", metavar="TEXT", help="first message; - reads it from stdin")
 
 
 def _add_campaign(parser: "Parser", says: str) -> None:
@@ -90,9 +98,9 @@ def _add_campaign(parser: "Parser", says: str) -> None:
 
 
 def _add_id(parser: "Parser", *, is_optional: bool = False) -> None:
-    says = f"{_ID}; none: all sessions" if is_optional else _ID
+    says = f"{_ID}; default: all sessions" if is_optional else _ID
     parser.add_argument("session", nargs="?" if is_optional else None, action=SessionWord, metavar="ID", help=says)
-    _add_campaign(parser, "only sessions of this campaign are meant")
+    _add_campaign(parser, "look only among sessions of this campaign")
 
 
 def _add_config(parser: "Parser", says: str) -> None:
@@ -100,7 +108,7 @@ def _add_config(parser: "Parser", says: str) -> None:
         "--config",
         metavar="KEY=VALUE",
         action="append",
-        help=f"{says}, one by one or as a JSON object; may be repeated",
+        help=f"{says}, each as KEY=VALUE or all as a JSON object; may be repeated",
     )
 
 
@@ -112,11 +120,9 @@ def provider(text: str) -> str:
     """The name of a provider as obey has it; betcode's own are taken too."""
     name = ALSO.get(text, text)
     if name in PROFILES:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is an agent that speaks ACP: --provider acp --config profile={text}"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is an ACP agent: --provider acp --config profile={text}")
     if name not in PROVIDERS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no provider: choose from {', '.join(PROVIDERS)}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a provider: choose from {', '.join(PROVIDERS)}")
     return name
 
 

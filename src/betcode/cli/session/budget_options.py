@@ -10,12 +10,16 @@ _ACTIONS = ("ask", "refuse")
 
 def add_budget_options(parser: argparse.ArgumentParser, title: str) -> None:
     group = parser.add_argument_group(title)
-    group.add_argument("--max-cost", type=_dollars, metavar="USD", help="at most so many dollars")
-    group.add_argument("--max-tokens", type=_amount, metavar="N", help="at most so many input and output tokens")
-    group.add_argument("--max-turns", type=_amount, metavar="N", help="at most so many turns")
-    group.add_argument("--max-time", type=_duration_ms, metavar="TIME", help='at work at most, such as "90s" or "2h"')
+    group.add_argument("--max-cost", type=_dollars, metavar="USD", help="cost limit in dollars")
+    group.add_argument("--max-tokens", type=_amount, metavar="N", help="limit of input and output tokens")
+    group.add_argument("--max-turns", type=_amount, metavar="N", help="limit of turns")
     group.add_argument(
-        "--on-reached", choices=_ACTIONS, help="ask before the next message, or refuse it; the turn finishes (ask)"
+        "--max-time", type=_duration_ms, metavar="TIME", help='limit of working time, such as "90s" or "2h"'
+    )
+    group.add_argument(
+        "--on-reached",
+        choices=_ACTIONS,
+        help="at the limit: ask before the next message, or refuse it; the open turn finishes (ask)",
     )
 
 

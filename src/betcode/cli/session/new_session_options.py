@@ -25,17 +25,17 @@ PROVIDERS = (
 
 
 def add_new_session(parser: "Parser") -> None:
-    group = parser.add_argument_group("a new session")
-    group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
+    group = parser.add_argument_group("options of a new session")
+    group.add_argument("-C", "--cwd", metavar="DIR", help="working directory (the current one)")
     group.add_argument(
-        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="in this worktree: its name, branch, id or path"
+        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="run in this worktree (name, branch, id or path)"
     )
     add_choice_of_agent(group)
-    group.add_argument("--model", metavar="NAME", help="the model it is launched with")
+    group.add_argument("--model", metavar="NAME", help="model to use (the provider's default)")
     group.add_argument(
-        "--allowed-tools", metavar="TOOL", action="append", help="run this tool without asking; may be repeated"
+        "--allowed-tools", metavar="TOOL", action="append", help="allow this tool without asking; may be repeated"
     )
-    group.add_argument("--plan", action="store_true", help="begin in plan mode")
+    group.add_argument("--plan", action="store_true", help="start in plan mode")
     add_trust(group)
 
 
@@ -54,7 +54,7 @@ def add_choice_of_agent(group: "argparse._ArgumentGroup | Parser", dest: str = "
         "--provider",
         dest=f"{dest}provider",
         metavar="KIND",
-        help="which kind of agent; `betcode providers` lists them (claude where it is installed)",
+        help="provider of the agent; `betcode providers` lists them (default: claude if installed)",
     )
     group.add_argument(
         "--config",
@@ -62,7 +62,7 @@ def add_choice_of_agent(group: "argparse._ArgumentGroup | Parser", dest: str = "
         type=_pair,
         action="append",
         metavar="KEY=VALUE",
-        help="what this kind of agent is told, such as profile=opencode; may be repeated",
+        help="setting of the provider, such as profile=opencode; may be repeated",
     )
 
 
@@ -70,10 +70,10 @@ def add_providers(commands: "Commands[Parser]", command: "Callable[[Commands[Par
     listing = command(
         commands,
         "providers",
-        "list the kinds of agents: where each is, whether it is logged in, what it can do",
+        "list the providers: path, login state and capabilities of each",
         "version.providers:providers",
     )
-    listing.add_argument("provider", nargs="?", metavar="KIND", help="all about this one")
+    listing.add_argument("provider", nargs="?", metavar="KIND", help="show all details of this provider")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 def add_versions(commands: "Commands[Parser]", command: "Callable[[Commands[Parser], str, str, str], Parser]") -> None:
     """Add both; how a command is made is the parser's."""
     command(commands, "version", "show the versions of client, daemon and agent", "version.commands:show_versions")
-    command(commands, "features", "list the feature flags and whether each is on", "version.commands:list_features")
+    command(commands, "features", "list feature flags and whether each is enabled", "version.commands:list_features")
