@@ -13,7 +13,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Parser
 
 from bench.figure import Effort, Figure, Judged, median
-from betcode.rules import Action, Layer, Place, Rule, Rules, Source, ToolUse, parse_rule, screen
+from betcode.rules import Action, Layer, PathContext, Rule, Rules, Source, ToolUse, parse_rule, screen
 
 _DECISIONS = 20_000
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def _rules(directory: str) -> Rules:
     source = Source(Layer.USER)
     listed = ((Action.ALLOW, _ALLOW), (Action.DENY, _DENY))
     found = [parse_rule(text, action, source) for action, texts in listed for text in texts]
-    return Rules([rule for rule in found if isinstance(rule, Rule)], Place(directory, "/home/nobody"))
+    return Rules([rule for rule in found if isinstance(rule, Rule)], PathContext(directory, "/home/nobody"))
 
 
 def _each_second(effort: Effort, act: Callable[[T], object], values: Sequence[T]) -> float:

@@ -9,8 +9,17 @@ import openai
 import pytest
 
 from betcode.agents.openai.history import Shown
-from betcode.agents.openai.records import Answer, Call, Message, Output, Part
-from betcode.agents.openai.wires import Finished, ModelFailed, Question, StreamCut, TextDelta, ThoughtDelta, Tool, Wire
+from betcode.agents.openai.records import Call, ContentPart, ModelAnswer, ToolOutput, UserMessage
+from betcode.agents.openai.wires import (
+    Finished,
+    ModelFailed,
+    ModelRequest,
+    StreamCut,
+    TextDelta,
+    ThoughtDelta,
+    Tool,
+    Wire,
+)
 from betcode.agents.openai.wires.chat import ChatWire
 from betcode.agents.openai.wires.responses import ResponsesWire
 from support.openai_playback import RECORDINGS, Exchange, exchanges_of, playback
@@ -26,7 +35,7 @@ async def heard(wire: Wire, shown: list[Shown]) -> list[dict[str, Any]]:
     """The parts of one answer, in a form that can be written down."""
     parts: list[dict[str, Any]] = []
     try:
-        async for part in wire.ask(Question("fake-model", "You are a coding agent.", shown, [TOOL])):
+        async for part in wire.ask(ModelRequest("fake-model", "You are a coding agent.", shown, [TOOL])):
             match part:
                 case TextDelta(text):
                     parts.append({"text": text})
@@ -52,7 +61,7 @@ async def test_a_recording_is_understood_as_written_down(path: Path) -> None:
     exchanges = exchanges_of(path)
     with playback(exchanges) as (base_url, _):
         wire = wire_of(exchanges[0], base_url)
-        said = [await heard(wire, [Message("m", (Part("Work"),))]) for _ in exchanges]
+        said = [await heard(wire, [UserMessage("m", (ContentPart("Work"),))]) for _ in exchanges]
     assert said == json.loads((GOLDEN / f"{path.stem}.json").read_text())
 
 
@@ -67,10 +76,10 @@ async def test_what_the_model_said_goes_back_to_it_as_recorded(name: str) -> Non
     exchanges = exchanges_of(RECORDINGS / f"{name}.jsonl")
     with playback(exchanges) as (base_url, bodies):
         wire = wire_of(exchanges[0], base_url)
-        shown: list[Shown] = [Message("m", (Part(_prompt(exchanges[0])),))]
+        shown: list[Shown] = [UserMessage("m", (ContentPart(_prompt(exchanges[0])),))]
         for exchange in exchanges:
             said = await heard(wire, shown)
-            answer = msgspec.convert(said[-1]["answer"], Answer)
+            answer = msgspec.convert(said[-1]["answer"], ModelAnswer)
             shown.append(answer)
             shown.extend(_outputs(answer.calls, exchanges[-1].body))
             assert _talk(bodies[-1]) == _talk(exchange.body)
@@ -81,13 +90,13 @@ def _prompt(exchange: Exchange) -> str:
     return str(first["content"])
 
 
-def _outputs(calls: tuple[Call, ...], last: dict[str, Any]) -> list[Output]:
+def _outputs(calls: tuple[Call, ...], last: dict[str, Any]) -> list[ToolOutput]:
     """What the recorded tools gave back, from the last request, which has everything."""
     given = {item.get("call_id") or item.get("tool_call_id"): item for item in _talk(last)}
     texts = {
         call_id: item.get("output") or item.get("content", "") for call_id, item in given.items() if "name" not in item
     }
-    return [Output(call.call_id, texts[call.call_id]) for call in calls if call.call_id in texts]
+    return [ToolOutput(call.call_id, texts[call.call_id]) for call in calls if call.call_id in texts]
 
 
 def _talk(body: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from betcode.agents.openclaw.frames import Answer, decode
+from betcode.agents.openclaw.frames import GatewayAnswer, decode
 from betcode.agents.openclaw.history import read_history
-from betcode.agents.openclaw.translation import Began, Ended, Said, Translation
+from betcode.agents.openclaw.translation import Began, Ended, RunUpdate, Translation
 from support.openclaw_recordings import GOLDEN, RECORDINGS, frames, news_of, shown
 
 ALL = pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
@@ -36,7 +36,7 @@ def test_the_text_of_a_run_is_said_once_and_whole(path: Path) -> None:
     """The gateway says the text of a run three times over, and drops some of its deltas."""
     said: dict[str, str] = {}
     for news in news_of(path):
-        if isinstance(news, Said) and news.update.session_update == "agent_message_chunk":
+        if isinstance(news, RunUpdate) and news.update.session_update == "agent_message_chunk":
             said[news.run_id] = said.get(news.run_id, "") + news.update.content.text
     for way, frame in frames(path):
         payload = frame.get("payload", {})
@@ -54,7 +54,7 @@ def test_each_run_begins_once_and_ends_at_most_once(path: Path) -> None:
     assert len(began) == len(set(began))
     assert len(ended) == len(set(ended))
     for position, each in enumerate(news):
-        if isinstance(each, Said):
+        if isinstance(each, RunUpdate):
             assert Ended not in [
                 type(before) for before in news[:position] if getattr(before, "run_id", "") == each.run_id
             ]
@@ -63,7 +63,9 @@ def test_each_run_begins_once_and_ends_at_most_once(path: Path) -> None:
 def test_what_a_killed_gateway_left_is_told_by_its_history() -> None:
     path = next(each for each in RECORDINGS if each.stem == "gateway-kill9")
     answers = [decode(json.dumps(frame)) for way, frame in frames(path) if way == "out"]
-    told = next(each.payload for each in answers if isinstance(each, Answer) and "messages" in (each.payload or {}))
+    told = next(
+        each.payload for each in answers if isinstance(each, GatewayAnswer) and "messages" in (each.payload or {})
+    )
     history = read_history(told)
     assert history.active_run == "1d837fb4-d885-4a8a-89fa-0c8fd05d44de"  # under which it resumed the turn by itself
     assert history.has("971369c7-eaae-4f47-ac66-432737caf891")
@@ -71,6 +73,6 @@ def test_what_a_killed_gateway_left_is_told_by_its_history() -> None:
     assert history.last_seq == 5
     translation = Translation(told["sessionKey"], "/home/dev/project")
     missed = [news for run_id, entry in history.behind(3) for news in translation.recall(entry, run_id)]
-    kinds = [news.update.session_update for news in missed if isinstance(news, Said)]
+    kinds = [news.update.session_update for news in missed if isinstance(news, RunUpdate)]
     assert kinds == ["agent_message_chunk", "tool_call", "tool_call_update"]
     assert [run_id for run_id, _ in history.behind(5)] == []

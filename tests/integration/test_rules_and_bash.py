@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from betcode.rules.commands import Kind, Script
+from betcode.rules.commands import CommandKind, Script
 from betcode.rules.shell import taken_apart
 from support.requirements import needs
 
@@ -159,7 +159,7 @@ def agree(text: str, root: Path) -> None:
     if not isinstance(script, Script):
         return
     parts = list(script.all())
-    if any(part.kind is Kind.OPAQUE or part.command.name is None for part in parts):
+    if any(part.kind is CommandKind.OPAQUE or part.command.name is None for part in parts):
         return  # nothing but an exact rule would allow it
     started, made = ran(text, root)
     seen = {tuple(word.value for word in part.command.words) for part in parts}

@@ -10,7 +10,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.permissions.audit import AuditFilter
 from betcode.engine import open_supervisor
 from betcode.engine.permissions.rule_files import RuleBook
-from betcode.rules import Outcome, ToolUse, screen
+from betcode.rules import ScreenOutcome, ToolUse, screen
 from support.rule_files import write_rules
 from support.stored import store_at
 
@@ -30,18 +30,18 @@ async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
     ):
         policy = supervisor.policy
 
-        async def outcome(book: RuleBook) -> Outcome:
+        async def outcome(book: RuleBook) -> ScreenOutcome:
             return (await book.lookout.see(lambda: screen(use, book.rules))).outcome
 
         book = await policy.rule_book(str(project), environment)
-        assert await outcome(book) is Outcome.ASK
+        assert await outcome(book) is ScreenOutcome.ASK
         assert await policy.trust(str(project), trusted=True, client="me")
         assert not await policy.trust(str(project), trusted=True, client="me")
         assert [listed.directory for listed in await policy.trusted()] == [str(project)]
         assert await book.refresh()
-        assert await outcome(book) is Outcome.ALLOW
+        assert await outcome(book) is ScreenOutcome.ALLOW
         assert await policy.trust(str(project), trusted=False, client="me")
-        assert await outcome(await policy.rule_book(str(project), environment)) is Outcome.ASK
+        assert await outcome(await policy.rule_book(str(project), environment)) is ScreenOutcome.ASK
         for wrong in ("project", str(tmp_path / "nothing"), f"{project}\0"):
             with pytest.raises(InvalidRequest):
                 await policy.trust(wrong, trusted=True)

@@ -15,7 +15,7 @@ from acp.client.connection import ClientSideConnection
 from acp.schema import ImageContentBlock, RequestPermissionResponse
 
 from betcode.agents.openai.agent import OpenAiAgent
-from betcode.agents.openai.options import Options
+from betcode.agents.openai.options import OpenAiOptions
 from betcode.wire.acp import extensions
 from support.openai_api import OpenAiApi
 from support.patience import PATIENCE_S
@@ -130,7 +130,7 @@ async def conversation(
     """One that is greeted, and begun unless there is a transcript. Leaving it drops the agent wherever it is."""
     (root / "project").mkdir(exist_ok=True)
     base_url = api if isinstance(api, str) else api.base_url
-    told = Options(root / "transcripts", base_url, wire, "stand-in", "THE_KEY", KEY)
+    told = OpenAiOptions(root / "transcripts", base_url, wire, "stand-in", "THE_KEY", KEY)
     client = watcher or Watcher()
     ours, theirs = memory_transport_pair()
     async with anyio.create_task_group() as tasks:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from betcode.agents.openclaw.frames import Answer, Event, Unreadable, decode
-from betcode.agents.openclaw.translation import Asked, News, Said, Translation
+from betcode.agents.openclaw.frames import Event, GatewayAnswer, Unreadable, decode
+from betcode.agents.openclaw.translation import ApprovalRequested, News, RunUpdate, Translation
 
 Json = dict[str, Any]
 _HERE = Path(__file__).parent.parent / "contract"
@@ -33,7 +33,7 @@ def news_of(recording: Path) -> list[News]:
             continue
         read = decode(json.dumps(frame))
         assert not isinstance(read, Unreadable)
-        if isinstance(read, Answer) and read.error is None and methods.get(read.request_id) == "sessions.create":
+        if isinstance(read, GatewayAnswer) and read.error is None and methods.get(read.request_id) == "sessions.create":
             translation = Translation(read.payload["key"], read.payload["entry"]["spawnedCwd"])
         if isinstance(read, Event) and translation is not None:
             heard += translation.hear(read)
@@ -42,10 +42,10 @@ def news_of(recording: Path) -> list[News]:
 
 def shown(news: News) -> Json:
     """For people, and to be compared."""
-    if isinstance(news, Said):
+    if isinstance(news, RunUpdate):
         update = news.update.model_dump(mode="json", by_alias=True, exclude_none=True)
         return {"said": update, "run": news.run_id}
-    if isinstance(news, Asked):
+    if isinstance(news, ApprovalRequested):
         call = news.tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         return {"asked": news.approval_id, "run": news.run_id, "call": call}
     return {type(news).__name__.lower(): {name: getattr(news, name) for name in news.__slots__}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from betcode.rules import Action, Grants, Layer, Place, Rule, Rules, Source, ToolUse, Verdict, parse_rule, screen
+from betcode.rules import Action, Grants, Layer, PathContext, Rule, Rules, Source, ToolUse, Verdict, parse_rule, screen
 
 HOME = "/home/ada"
 PROJECT = "/home/ada/project"
@@ -13,7 +13,7 @@ def as_written(path: str) -> str:
     return path
 
 
-PLACE = Place(PROJECT, HOME, (f"{HOME}/.config/betcode",), as_written)
+PLACE = PathContext(PROJECT, HOME, (f"{HOME}/.config/betcode",), as_written)
 
 
 def ruled(action: Action, texts: Iterable[str], source: Source | None = None) -> list[Rule]:
@@ -23,7 +23,7 @@ def ruled(action: Action, texts: Iterable[str], source: Source | None = None) ->
 
 
 def rules(
-    *, allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = (), place: Place = PLACE
+    *, allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = (), place: PathContext = PLACE
 ) -> Rules:
     return Rules(
         [*ruled(Action.DENY, deny), *ruled(Action.ASK, ask), *ruled(Action.ALLOW, allow)],
@@ -31,7 +31,7 @@ def rules(
     )
 
 
-def grants(*texts: str, place: Place = PLACE) -> Grants:
+def grants(*texts: str, place: PathContext = PLACE) -> Grants:
     return Grants(ruled(Action.GRANT, texts, Source(Layer.SESSION)), place)
 
 

@@ -32,7 +32,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitResult:
     code: int
     out: bytes
     err: str
@@ -93,7 +93,7 @@ class Git:
         stdin: bytes = b"",
         variables: Mapping[str, str] = _NOTHING,
         bound_s: float = BOUND_S,
-    ) -> Answer:
+    ) -> GitResult:
         """How it ends and what it writes, whatever the code.
 
         Raises:
@@ -125,7 +125,7 @@ class Git:
         if code is None:
             raise GitFailed(f"git {_verb(arguments)} wrote nothing for {bound_s:g} s, and was ended: try again later")
         if code:
-            raise failure(Answer(code, b"", err.text), arguments)
+            raise failure(GitResult(code, b"", err.text), arguments)
 
     async def _without_filters(
         self, arguments: Sequence[str], at: str | Path, variables: Mapping[str, str], bound_s: float
@@ -160,7 +160,7 @@ class Git:
 
     async def _asked(
         self, argv: Sequence[str], variables: Mapping[str, str], stdin: bytes, bound_s: float, verb: str
-    ) -> Answer:
+    ) -> GitResult:
         out, err = _Gathered(_OUTPUT_LIMIT_BYTES), _Gathered(_ERROR_LIMIT_BYTES)
         code = None
         with anyio.move_on_after(bound_s):
@@ -174,7 +174,7 @@ class Git:
             raise GitFailed(f"git {verb} says more than {out.limit_bytes} bytes, and was ended: that is too much")
         if code is None:
             raise GitFailed(f"git {verb} did not end within {bound_s:g} s, and was ended: try again later")
-        return Answer(code, bytes(out.data), err.text)
+        return GitResult(code, bytes(out.data), err.text)
 
     async def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
         """In a thread: a start waits until the program has been loaded, from whatever disk."""
@@ -190,7 +190,7 @@ class Git:
             raise GitFailed("git cannot be given names with a NUL or half a character") from None
 
 
-def failure(answer: Answer, arguments: Sequence[str]) -> GitFailed | StorageDegraded:
+def failure(answer: GitResult, arguments: Sequence[str]) -> GitFailed | StorageDegraded:
     """What is told of a call that went wrong."""
     if any(words in answer.err for words in _DISK_FULL):
         return StorageDegraded(f"There is no room on the disk: {answer.words}")

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
 from betcode.domain.values.text import is_valid, valid
-from betcode.git.command import Answer, Git, failure
+from betcode.git.command import Git, GitResult, failure
 from betcode.git.links import linked_git_directory
 
 _ENOUGH = "--path-format=absolute"
@@ -18,7 +18,7 @@ _LOOK_AGAIN_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryLocation:
     """Where a directory stands."""
 
     common_dir: str  # of the repository, links followed
@@ -39,7 +39,7 @@ class ListedWorktree:
     prunable: str = ""  # why git would forget it
 
 
-async def place_of(git: Git, directory: str) -> Place:
+async def locate(git: Git, directory: str) -> RepositoryLocation:
     """The repository that a directory belongs to.
 
     Raises:
@@ -54,12 +54,14 @@ async def place_of(git: Git, directory: str) -> Place:
     if not is_valid(common_dir):
         raise RepositoryNotFound(f"{valid(common_dir)} has a name that is no UTF-8: give it another")
     if inside != "true":
-        return Place(common_dir, "")
+        return RepositoryLocation(common_dir, "")
     top = await git.run("rev-parse", _ENOUGH, "--show-toplevel", at=directory)
-    return Place(common_dir, await anyio.to_thread.run_sync(os.path.realpath, os.fsdecode(top).removesuffix("\n")))
+    return RepositoryLocation(
+        common_dir, await anyio.to_thread.run_sync(os.path.realpath, os.fsdecode(top).removesuffix("\n"))
+    )
 
 
-def _no_repository(directory: str, answer: Answer) -> str:
+def _no_repository(directory: str, answer: GitResult) -> str:
     if "not a git repository" in answer.err:
         return f"{directory} is in no git repository: go to one, or make one with git init"
     return f"git does not work in {directory}: {answer.words}"

@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.values.phrases import named
-from betcode.git.command import Answer, Git, failure
+from betcode.git.command import Git, GitResult, failure
 from betcode.git.environment import settings_of_a_call
 from betcode.git.private_repository import make_git_directory, write_head
 from betcode.git.repository import git_directory
@@ -127,7 +127,7 @@ async def take(
 
 
 async def _taken(git: Git, ground: Ground, variables: Mapping[str, str], limit_bytes: int, bound_s: float) -> Snapshot:
-    async def ask(*arguments: str, stdin: bytes = b"", fine: Sequence[int] = (0,)) -> Answer:
+    async def ask(*arguments: str, stdin: bytes = b"", fine: Sequence[int] = (0,)) -> GitResult:
         answer = await git.ask(*arguments, at=ground.top, stdin=stdin, variables=variables, bound_s=bound_s)
         if answer.code not in fine:
             raise failure(answer, arguments)
@@ -160,13 +160,13 @@ async def _taken(git: Git, ground: Ground, variables: Mapping[str, str], limit_b
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _SnapshotPaths:
     wanted: list[bytes]  # paths that are not what the index says, or not in it
     large: list[bytes]
     nested: list[bytes]
 
 
-def _sorted_out(top: bytes, listed: bytes, limit_bytes: int) -> _Found:
+def _sorted_out(top: bytes, listed: bytes, limit_bytes: int) -> _SnapshotPaths:
     entries = listed.split(b"\0")
     # What has become a directory or a link goes first, and makes room for what lies behind it now.
     known = [entry[2:] for entry in entries if entry[:2] in (b"C ", b"R ", b"M ")]
@@ -175,7 +175,7 @@ def _sorted_out(top: bytes, listed: bytes, limit_bytes: int) -> _Found:
     nested = [path for path in others if path.endswith(b"/")]
     large = [path for path in others if _size_of(top, path) > limit_bytes]
     left_out = frozenset((*nested, *large))
-    return _Found([*changed, *(path for path in others if path not in left_out)], large, nested)
+    return _SnapshotPaths([*changed, *(path for path in others if path not in left_out)], large, nested)
 
 
 def _is_behind_a_link(top: bytes, path: bytes) -> bool:

@@ -166,7 +166,7 @@ def listen() -> socket.socket:
     return listener
 
 
-class Door:
+class ClientSocket:
     """The listening socket and everybody who came in through it. The working directory is the run's."""
 
     def __init__(

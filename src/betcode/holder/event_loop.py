@@ -10,7 +10,7 @@ import time
 
 from betcode.holder import protocol
 from betcode.holder.agent import Agent
-from betcode.holder.clients import Client, Door
+from betcode.holder.clients import Client, ClientSocket
 from betcode.holder.inputs import Inputs
 from betcode.holder.journal import Journal
 from betcode.holder.outputs import Outputs
@@ -29,7 +29,7 @@ class Holder:
         self._journal = journal
         self._agent = agent
         self._selector = selectors.DefaultSelector()
-        self._door = Door(listener, self._selector, self._hello, self._handle, self._note_refusal)
+        self._server = ClientSocket(listener, self._selector, self._hello, self._handle, self._note_refusal)
         self._inputs = Inputs(journal, agent, self._selector, self._note)
         self._outputs = Outputs(journal, agent, self._selector)
         self._ending = Ending(agent, self._inputs.close, self._note)
@@ -56,7 +56,7 @@ class Holder:
                 self._ring()
             for key, events in self._selector.select(self._timeout()):
                 key.data(events)
-        self._door.remove()
+        self._server.remove()
 
     def _timeout(self) -> float | None:
         due = [at for at in (self._retry_at, self._ending.due, self._drain_until, self._leave_at) if at is not None]
@@ -73,7 +73,9 @@ class Holder:
             return False
         if not self._exit_on_disk:
             self._finish(now)
-        return self._exit_on_disk and (not self._door.clients or (self._leave_at is not None and now >= self._leave_at))
+        return self._exit_on_disk and (
+            not self._server.clients or (self._leave_at is not None and now >= self._leave_at)
+        )
 
     def _wait_for_room(self, now: float) -> None:
         if self._retry_at is None:
@@ -144,7 +146,7 @@ class Holder:
             self._ending.begin(_TERM_GRACE_S, idle=False, now=time.monotonic())
         if signal.SIGUSR1 in numbers:
             try:
-                self._door.open_again()
+                self._server.open_again()
             except OSError as error:
                 sys.stderr.write(f"cannot bind the socket again: {error}\n")
 
@@ -157,7 +159,7 @@ class Holder:
 
     def _ring(self) -> None:
         self._rung_at = end = self._journal.end
-        for client in self._door.clients:
+        for client in self._server.clients:
             beyond = client.listens_beyond
             if beyond is not None and end > beyond:
                 client.listens_beyond = None

@@ -11,7 +11,7 @@ _UINT64 = 2**64 - 1
 _MOST_DOLLARS = 1e12
 
 
-class Remembered(Protocol):
+class BuilderState(Protocol):
     """What every dialogue's state has."""
 
     status: int  # last said
@@ -20,10 +20,10 @@ class Remembered(Protocol):
     error_notices: int
 
 
-StateT = TypeVar("StateT", bound=Remembered)
+StateT = TypeVar("StateT", bound=BuilderState)
 
 
-class Moment(Generic[StateT]):
+class EventBuilder(Generic[StateT]):
     """What a record means is said here, in order; each provider adds what its own dialogue looks at."""
 
     __slots__ = ("events", "mono_ns", "session", "state", "wall_ns")
@@ -35,7 +35,7 @@ class Moment(Generic[StateT]):
         self.mono_ns = mono_ns
         self.events: list[v1.AgentEvent] = []
 
-    def say(self, parent: str = "") -> v1.AgentEvent:
+    def new_event(self, parent: str = "") -> v1.AgentEvent:
         """A new event with the record's time, to be filled in."""
         event = v1.AgentEvent()
         stamp = event.timestamp
@@ -46,7 +46,7 @@ class Moment(Generic[StateT]):
         return event
 
     def notice(self, kind: v1.NoticeKind.ValueType, message: str, /, **details: str) -> None:
-        notice = self.say().notice
+        notice = self.new_event().notice
         notice.kind = kind
         notice.message = message
         for name, value in details.items():
@@ -55,7 +55,7 @@ class Moment(Generic[StateT]):
 
     def status(self, status: v1.AgentStatus.ValueType, message: str = "") -> None:
         self.state.status = status
-        change = self.say().status_change
+        change = self.new_event().status_change
         change.status = status
         change.message = message
 

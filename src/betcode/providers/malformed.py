@@ -4,7 +4,7 @@ import logging
 
 from betcode.domain.runs.journal_record import Record
 from betcode.domain.values.text import shortened
-from betcode.providers.event_builder import Moment, StateT
+from betcode.providers.event_builder import EventBuilder, StateT
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
 
@@ -16,38 +16,38 @@ _ERRORS_KEPT = 5
 _ERROR_NOTICES = 20  # of one run
 
 
-def say_malformed(now: Moment[StateT], what: str, raw: bytes) -> None:
+def say_malformed(builder: EventBuilder[StateT], what: str, raw: bytes) -> None:
     """A notice with the beginning of what it is about."""
     excerpt = raw[: 4 * EXCERPT].decode(errors="replace")
-    now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, EXCERPT))
+    builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, EXCERPT))
 
 
-def on_malformed(frame: Malformed, now: Moment[StateT]) -> None:
+def on_malformed(frame: Malformed, builder: EventBuilder[StateT]) -> None:
     """The first of a run of broken lines is told at once, the others are counted."""
-    now.state.bad_lines += 1
+    builder.state.bad_lines += 1
     logger.warning("a line of the agent is not to be read: %s", frame.reason)
-    if now.state.bad_lines == 1:
-        say_malformed(now, f"a line is not to be read ({shortened(frame.reason, EXCERPT)})", frame.raw)
+    if builder.state.bad_lines == 1:
+        say_malformed(builder, f"a line is not to be read ({shortened(frame.reason, EXCERPT)})", frame.raw)
 
 
-def end_bad_lines(now: Moment[StateT]) -> None:
+def end_bad_lines(builder: EventBuilder[StateT]) -> None:
     """A line could be read again: say how many could not."""
-    more = now.state.bad_lines - 1
-    now.state.bad_lines = 0
+    more = builder.state.bad_lines - 1
+    builder.state.bad_lines = 0
     if more > 0:
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
+        builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
 
 
-def say_too_long(record: Record, now: Moment[StateT]) -> int:
+def say_too_long(record: Record, builder: EventBuilder[StateT]) -> int:
     """Tell of a line over the limit; its size, as far as it is known."""
     size = max(record.end - record.offset, len(record.data))
-    say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+    say_malformed(builder, f"a line of about {size} bytes is over the limit and was passed over", record.data)
     return size
 
 
-def say_damaged(record: Record, now: Moment[StateT]) -> None:
+def say_damaged(record: Record, builder: EventBuilder[StateT]) -> None:
     """The journal has lost something here."""
-    gap = now.say().gap
+    gap = builder.new_event().gap
     gap.reason = record.data.decode(errors="replace")[:LONGEST_ERROR]
     gap.bytes_lost = max(record.end - record.offset, 0)
 
@@ -57,15 +57,15 @@ def error_text(record: Record) -> str:
     return record.data[: 4 * LONGEST_ERROR].decode(errors="replace").strip()
 
 
-def on_error_line(text: str, now: Moment[StateT], *, tells: bool = True) -> None:
+def on_error_line(text: str, builder: EventBuilder[StateT], *, tells: bool = True) -> None:
     """Kept for whoever explains the agent's end, and told while there are few."""
     said = shortened(text, LONGEST_ERROR)
     if not said:
         return
-    state = now.state
+    state = builder.state
     state.errors = [*state.errors, said][-_ERRORS_KEPT:]
     if tells and state.error_notices < _ERROR_NOTICES:
         state.error_notices += 1
-        now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
+        builder.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
     else:
         logger.debug("stderr: %s", said)

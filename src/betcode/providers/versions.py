@@ -45,7 +45,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _VersionReply:
     version: str  # empty: none
     at: float
 
@@ -59,7 +59,7 @@ class AgentVersions:
         self._bounds = bounds or Bounds()
         self._environment = dict(environment)
         self._clock = clock
-        self._said: dict[Path, tuple[Program, _Said]] = {}
+        self._said: dict[Path, tuple[Program, _VersionReply]] = {}
         self._thread = ThreadPoolExecutor(1, "agent version")
         self._under_way: dict[Path, Future[str]] = {}
         self._asked: subprocess.Popen[bytes] | None = None
@@ -112,7 +112,7 @@ class AgentVersions:
         version = version_in(self._first_words(binary))
         if not version:
             logger.warning("%s does not say its version", binary)
-        self._said[binary] = (program, _Said(version, self._clock()))
+        self._said[binary] = (program, _VersionReply(version, self._clock()))
         return version
 
     def _first_words(self, binary: Path) -> str:

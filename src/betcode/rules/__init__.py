@@ -3,10 +3,10 @@
 Rules are Claude Code's own. The room parses them, reads them from the texts of settings files, takes shell commands
 apart with a grammar, and decides (`screen`). It runs nothing, waits for nobody and stores nothing: asking people,
 remembering their answers and watching files belong to `sessions` and `storage`. Of the outside it sees only where links
-lead, through `Place.resolve`.
+lead, through `PathContext.resolve`.
 """
 
-from betcode.rules.evaluate import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
+from betcode.rules.evaluate import FOR_PEOPLE, ScreenOutcome, ToolUse, Verdict, objection, screen, segments
 from betcode.rules.layers import FileProblem, Lists, SettingsText, beside_permissions, read_layers
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.offers import Offer, exact_rule, granting, offers
@@ -22,7 +22,7 @@ from betcode.rules.rule import (
     parse_rule,
     removes_tool,
 )
-from betcode.rules.session_paths import Place
+from betcode.rules.session_paths import PathContext
 
 __all__ = [
     "FOR_PEOPLE",
@@ -35,11 +35,11 @@ __all__ = [
     "Layer",
     "Lists",
     "Offer",
-    "Outcome",
-    "Place",
+    "PathContext",
     "Rule",
     "RuleProblem",
     "Rules",
+    "ScreenOutcome",
     "SettingsText",
     "Source",
     "ToolUse",

@@ -4,14 +4,14 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from betcode.rules.commands import Command, Part, Script, names
+from betcode.rules.commands import Command, CommandNode, Script, names
 from betcode.rules.inline_code import mentioned_in_code
 from betcode.rules.lists import RuleList, Rules
 from betcode.rules.program_files import arguments, changed_by, edited_by, is_known, mentioned_by, read_by
 from betcode.rules.protected_files import guarded_name
 from betcode.rules.recursive_commands import goes_below
 from betcode.rules.rule import Rule
-from betcode.rules.session_paths import Place, expanded, is_by_process, normal, spellings, within
+from betcode.rules.session_paths import PathContext, expanded, is_by_process, normal, spellings, within
 from betcode.rules.uncertain_denials import PLACING, is_at_home, leading_elsewhere, may_touch_anything, starts_nothing
 
 _MOVES: Final = frozenset({"cd", "chdir", "pushd"})
@@ -116,7 +116,7 @@ class Touched:
     def _is_by_process(self, path: str, base: str) -> bool:
         return any(map(is_by_process, self._spellings(path, base)[:1]))
 
-    def _mentions(self, part: Part, lists: Sequence[RuleList]) -> bool:
+    def _mentions(self, part: CommandNode, lists: Sequence[RuleList]) -> bool:
         """Is a file that a rule is about among the arguments of a program that may do anything to it?"""
         mentioned = mentioned_by(part.command)
         return bool(mentioned) and any(
@@ -126,7 +126,7 @@ class Touched:
             if (paths := self._spellings(path, base))
         )
 
-    def _reaches(self, part: Part, lists: Sequence[RuleList]) -> Rule | None:
+    def _reaches(self, part: CommandNode, lists: Sequence[RuleList]) -> Rule | None:
         """A rule for something below a directory that the command may go through."""
         command = part.command
         below = goes_below(command, is_known=is_known(command) or starts_nothing(command))
@@ -160,7 +160,7 @@ class Touched:
                 return f"what {name} is given mentions {word[:60]}, and there are rules about files"
         return None
 
-    def guarded(self) -> Iterator[tuple[str, Part]]:
+    def guarded(self) -> Iterator[tuple[str, CommandNode]]:
         """Names of files that say what runs later or what is allowed, among those that a program is told to change.
 
         Raises:
@@ -173,7 +173,7 @@ class Touched:
                     if name is not None:
                         yield name, part
 
-    def away(self) -> Iterator[tuple[str, Part]]:
+    def away(self) -> Iterator[tuple[str, CommandNode]]:
         """Commands that do what the files of their directory say, and one that is not the session's, as written.
 
         Raises:
@@ -197,13 +197,13 @@ class Touched:
         return any(part.command.base in _RELINKS for part in self._script.all())
 
 
-def short(part: Part) -> str:
+def short(part: CommandNode) -> str:
     """The command in a few words."""
     text = part.command.prefix + part.command.written
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _bases(script: Script, place: Place, start: str) -> Iterator[str]:
+def _bases(script: Script, place: PathContext, start: str) -> Iterator[str]:
     """The directories that a relative name may be meant from: every change of directory may fail, or be left again."""
     found = [start]
     yield start

@@ -63,7 +63,7 @@ class Command:
         return "".join([assignment.written + " " for assignment in self.assignments])
 
 
-class Kind(Enum):
+class CommandKind(Enum):
     PLAIN = "plain"  # it is what it does
     THROUGH = "through"  # only what it starts matters: timeout, env, bash -c
     BOTH = "both"  # itself and what it starts: sudo, find -exec
@@ -71,15 +71,15 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CommandNode:
     """A command and the commands that it starts in turn."""
 
     command: Command
-    kind: Kind = Kind.PLAIN
-    inner: tuple["Part", ...] = ()
+    kind: CommandKind = CommandKind.PLAIN
+    inner: tuple["CommandNode", ...] = ()
     named: int = 0  # so many words, from the first, say what is started
 
-    def all(self) -> Iterator["Part"]:
+    def all(self) -> Iterator["CommandNode"]:
         yield self
         for part in self.inner:
             yield from part.all()
@@ -89,14 +89,14 @@ class Part:
 class Script:
     """Everything a shell command would run, read and write."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CommandNode, ...] = ()
     assignments: tuple[Assignment, ...] = ()  # that stand alone, and so hold for what follows
     writes: tuple[Word, ...] = ()  # targets of redirections
     reads: tuple[Word, ...] = ()
     moves: bool = False  # it changes directory, so that relative names mean something else
     texts: tuple[str, ...] = ()  # here-documents and here-strings, which a program may take for code
 
-    def all(self) -> Iterator[Part]:
+    def all(self) -> Iterator[CommandNode]:
         for part in self.parts:
             yield from part.all()
 

@@ -15,7 +15,7 @@ from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canon
 from betcode.rules.patterns import CommandIndex, covering, speaking_of
 from betcode.rules.protected_files import guarded_name, mentions
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
-from betcode.rules.session_paths import Place, expanded, is_by_process, spellings, within
+from betcode.rules.session_paths import PathContext, expanded, is_by_process, spellings, within
 from betcode.rules.shell import taken_apart
 from betcode.rules.uncertainty import unsure_commands, unsure_hosts
 from betcode.rules.variables import is_own_variable
@@ -34,7 +34,7 @@ _PATH_FIELDS: Final = {
 _NOT_GRANTED: Final = ("dangerouslyDisableSandbox", "run_in_background")
 
 
-class Outcome(StrEnum):
+class ScreenOutcome(StrEnum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
@@ -60,7 +60,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    outcome: Outcome
+    outcome: ScreenOutcome
     reason: str
     rules: tuple[Rule, ...] = field(default=())  # those that decided, the first for the first part of a command
 
@@ -75,7 +75,7 @@ def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
     A deny of any part denies the whole, an ask of any part asks, and an allow must cover every part.
     """
     if use.tool in FOR_PEOPLE:
-        return Verdict(Outcome.ASK, f"{use.tool} is answered by people only")
+        return Verdict(ScreenOutcome.ASK, f"{use.tool} is answered by people only")
     subject = _Subject(use, rules)
     return _objection(subject, rules, grants) or subject.allowed(
         [rules.allow] if grants is None else [rules.allow, grants.allow]
@@ -92,17 +92,17 @@ def objection(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdi
 
 def _objection(subject: "_Subject", rules: Rules, grants: Grants | None) -> Verdict | None:
     denying = [rules.deny] if grants is None else [rules.deny, grants.deny]
-    for listed, outcome in (*((listed, Outcome.DENY) for listed in denying), (rules.ask, Outcome.ASK)):
+    for listed, outcome in (*((listed, ScreenOutcome.DENY) for listed in denying), (rules.ask, ScreenOutcome.ASK)):
         rule = subject.forbidden(listed)
         if rule is not None:
             return Verdict(outcome, f"{rule.text} says so", (rule,))
         rule = listed.puzzling(subject.tool)
         if rule is not None:
-            return Verdict(Outcome.ASK, f"it is not known what {rule.text} means", (rule,))
+            return Verdict(ScreenOutcome.ASK, f"it is not known what {rule.text} means", (rule,))
     if rules.broken:
-        return Verdict(Outcome.ASK, f"{rules.broken[0]} cannot be read, so nothing is allowed by rule")
+        return Verdict(ScreenOutcome.ASK, f"{rules.broken[0]} cannot be read, so nothing is allowed by rule")
     unsure = subject.unsure((*denying, rules.ask))
-    return None if unsure is None else Verdict(Outcome.ASK, unsure)
+    return None if unsure is None else Verdict(ScreenOutcome.ASK, unsure)
 
 
 def segments(use: ToolUse) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def segments(use: ToolUse) -> tuple[str, ...]:
 class Coverage:
     """Which single rules would allow one use, where no other rule speaks of it."""
 
-    def __init__(self, use: ToolUse, place: Place) -> None:
+    def __init__(self, use: ToolUse, place: PathContext) -> None:
         self._subject = _Subject(use, Rules((), place))
         self._place = place
 
@@ -134,7 +134,7 @@ class Coverage:
     def by(self, rule: Rule) -> bool:
         if self._subject.tool in FOR_PEOPLE:
             return False
-        return self._subject.allowed([Grants([rule], self._place).allow]).outcome is Outcome.ALLOW
+        return self._subject.allowed([Grants([rule], self._place).allow]).outcome is ScreenOutcome.ALLOW
 
 
 class _Subject:
@@ -254,28 +254,28 @@ class _Subject:
         """The verdict by the first list, or the first two, and so on: a rule is named before a grant."""
         verdict = self._allowed(lists[:1])
         for number in range(2, len(lists) + 1):
-            if verdict.outcome is Outcome.ASK:
+            if verdict.outcome is ScreenOutcome.ASK:
                 verdict = self._allowed(lists[:number])
         return verdict
 
     def _allowed(self, lists: Sequence[RuleList]) -> Verdict:
         if self.use.input is None:
-            return Verdict(Outcome.ASK, "its input could not be read, so no rule allows it")
+            return Verdict(ScreenOutcome.ASK, "its input could not be read, so no rule allows it")
         guarded = guarded_name(self.paths, self._place.guarded) if self.tool in EDITING else None
         for listed in lists:
             rule = listed.whole(self.tool)
             if rule is not None and guarded is None:
-                return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
+                return Verdict(ScreenOutcome.ALLOW, f"{rule.text} says so", (rule,))
         if self.script is not None:
             is_special = any(self.input.get(name) not in (None, False) for name in _NOT_GRANTED)
             return self._allowed_command([listed for listed in lists if not (is_special and listed.is_granted)])
         for listed in lists:
             rule = self._rule(listed)
             if rule is not None and (guarded is None or mentions(rule, guarded)):
-                return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
+                return Verdict(ScreenOutcome.ALLOW, f"{rule.text} says so", (rule,))
         if guarded is not None:
-            return Verdict(Outcome.ASK, f"only a rule that names {guarded} covers it")
-        return Verdict(Outcome.ASK, "no rule speaks of it")
+            return Verdict(ScreenOutcome.ASK, f"only a rule that names {guarded} covers it")
+        return Verdict(ScreenOutcome.ASK, "no rule speaks of it")
 
     def _rule(self, listed: RuleList) -> Rule | None:
         """A rule that covers a use which is no command."""
@@ -298,28 +298,30 @@ class _Subject:
         for index in indices:
             exact = index.exact(self.command)
             if exact is not None:
-                return Verdict(Outcome.ALLOW, f"{exact.text} is this very command", (exact,))
+                return Verdict(ScreenOutcome.ALLOW, f"{exact.text} is this very command", (exact,))
         if isinstance(self.script, Unclear):
-            return Verdict(Outcome.ASK, self.script.reason)
+            return Verdict(ScreenOutcome.ASK, self.script.reason)
         assert self.script is not None
         used: list[Rule] = []
         for part in self.script.parts:
             found = covering(part, indices)
             if found is None:
-                return Verdict(Outcome.ASK, f"no rule speaks of {short(part)}")
+                return Verdict(ScreenOutcome.ASK, f"no rule speaks of {short(part)}")
             used += found
         held = self._held_back(indices)
         if held is not None:
-            return Verdict(Outcome.ASK, held)
+            return Verdict(ScreenOutcome.ASK, held)
         for tool, words in (("Edit", self.script.writes), ("Read", self.script.reads)):
             for word in words:
                 rule = self._redirect(tool, word, self.script, lists)
                 if rule is None:
-                    return Verdict(Outcome.ASK, f"no rule speaks of {tool.lower()}ing {word.written[:60]}")
+                    return Verdict(ScreenOutcome.ASK, f"no rule speaks of {tool.lower()}ing {word.written[:60]}")
                 used += rule
         if not used:
-            return Verdict(Outcome.ASK, "there is nothing in it that a rule speaks of")
-        return Verdict(Outcome.ALLOW, f"covered by {', '.join(dict.fromkeys(rule.text for rule in used))}", tuple(used))
+            return Verdict(ScreenOutcome.ASK, "there is nothing in it that a rule speaks of")
+        return Verdict(
+            ScreenOutcome.ALLOW, f"covered by {', '.join(dict.fromkeys(rule.text for rule in used))}", tuple(used)
+        )
 
     def _held_back(self, indices: Sequence[CommandIndex]) -> str | None:
         """Why rules that cover every command are not enough."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from betcode.rules.rule import Action, Rule
-from betcode.rules.session_paths import Place, spellings
+from betcode.rules.session_paths import PathContext, spellings
 from betcode.rules.wildcards import starred
 
 _WILD = re.compile(r"[*?\[\\]")
@@ -26,7 +26,7 @@ class PathPattern:
     name: str | None = None  # a name, or the *.end of one, that occurs in the rest for certain
 
 
-def path_pattern(rule: Rule, place: Place) -> PathPattern:
+def path_pattern(rule: Rule, place: PathContext) -> PathPattern:
     """Compile a path rule; what forbids reaches further than what allows.
 
     An allow is held to the letter, and a person's grant is for the path alone. A deny or ask also takes everything
@@ -65,7 +65,7 @@ def _needed(segments: list[str]) -> str | None:
     return named or next((name for name in segments if _EXTENSION.fullmatch(name)), None)
 
 
-def _anchored(pattern: str, source: str, place: Place) -> tuple[str, str, bool]:
+def _anchored(pattern: str, source: str, place: PathContext) -> tuple[str, str, bool]:
     """Where a pattern begins, the rest of it, and whether it holds there alone."""
     if pattern.startswith("//"):
         return "/", pattern[2:], True

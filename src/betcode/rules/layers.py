@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from betcode.rules.lists import Rules
 from betcode.rules.rule import FROM_THE_PROJECT, Action, Layer, Rule, RuleProblem, Source, parse_rule
-from betcode.rules.session_paths import Place
+from betcode.rules.session_paths import PathContext
 from betcode.util.jsonc import Located, NotJson, parse
 
 FILE_CHARACTERS = 4 * 1024 * 1024
@@ -49,7 +49,7 @@ class Lists:
         """Places where something may be forbidden that nobody could read."""
         return tuple(str(found.source) for found in self.problems if isinstance(found, FileProblem) or found.may_forbid)
 
-    def at(self, place: Place) -> Rules:
+    def at(self, place: PathContext) -> Rules:
         """The rules made ready for a session."""
         return Rules(self.rules, place, self.broken)
 

@@ -9,7 +9,7 @@ from betcode.rules.domains import HostIndex
 from betcode.rules.globs import PathIndex, path_pattern
 from betcode.rules.patterns import CommandIndex
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, PATH_TOOLS, Action, Rule, parameter, understood
-from betcode.rules.session_paths import Place
+from betcode.rules.session_paths import PathContext
 from betcode.rules.wildcards import wildcard
 
 READING = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead"})
@@ -24,7 +24,7 @@ def canonical(tool: str) -> str:
 class RuleList:
     """All rules of one action."""
 
-    def __init__(self, rules: Iterable[Rule], place: Place, *, forbids: bool) -> None:
+    def __init__(self, rules: Iterable[Rule], place: PathContext, *, forbids: bool) -> None:
         self.rules = tuple(rules)
         self.is_granted = any(rule.action is Action.GRANT for rule in self.rules)
         self._names: dict[str, Rule] = {}
@@ -152,7 +152,7 @@ def _name_pattern(specifier: str) -> str:
 class Rules:
     """The rules of a session: all layers united, each list in order."""
 
-    def __init__(self, rules: Iterable[Rule], place: Place, broken: Iterable[str] = ()) -> None:
+    def __init__(self, rules: Iterable[Rule], place: PathContext, broken: Iterable[str] = ()) -> None:
         rules = tuple(rules)
         self.place = place
         self.broken = tuple(broken)  # files whose rules are not known, so that nothing is allowed by rule
@@ -176,7 +176,7 @@ class Rules:
 class Grants:
     """What people granted in a session, and what they refused for the rest of it."""
 
-    def __init__(self, rules: Iterable[Rule], place: Place) -> None:
+    def __init__(self, rules: Iterable[Rule], place: PathContext) -> None:
         rules = tuple(rules)
         self.deny = RuleList((rule for rule in rules if rule.action is Action.DENY), place, forbids=True)
         self.allow = RuleList((rule for rule in rules if rule.action is Action.GRANT), place, forbids=False)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from betcode.rules.commands import Kind, Script, names
+from betcode.rules.commands import CommandKind, Script, names
 from betcode.rules.domains import host_of
 from betcode.rules.evaluate import FOR_PEOPLE, Coverage, ToolUse
 from betcode.rules.lists import EDITING, READING, RuleList, canonical
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
-from betcode.rules.session_paths import Place
+from betcode.rules.session_paths import PathContext
 
 _SESSION: Final = Source(Layer.SESSION)
 _MOST: Final = 8
@@ -37,12 +37,12 @@ class Offer:
     label: str  # what it means, in a few words
 
 
-def granting(pattern: str, use: ToolUse, place: Place) -> Rule | str:
+def granting(pattern: str, use: ToolUse, place: PathContext) -> Rule | str:
     """The rule to be granted with an answer about this use, or why it cannot be, in one sentence."""
     return _granting(pattern, use, place, Coverage(use, place))
 
 
-def _granting(pattern: str, use: ToolUse, place: Place, coverage: Coverage) -> Rule | str:
+def _granting(pattern: str, use: ToolUse, place: PathContext, coverage: Coverage) -> Rule | str:
     if use.tool in FOR_PEOPLE:
         return f"{use.tool} is answered by people only, so that nothing can be granted"
     if not _is_one_tool(use.tool):
@@ -57,14 +57,14 @@ def _granting(pattern: str, use: ToolUse, place: Place, coverage: Coverage) -> R
     return rule
 
 
-def exact_rule(use: ToolUse, place: Place) -> str | None:
+def exact_rule(use: ToolUse, place: PathContext) -> str | None:
     """The narrowest rule for just this use: the command, the file, the host, or the tool where rules know no less."""
     coverage = Coverage(use, place)
     rule = _narrowest(use, place, coverage)
     return rule if rule is not None and isinstance(_granting(rule, use, place, coverage), Rule) else None
 
 
-def offers(use: ToolUse, place: Place, suggested: Iterable[str] = ()) -> tuple[Offer, ...]:
+def offers(use: ToolUse, place: PathContext, suggested: Iterable[str] = ()) -> tuple[Offer, ...]:
     """Rules that a person may grant, none of them wider than its label; each is about the tool and covers the use."""
     found: dict[str, Offer] = {}
     coverage = Coverage(use, place)
@@ -89,7 +89,7 @@ def _has_narrower(tool: str) -> bool:
     return tool in COMMAND_TOOLS | READING | EDITING | {"WebFetch"} or canonical(tool) in NAMED_TOOLS
 
 
-def _speaks_of(rule: Rule, tool: str, place: Place) -> bool:
+def _speaks_of(rule: Rule, tool: str, place: PathContext) -> bool:
     general = "Edit" if tool in EDITING else "Read" if tool in READING else tool
     if canonical(rule.tool) in (canonical(tool), general):
         return True
@@ -99,7 +99,7 @@ def _speaks_of(rule: Rule, tool: str, place: Place) -> bool:
 # ---------------------------------------------------------------- candidates
 
 
-def _candidates(use: ToolUse, place: Place, coverage: Coverage, suggested: Iterable[str]) -> Iterator[Offer]:
+def _candidates(use: ToolUse, place: PathContext, coverage: Coverage, suggested: Iterable[str]) -> Iterator[Offer]:
     exact = _narrowest(use, place, coverage)
     if exact is not None and exact != use.tool:
         yield Offer(exact, _label(use))
@@ -109,7 +109,7 @@ def _candidates(use: ToolUse, place: Place, coverage: Coverage, suggested: Itera
     yield from (offer for offer in between if "(" not in offer.pattern)
 
 
-def _narrowest(use: ToolUse, place: Place, coverage: Coverage) -> str | None:
+def _narrowest(use: ToolUse, place: PathContext, coverage: Coverage) -> str | None:
     given = use.input or {}
     if use.tool in COMMAND_TOOLS:
         command = given.get("command")
@@ -142,7 +142,7 @@ def _label(use: ToolUse) -> str:
     return "this kind" if canonical(use.tool) in NAMED_TOOLS else "this tool"
 
 
-def _wider(use: ToolUse, place: Place, coverage: Coverage) -> Iterator[Offer]:
+def _wider(use: ToolUse, place: PathContext, coverage: Coverage) -> Iterator[Offer]:
     if use.tool == "Bash" and coverage.script is not None:
         yield from _prefix(coverage.script)
     elif use.tool in READING | EDITING and (path := coverage.path) is not None:
@@ -153,7 +153,7 @@ def _wider(use: ToolUse, place: Place, coverage: Coverage) -> Iterator[Offer]:
 
 def _prefix(script: Script) -> Iterator[Offer]:
     """The program with its subcommand and anything behind it, where that says enough of what it does."""
-    if len(script.parts) != 1 or script.parts[0].kind is not Kind.PLAIN:
+    if len(script.parts) != 1 or script.parts[0].kind is not CommandKind.PLAIN:
         return
     values = [word.value for word in script.parts[0].command.words]
     program = values[0]
@@ -167,7 +167,7 @@ def _prefix(script: Script) -> Iterator[Offer]:
         yield Offer(f"Bash({' '.join(said)} *)", f"{' '.join(said)} with anything")
 
 
-def _directory(tool: str, path: str, place: Place) -> Iterator[Offer]:
+def _directory(tool: str, path: str, place: PathContext) -> Iterator[Offer]:
     parent = posixpath.dirname(path)
     if tool in ("Grep", "Glob", "LS") or parent in ("/", place.home):
         return
@@ -188,7 +188,7 @@ def _without_stars(text: str) -> str:
     return text.replace("*", "\\*")
 
 
-def _path_rule(tool: str, path: str, place: Place) -> str:
+def _path_rule(tool: str, path: str, place: PathContext) -> str:
     inside = _inside(path, place)
     if inside is None:
         return f"{tool}({_outside(path, place)})"
@@ -196,13 +196,13 @@ def _path_rule(tool: str, path: str, place: Place) -> str:
     return f"{tool}({_marked(_escaped(inside)) if '/' in inside else './' + _escaped(inside)})"
 
 
-def _inside(path: str, place: Place) -> str | None:
+def _inside(path: str, place: PathContext) -> str | None:
     """The path as seen from the session's directory; None where it is not below."""
     top = place.directory.rstrip("/") + "/"
     return path[len(top) :] if path.startswith(top) else None
 
 
-def _outside(path: str, place: Place) -> str:
+def _outside(path: str, place: PathContext) -> str:
     if path.startswith(place.home.rstrip("/") + "/"):
         return "~/" + _escaped(path[len(place.home.rstrip("/")) + 1 :])
     return "/" + _escaped(path)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from betcode.rules.commands import Command, Kind, Part, Script
+from betcode.rules.commands import Command, CommandKind, CommandNode, Script
 from betcode.rules.git import git_globals
 from betcode.rules.options import risky_words
 from betcode.rules.rule import Rule
@@ -121,16 +121,16 @@ def speaking_of(script: Script, indices: Sequence[CommandIndex]) -> list[Rule]:
     return [pattern.rule for form in forms for index in indices for pattern in index.matching(form)]
 
 
-def covering(part: Part, indices: Sequence[CommandIndex]) -> tuple[Rule, ...] | None:
+def covering(part: CommandNode, indices: Sequence[CommandIndex]) -> tuple[Rule, ...] | None:
     """The rules that cover a command and all that it starts; None if something is not covered."""
     if runs_nothing(part.command):
         return ()
     risky = any(risky_words(inner.command) for inner in part.all() if inner is not part)
-    whole = _rule_for(part.command, None if risky or part.kind is Kind.OPAQUE else part.named, indices)
-    if whole is not None or part.kind in (Kind.PLAIN, Kind.OPAQUE):
+    whole = _rule_for(part.command, None if risky or part.kind is CommandKind.OPAQUE else part.named, indices)
+    if whole is not None or part.kind in (CommandKind.PLAIN, CommandKind.OPAQUE):
         return None if whole is None else (whole,)
     found: tuple[Rule, ...] = ()
-    if part.kind is Kind.BOTH:
+    if part.kind is CommandKind.BOTH:
         outer = _rule_for(part.command, 0, indices)
         if outer is None:
             return None

@@ -12,7 +12,7 @@ _BY_PROCESS = re.compile(r"/proc/(?:self|thread-self|\d+)/|/dev/fd(?:/|$)", re.I
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathContext:
     """A session's directory and its user's home; `resolve` follows links, also of files that do not exist yet."""
 
     directory: str
@@ -21,7 +21,7 @@ class Place:
     resolve: Callable[[str], str] = os.path.realpath
 
 
-def expanded(path: str, place: Place, cwd: str | None = None) -> str | None:
+def expanded(path: str, place: PathContext, cwd: str | None = None) -> str | None:
     """`path` made absolute and otherwise left as it is; None where it cannot be known which file is meant."""
     if not path or "\0" in path or len(path) > PATH_CHARACTERS:
         return None
@@ -32,7 +32,7 @@ def expanded(path: str, place: Place, cwd: str | None = None) -> str | None:
     return posixpath.join(cwd or place.directory, path)
 
 
-def spellings(path: str, place: Place, cwd: str | None = None) -> tuple[str, ...]:
+def spellings(path: str, place: PathContext, cwd: str | None = None) -> tuple[str, ...]:
     """The file's name as written, without `.` and `..`, and the name it has once links are followed; () if unknown.
 
     They are two questions: `link/../x` is lexically `x`, and something else where `link` leads away.

@@ -13,7 +13,7 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from betcode.rules.commands import Assignment, Command, Part, Script, Unclear, Word, literal, names
+from betcode.rules.commands import Assignment, Command, CommandNode, Script, Unclear, Word, literal, names
 from betcode.rules.grammar_gaps import BLANK, BLANK_LINES, confirm_comment, confirm_gaps
 from betcode.rules.heredocs import expands
 from betcode.rules.variables import is_own_variable
@@ -69,7 +69,7 @@ class _Reader:
     def __init__(self, text: str, depth: int = 0) -> None:
         self._source = text.encode()
         self._depth = depth
-        self._parts: list[Part] = []
+        self._parts: list[CommandNode] = []
         self._assignments: list[Assignment] = []
         self._writes: list[Word] = []
         self._reads: list[Word] = []
@@ -188,7 +188,7 @@ class _Reader:
             raise NotUnderstood("the number of changes of directory")
         self._parts.append(part)
 
-    def _inside(self, text: str, depth: int) -> tuple[Part, ...] | None:
+    def _inside(self, text: str, depth: int) -> tuple[CommandNode, ...] | None:
         """The commands of a script that a command is given as an argument; None if they cannot be told."""
         if depth > DEPTH or hidden_character(text) is not None:
             return None

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from betcode.rules.commands import Assignment, Command, Kind, Part, Script, Word, names
+from betcode.rules.commands import Assignment, Command, CommandKind, CommandNode, Script, Word, names
 from betcode.rules.git import is_operand, strange_globals
 from betcode.rules.options import risky_words
 from betcode.rules.program_files import TOUCHES_NO_FILES
@@ -26,10 +26,10 @@ _HARMLESS: Final = frozenset({"", ":", "cat", "less", "more", "true"})  # as a p
 _AT_HOME = re.compile(r"~(?:/[\w./+-]*)?")
 
 
-def may_start_anything(part: Part) -> bool:
+def may_start_anything(part: CommandNode) -> bool:
     """May the command start another program, or be another one than it seems?"""
     command = part.command
-    if command.name is None or part.kind is Kind.OPAQUE:
+    if command.name is None or part.kind is CommandKind.OPAQUE:
         return True
     if command.name in _SETTING:
         return not all(_SET.fullmatch(word.value or "") for word in command.words[1:])
@@ -82,10 +82,10 @@ def possibly_started(command: Command) -> Iterator[Command | str]:
             yield value.partition("=")[2]
 
 
-def may_touch_anything(part: Part) -> bool:
+def may_touch_anything(part: CommandNode) -> bool:
     """May the command read or change a file that it does not name?"""
     command = part.command
-    if command.name is None or part.kind is Kind.OPAQUE:
+    if command.name is None or part.kind is CommandKind.OPAQUE:
         return True
     if command.name in _SETTING:
         return may_start_anything(part) or any(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from betcode.rules.commands import Assignment, Command, Kind, Part, Word, names
+from betcode.rules.commands import Assignment, Command, CommandKind, CommandNode, Word, names
 
-Inside = Callable[[str], tuple[Part, ...] | None]
+Inside = Callable[[str], tuple[CommandNode, ...] | None]
 _DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=.*", re.DOTALL | re.ASCII)
 _MORE = Word("$@", None, False)  # arguments that come from somewhere else
@@ -19,7 +19,7 @@ class _Wrapper:
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()  # options whose value is the next word, or follows in the same
     operands: int = 0  # words of its own before the command
-    kind: Kind = Kind.THROUGH
+    kind: CommandKind = CommandKind.THROUGH
     sets: bool = False  # NAME=value may stand before the command
     appends: bool = False  # adds arguments
 
@@ -47,7 +47,7 @@ WRAPPERS: Final[Mapping[str, _Wrapper]] = {
     "sudo": _wrapper(
         "-n -E -H -k -b -S --non-interactive --preserve-env --set-home",
         "-u -g -p --user --group",
-        kind=Kind.BOTH,
+        kind=CommandKind.BOTH,
         sets=True,
     ),
 }  # fmt: skip
@@ -81,15 +81,15 @@ def runs_nothing(command: Command) -> bool:
     return command.name in _NOTHING_TO_RUN and not command.assignments
 
 
-def unwrapped(command: Command, inside: Inside, nested: int = 0) -> Part:
+def unwrapped(command: Command, inside: Inside, nested: int = 0) -> CommandNode:
     """The command with what it starts; `inside` takes a script apart."""
     name = command.name
     if name is None:
-        return Part(command)
+        return CommandNode(command)
     directory, _, base = name.rpartition("/")
     trusted = directory in _DIRECTORIES and name != f"{directory}/time"
     if nested > NESTED or (nested and command.words[0].written in RESERVED):
-        return Part(command, Kind.OPAQUE)
+        return CommandNode(command, CommandKind.OPAQUE)
     if base in WRAPPERS:
         part = _started(command, WRAPPERS[base], base, inside, nested)
     elif base in _SHELLS:
@@ -103,38 +103,40 @@ def unwrapped(command: Command, inside: Inside, nested: int = 0) -> Part:
     elif base in _OPAQUE:
         part = _opaque(command, inside)
     else:
-        return Part(command)
+        return CommandNode(command)
     # A program of that name elsewhere may be anything: what it would start still counts against it.
-    return part if trusted else replace(part, kind=Kind.OPAQUE)
+    return part if trusted else replace(part, kind=CommandKind.OPAQUE)
 
 
-def _guesses(command: Command) -> tuple[Part, ...]:
+def _guesses(command: Command) -> tuple[CommandNode, ...]:
     """Each rest of the words that may be the command started: only what forbids looks at them."""
-    return tuple(Part(Command(command.words[number:])) for number in range(1, min(len(command.words), 12)))
+    return tuple(CommandNode(Command(command.words[number:])) for number in range(1, min(len(command.words), 12)))
 
 
-def _opaque(command: Command, inside: Inside) -> Part:
+def _opaque(command: Command, inside: Inside) -> CommandNode:
     """A command that starts what cannot be told, with what it may start."""
     scripts = [inside(word.value) or () for word in command.words[1:] if word.value and " " in word.value]
-    return Part(command, Kind.OPAQUE, _guesses(command) + tuple(part for parts in scripts for part in parts))
+    return CommandNode(
+        command, CommandKind.OPAQUE, _guesses(command) + tuple(part for parts in scripts for part in parts)
+    )
 
 
-def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> Part:
+def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> CommandNode:
     words = command.words
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
-        return Part(command)  # it only says where a command is
+        return CommandNode(command)  # it only says where a command is
     own = _own_words(words, wrapper, base)
     if own is None:
         return _opaque(command, inside)
     at, assignments = own
     if at >= len(words):
-        return _opaque(command, inside) if base in ("sudo", "xargs") else Part(command)
+        return _opaque(command, inside) if base in ("sudo", "xargs") else CommandNode(command)
     more = (_MORE,) if wrapper.appends else ()
     started = Command(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
-    if wrapper.appends and (part.inner or part.kind is not Kind.PLAIN or "{}" in (started.name or "{}")):
-        return Part(command, Kind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
-    return Part(command, wrapper.kind, (part,), at + max(1, part.named))
+    if wrapper.appends and (part.inner or part.kind is not CommandKind.PLAIN or "{}" in (started.name or "{}")):
+        return CommandNode(command, CommandKind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
+    return CommandNode(command, wrapper.kind, (part,), at + max(1, part.named))
 
 
 def _filled_in(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -187,7 +189,7 @@ def _option(value: str, after: Sequence[Word], wrapper: _Wrapper, base: str) -> 
     return None if name in ("-I", "--replace") and given != "{}" else length
 
 
-def _shell(command: Command, inside: Inside) -> Part:
+def _shell(command: Command, inside: Inside) -> CommandNode:
     values = [word.value for word in command.words]
     script = False
     at = 1
@@ -210,28 +212,28 @@ def _shell(command: Command, inside: Inside) -> Part:
             break
     if script:
         return _script(command, values[at : at + 1], inside, at + 1)
-    return Part(command) if at < len(values) else _opaque(command, inside)  # a file, or what comes on its input
+    return CommandNode(command) if at < len(values) else _opaque(command, inside)  # a file, or what comes on its input
 
 
-def _script(command: Command, texts: list[str | None], inside: Inside, named: int = 0) -> Part:
+def _script(command: Command, texts: list[str | None], inside: Inside, named: int = 0) -> CommandNode:
     """A command whose argument is a script."""
     known = [text for text in texts if text is not None]
     parts = inside(" ".join(known)) if len(known) == len(texts) and known else None
     if parts is None or command.assignments:
-        return Part(command, Kind.OPAQUE, parts or _guesses(command))
-    return Part(command, Kind.THROUGH, parts, named or len(command.words))
+        return CommandNode(command, CommandKind.OPAQUE, parts or _guesses(command))
+    return CommandNode(command, CommandKind.THROUGH, parts, named or len(command.words))
 
 
-def _trap(command: Command, inside: Inside) -> Part:
+def _trap(command: Command, inside: Inside) -> CommandNode:
     values = [word.value for word in command.words[1:] if word.value != "--"]
     if not values or values[0] in ("-", "", "-l", "-p"):
-        return Part(command)
+        return CommandNode(command)
     return _script(command, values[:1], inside)
 
 
-def _find(command: Command, inside: Inside, nested: int) -> Part:
+def _find(command: Command, inside: Inside, nested: int) -> CommandNode:
     words = command.words
-    inner: list[Part] = []
+    inner: list[CommandNode] = []
     at = 1
     while at < len(words):
         if words[at].value not in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -248,10 +250,10 @@ def _find(command: Command, inside: Inside, nested: int) -> Part:
             return _opaque(command, inside)
         started = Command((*_filled_in(words[at + 1 : end]), _MORE), command.assignments)
         part = unwrapped(started, inside, nested + 1)
-        if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not Kind.PLAIN):
-            return Part(command, Kind.OPAQUE, (part,))
+        if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not CommandKind.PLAIN):
+            return CommandNode(command, CommandKind.OPAQUE, (part,))
         if "{}" in (started.name or "{}"):
-            return Part(command, Kind.OPAQUE, (part,))
+            return CommandNode(command, CommandKind.OPAQUE, (part,))
         inner.append(part)
         at = end + 1
-    return Part(command, Kind.BOTH, tuple(inner), len(words)) if inner else Part(command)
+    return CommandNode(command, CommandKind.BOTH, tuple(inner), len(words)) if inner else CommandNode(command)

@@ -7,15 +7,15 @@ from betcode.domain.values.text import shortened
 from betcode.engine import Supervisor
 from betcode.engine.permissions.policy_dry_run import ChangedUse, Tried
 from betcode.engine.permissions.project_guard import shown_items
-from betcode.rules import Outcome, Rule
+from betcode.rules import Rule, ScreenOutcome
 from betcode.server.gate import Gate
 from betcode.server.rpc import Caller, Context
 from betcode.v1 import policy_pb2 as v1
 
 _OUTCOMES = {
-    Outcome.ALLOW: v1.POLICY_OUTCOME_ALLOW,
-    Outcome.ASK: v1.POLICY_OUTCOME_ASK,
-    Outcome.DENY: v1.POLICY_OUTCOME_DENY,
+    ScreenOutcome.ALLOW: v1.POLICY_OUTCOME_ALLOW,
+    ScreenOutcome.ASK: v1.POLICY_OUTCOME_ASK,
+    ScreenOutcome.DENY: v1.POLICY_OUTCOME_DENY,
 }
 _INPUT_CHARACTERS = 4_000  # of a use that is told
 _SHOWN = 100  # rules, segments and problems of one answer

@@ -13,7 +13,7 @@ from betcode.domain.errors import GitFailed
 from betcode.git.command import Git
 from betcode.git.diffs import between
 from betcode.git.environment import MAY_FETCH
-from betcode.git.repository import listed_worktrees, place_of
+from betcode.git.repository import listed_worktrees, locate
 from betcode.git.snapshots import PrivateObjects, ground_of, take
 from support import repositories
 from support.hostile_repository import Hostile, make_hostile_repository
@@ -85,7 +85,7 @@ def test_the_programs_are_run_by_git_as_it_comes(hostile: Hostile) -> None:
 
 
 async def test_looks_run_nothing(hostile: Hostile, git: Git) -> None:
-    place = await place_of(git, str(hostile.path))
+    place = await locate(git, str(hostile.path))
     assert len(await listed_worktrees(git, place.common_dir)) == 2
     for arguments in _LOOKS:
         said = await git.run(*arguments, at=hostile.path)

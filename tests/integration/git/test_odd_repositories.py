@@ -9,7 +9,7 @@ import pytest
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
 from betcode.git.command import Git
-from betcode.git.repository import Place, git_directory, listed_worktrees, nearest_top, place_of
+from betcode.git.repository import RepositoryLocation, git_directory, listed_worktrees, locate, nearest_top
 from support.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
@@ -20,83 +20,83 @@ def our_git(tmp_path: Path) -> Git:
     return Git({**os.environ, "HOME": str(tmp_path)})
 
 
-def _bare(at: Path) -> Place:
+def _bare(at: Path) -> RepositoryLocation:
     make_repository(at / "shop")
     git(at, "clone", "-q", "--bare", "shop", "shop.git")
-    return Place(str(at / "shop.git"), "")
+    return RepositoryLocation(str(at / "shop.git"), "")
 
 
-def _inside_of_gits_own_directory(at: Path) -> Place:
-    return Place(str(make_repository(at / "shop") / ".git"), "")
+def _inside_of_gits_own_directory(at: Path) -> RepositoryLocation:
+    return RepositoryLocation(str(make_repository(at / "shop") / ".git"), "")
 
 
-def _with_lines_in_its_path(at: Path) -> Place:
+def _with_lines_in_its_path(at: Path) -> RepositoryLocation:
     path = make_repository(at / "a\nb\n" / "ü 日本 'x'")
-    return Place(str(path / ".git"), str(path))
+    return RepositoryLocation(str(path / ".git"), str(path))
 
 
-def _through_a_symlink(at: Path) -> Place:
+def _through_a_symlink(at: Path) -> RepositoryLocation:
     path = make_repository(at / "shop")
     (at / "way").symlink_to(path)
-    return Place(str(path / ".git"), str(path))
+    return RepositoryLocation(str(path / ".git"), str(path))
 
 
-def _with_its_git_directory_elsewhere(at: Path) -> Place:
+def _with_its_git_directory_elsewhere(at: Path) -> RepositoryLocation:
     git(at, "init", "-q", f"--separate-git-dir={at}/of-git", "shop")
-    return Place(str(at / "of-git"), str(at / "shop"))
+    return RepositoryLocation(str(at / "of-git"), str(at / "shop"))
 
 
-def _inside_of_another(at: Path) -> Place:
+def _inside_of_another(at: Path) -> RepositoryLocation:
     inner = make_repository(make_repository(at / "shop") / "deep" / "inner")
-    return Place(str(inner / ".git"), str(inner))
+    return RepositoryLocation(str(inner / ".git"), str(inner))
 
 
-def _without_a_commit(at: Path) -> Place:
+def _without_a_commit(at: Path) -> RepositoryLocation:
     git(at, "init", "-q", "shop")
-    return Place(str(at / "shop" / ".git"), str(at / "shop"))
+    return RepositoryLocation(str(at / "shop" / ".git"), str(at / "shop"))
 
 
-def _shallow(at: Path) -> Place:
+def _shallow(at: Path) -> RepositoryLocation:
     git(at, "clone", "-q", "--depth=1", f"file://{make_repository(at / 'from')}", "shop")
-    return Place(str(at / "shop" / ".git"), str(at / "shop"))
+    return RepositoryLocation(str(at / "shop" / ".git"), str(at / "shop"))
 
 
-def _of_another_hash(at: Path) -> Place:
+def _of_another_hash(at: Path) -> RepositoryLocation:
     git(at, "init", "-q", "--object-format=sha256", "shop")
     git(at / "shop", "commit", "-q", "--allow-empty", "-m", "x")
-    return Place(str(at / "shop" / ".git"), str(at / "shop"))
+    return RepositoryLocation(str(at / "shop" / ".git"), str(at / "shop"))
 
 
-def _with_a_table_of_refs(at: Path) -> Place:
+def _with_a_table_of_refs(at: Path) -> RepositoryLocation:
     try:
         git(at, "init", "-q", "--ref-format=reftable", "shop")
     except subprocess.CalledProcessError:
         pytest.skip("this git has no reftable")
-    return Place(str(at / "shop" / ".git"), str(at / "shop"))
+    return RepositoryLocation(str(at / "shop" / ".git"), str(at / "shop"))
 
 
-def _that_says_it_is_bare(at: Path) -> Place:
+def _that_says_it_is_bare(at: Path) -> RepositoryLocation:
     path = make_repository(at / "shop")
     git(path, "config", "core.bare", "true")
-    return Place(str(path / ".git"), "")
+    return RepositoryLocation(str(path / ".git"), "")
 
 
-def _whose_files_are_elsewhere(at: Path) -> Place:
+def _whose_files_are_elsewhere(at: Path) -> RepositoryLocation:
     path = make_repository(at / "shop")
     (at / "home").mkdir()
     git(path, "config", "core.worktree", str(at / "home"))
-    return Place(str(path / ".git"), "")
+    return RepositoryLocation(str(path / ".git"), "")
 
 
-def _of_a_submodule(at: Path) -> Place:
+def _of_a_submodule(at: Path) -> RepositoryLocation:
     path = make_repository(at / "shop")
     git(
         path, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(make_repository(at / "inner")), "module"
     )
-    return Place(str(path / ".git" / "modules" / "module"), str(path / "module"))
+    return RepositoryLocation(str(path / ".git" / "modules" / "module"), str(path / "module"))
 
 
-_ASKED_AT: dict[Callable[[Path], Place], str] = {
+_ASKED_AT: dict[Callable[[Path], RepositoryLocation], str] = {
     _bare: "shop.git/refs",
     _inside_of_gits_own_directory: "shop/.git/refs",
     _with_lines_in_its_path: "a\nb\n/ü 日本 'x'",
@@ -119,11 +119,13 @@ _ASKED_AT: dict[Callable[[Path], Place], str] = {
         _whose_files_are_elsewhere,
     ],
 )
-async def test_the_place_of_a_directory(tmp_path: Path, our_git: Git, make: Callable[[Path], Place]) -> None:
+async def test_the_place_of_a_directory(
+    tmp_path: Path, our_git: Git, make: Callable[[Path], RepositoryLocation]
+) -> None:
     place = make(tmp_path)
     # Of users who want git to look at no bare repository that they did not name.
     (tmp_path / ".gitconfig").write_text("[safe]\n\tbareRepository = explicit\n")
-    assert await place_of(our_git, str(tmp_path / _ASKED_AT.get(make, "shop"))) == place
+    assert await locate(our_git, str(tmp_path / _ASKED_AT.get(make, "shop"))) == place
     first, *_ = await listed_worktrees(our_git, place.common_dir)
     is_bare = make in (_bare, _that_says_it_is_bare)
     assert first.is_bare is is_bare
@@ -135,11 +137,11 @@ async def test_the_place_of_a_directory(tmp_path: Path, our_git: Git, make: Call
 
 async def test_what_is_no_repository_says_so(tmp_path: Path, our_git: Git) -> None:
     with pytest.raises(RepositoryNotFound, match="is in no git repository"):
-        await place_of(our_git, str(tmp_path))
+        await locate(our_git, str(tmp_path))
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / ".git").write_text("gitdir: .git\n")
     with pytest.raises(RepositoryNotFound):
-        await place_of(our_git, str(tmp_path / "x"))
+        await locate(our_git, str(tmp_path / "x"))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
@@ -148,7 +150,7 @@ async def test_a_repository_of_somebody_else_is_refused_as_git_refuses_it(tmp_pa
     for each in (path, path / ".git"):
         os.chown(each, 12345, 12345)
     with pytest.raises(RepositoryNotFound, match="dubious ownership"):
-        await place_of(our_git, str(path))
+        await locate(our_git, str(path))
     with pytest.raises(GitFailed):
         await listed_worktrees(our_git, str(path / ".git"))
 
@@ -168,7 +170,7 @@ async def test_names_that_are_no_text_are_left_out_or_replaced(tmp_path: Path, o
     make_repository(tmp_path / os.fsdecode(b"m\xffain"))
     (tmp_path / "way").symlink_to(tmp_path / os.fsdecode(b"m\xffain"))
     with pytest.raises(RepositoryNotFound, match="is no UTF-8"):
-        await place_of(our_git, str(tmp_path / "way"))
+        await locate(our_git, str(tmp_path / "way"))
 
 
 async def test_worktrees_with_odd_names_and_links_that_are_gone(tmp_path: Path, our_git: Git) -> None:

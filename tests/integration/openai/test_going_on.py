@@ -9,7 +9,7 @@ import pytest
 from acp import RequestError
 
 from betcode.agents.openai import transcript
-from betcode.agents.openai.records import Answer, Begun, Ended, Output, Record, Told
+from betcode.agents.openai.records import AnswerReported, Begun, Ended, ModelAnswer, Record, ToolOutput
 from betcode.wire.acp import extensions
 from support.openai_api import OpenAiApi, openai_api, script
 from support.openai_program import Watcher, conversation
@@ -37,7 +37,7 @@ def left_behind(root: Path, records: list[Record]) -> None:
     (root / "transcripts").mkdir()
     lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     (root / "transcripts" / "c0ffee.jsonl").write_bytes(lines + b'{"type":"output","call_id":"ca')
-    done = [COMMANDS.get(record.call_id, "") for record in records if isinstance(record, Output)]
+    done = [COMMANDS.get(record.call_id, "") for record in records if isinstance(record, ToolOutput)]
     (root / "project" / "log").write_text("".join(f"{each}\n" for each in done if each))
 
 
@@ -56,18 +56,18 @@ async def test_a_turn_goes_on_behind_every_record_and_no_command_runs_twice(tmp_
 
 def check(cut: int, before: list[Record], root: Path, watcher: Watcher) -> None:
     begun = {record.call_id for record in before if isinstance(record, Begun)}
-    ended = {record.call_id for record in before if isinstance(record, Output)}
+    ended = {record.call_id for record in before if isinstance(record, ToolOutput)}
     unsure = [COMMANDS[call_id] for call_id in begun - ended]
     expected = [each for each in ("a", "b") if each not in unsure]
     assert (root / "project" / "log").read_text().split() == expected, cut
     assert watcher.text.endswith("Done."), cut
-    is_told = any(isinstance(record, Told) for record in before)
+    is_told = any(isinstance(record, AnswerReported) for record in before)
     assert watcher.text.startswith("I begin.") == (not is_told), cut
     after = transcript.read((root / "transcripts" / "c0ffee.jsonl").read_bytes())
     assert sum(isinstance(record, Ended) for record in after) == 1, cut
-    calls = [call.call_id for record in after if isinstance(record, Answer) for call in record.calls]
-    assert [record.call_id for record in after if isinstance(record, Output)] == calls, cut
-    interrupted = [record for record in after if isinstance(record, Output) and "not known how far" in record.text]
+    calls = [call.call_id for record in after if isinstance(record, ModelAnswer) for call in record.calls]
+    assert [record.call_id for record in after if isinstance(record, ToolOutput)] == calls, cut
+    interrupted = [record for record in after if isinstance(record, ToolOutput) and "not known how far" in record.text]
     assert len(interrupted) == len(unsure), cut
 
 
@@ -108,7 +108,7 @@ async def test_another_message_gives_a_broken_turn_up(tmp_path: Path) -> None:
     assert (tmp_path / "cut" / "project" / "log").read_text() == ""
     after = transcript.read((tmp_path / "cut" / "transcripts" / "c0ffee.jsonl").read_bytes())
     assert [record.stop_reason for record in after if isinstance(record, Ended)] == ["cancelled", "end_turn"]
-    assert sum(isinstance(record, Output) for record in after) == 2
+    assert sum(isinstance(record, ToolOutput) for record in after) == 2
 
 
 async def test_a_process_that_is_told_to_go_leaves_its_turn_to_the_next(tmp_path: Path) -> None:

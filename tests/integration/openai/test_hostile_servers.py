@@ -8,8 +8,8 @@ import pytest
 from acp import RequestError
 
 from betcode.agents.openai.model_call import AskingFailed, Model
-from betcode.agents.openai.options import Options
-from betcode.agents.openai.wires import Finished, Question
+from betcode.agents.openai.options import OpenAiOptions
+from betcode.agents.openai.wires import Finished, ModelRequest
 from betcode.wire.acp import extensions
 from support.openai_api import openai_api, script
 from support.openai_program import KEY, Conversation, conversation
@@ -33,9 +33,9 @@ async def asked(api: RawApi, wire: str, key: str = KEY) -> Finished:
     async def pause(*_: object) -> None:
         """Nobody is told."""
 
-    model = Model(Options(Path("/nowhere"), api.base_url, wire, "m", "THE_KEY", key, waits_s=()))
+    model = Model(OpenAiOptions(Path("/nowhere"), api.base_url, wire, "m", "THE_KEY", key, waits_s=()))
     try:
-        parts = [part async for part in model.ask(Question("m", "", (), ()), pause)]
+        parts = [part async for part in model.ask(ModelRequest("m", "", (), ()), pause)]
     finally:
         await model.close()
     assert isinstance(parts[-1], Finished)

@@ -11,7 +11,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from betcode.agents.openclaw.frames import Event
 from betcode.agents.openclaw.link import FRAME_LIMIT_BYTES, Address, Link, Lost, Patience, Unreachable, reached
-from betcode.agents.openclaw.reconnect import Keeper
+from betcode.agents.openclaw.reconnect import ReconnectingLink
 
 pytestmark = pytest.mark.anyio
 Handler = Callable[[ServerConnection], Awaitable[None]]
@@ -78,7 +78,7 @@ async def test_one_that_lets_us_in_and_hangs_up_each_time_is_given_up_within_the
         """Nobody is told."""
 
     async with _answering(hangs_up) as address, asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        keeper = Keeper(address, _patience([], within_s=0.6))
+        keeper = ReconnectingLink(address, _patience([], within_s=0.6))
         keeping = tasks.create_task(keeper.keep(take_up, attend, lost))
         with pytest.raises(Unreachable, match="connection lost"):
             await keeper.link()

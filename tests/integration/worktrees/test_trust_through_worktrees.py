@@ -12,7 +12,7 @@ import pytest
 from betcode.domain.repositories.worktrees import SetupState
 from betcode.engine.permissions.trust import Trust, claude_config
 from betcode.git.links import repository_of_linked
-from betcode.rules import Outcome, ToolUse, screen
+from betcode.rules import ScreenOutcome, ToolUse, screen
 from betcode.worktrees import CreateRequest
 from integration.worktrees.conftest import Bench
 from support.patience import PATIENCE_S
@@ -36,18 +36,18 @@ async def test_rules_and_hooks_of_a_worktree_count_once_its_repository_is_truste
     (linked / "deep").mkdir()
     use = ToolUse("Bash", {"command": "make it"})
 
-    async def outcome() -> Outcome:
+    async def outcome() -> ScreenOutcome:
         book = await policy.rule_book(str(linked), {"HOME": str(tmp_path)})
         return (await book.lookout.see(lambda: screen(use, book.rules))).outcome
 
-    assert await outcome() is Outcome.ASK
+    assert await outcome() is ScreenOutcome.ASK
     assert not await policy.is_trusted(str(linked))
     await policy.trust(str(repository), trusted=True, client="me")
-    assert await outcome() is Outcome.ALLOW
+    assert await outcome() is ScreenOutcome.ALLOW
     assert await policy.is_trusted(str(linked))
     assert await policy.is_trusted(str(linked / "deep"))
     await policy.trust(str(repository), trusted=False, client="me")
-    assert await outcome() is Outcome.ASK
+    assert await outcome() is ScreenOutcome.ASK
     assert not await policy.is_trusted(str(linked))
 
 

@@ -11,7 +11,7 @@ import pytest
 from betcode.config.paths import Paths
 from betcode.domain.bounded_io import NoAnswer
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
-from betcode.rules import Outcome, ToolUse, screen
+from betcode.rules import ScreenOutcome, ToolUse, screen
 from betcode.util.bounded_io import Lookout, follow_links
 from support.daemon import becomes_true
 from support.hung_disk import hung_disk
@@ -79,7 +79,7 @@ def book_in(root: Path) -> RuleBook:
     return RuleShelf(places, SHORT_S).book(str(root / "work"), {"HOME": str(root / "home")})
 
 
-def outcome(book: RuleBook, command: str) -> Outcome:
+def outcome(book: RuleBook, command: str) -> ScreenOutcome:
     return screen(ToolUse("Bash", {"command": command}), book.rules).outcome
 
 
@@ -88,13 +88,13 @@ async def test_while_settings_give_no_answer_nothing_is_allowed_and_what_was_den
         (tmp_path / name).mkdir(parents=True)
     book = book_in(tmp_path)
     await book.refresh()
-    assert (outcome(book, "make"), outcome(book, "rm x")) == (Outcome.ALLOW, Outcome.DENY)
+    assert (outcome(book, "make"), outcome(book, "rm x")) == (ScreenOutcome.ALLOW, ScreenOutcome.DENY)
     with hung_disk(tmp_path / "work") as disk:
         assert await book.refresh()
-        assert (outcome(book, "make"), outcome(book, "rm x")) == (Outcome.ASK, Outcome.DENY)
+        assert (outcome(book, "make"), outcome(book, "rm x")) == (ScreenOutcome.ASK, ScreenOutcome.DENY)
         assert book.forbids
         assert not await book.refresh(), "it is known already"
     assert disk.on_a_loop == []
     await becomes_true(lambda: not book.lookout.hangs)
     await book.refresh()
-    assert (outcome(book, "make"), outcome(book, "rm x")) == (Outcome.ALLOW, Outcome.DENY)
+    assert (outcome(book, "make"), outcome(book, "rm x")) == (ScreenOutcome.ALLOW, ScreenOutcome.DENY)

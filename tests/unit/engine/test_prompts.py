@@ -10,10 +10,10 @@ from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
-from betcode.rules import Place
+from betcode.rules import PathContext
 from betcode.v1 import agent_pb2 as v1
 
-PLACE = Place("/work", "/home/me", resolve=lambda path: path)
+PLACE = PathContext("/work", "/home/me", resolve=lambda path: path)
 BASH = PromptRow(
     request_id="r1",
     session=SessionKey(1),

@@ -9,7 +9,7 @@ import pytest
 
 from betcode.config.paths import Paths
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
-from betcode.rules import Layer, Outcome, ToolUse, screen
+from betcode.rules import Layer, ScreenOutcome, ToolUse, screen
 from support.rule_files import write_rules
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ def accept_for_claude(directory: Path, home: Path) -> None:
     (home / ".claude.json").write_text(json.dumps({"projects": projects}))
 
 
-async def outcome(book: RuleBook, command: str) -> Outcome:
+async def outcome(book: RuleBook, command: str) -> ScreenOutcome:
     await book.refresh()
     verdict = await book.lookout.see(lambda: screen(ToolUse("Bash", {"command": command}), book.rules))
     return verdict.outcome
@@ -55,29 +55,29 @@ async def test_the_lists_of_all_layers_unite(places: Paths) -> None:
     write_rules(team(places), ask=["Bash(git push *)"])
     write_rules(user(places), allow=["Bash(make *)"])
     book = book_of(places, "Bash(git *)", "no rule at all (")
-    assert await outcome(book, "rm x") is Outcome.DENY
-    assert await outcome(book, "git push origin") is Outcome.ASK
-    assert await outcome(book, "git status") is Outcome.ALLOW
-    assert await outcome(book, "make it") is Outcome.ALLOW
-    assert await outcome(book, "cat x") is Outcome.ASK
+    assert await outcome(book, "rm x") is ScreenOutcome.DENY
+    assert await outcome(book, "git push origin") is ScreenOutcome.ASK
+    assert await outcome(book, "git status") is ScreenOutcome.ALLOW
+    assert await outcome(book, "make it") is ScreenOutcome.ALLOW
+    assert await outcome(book, "cat x") is ScreenOutcome.ASK
     assert {rule.source.layer for rule in book.lists.rules} == {Layer.FLAGS, Layer.LOCAL, Layer.PROJECT, Layer.USER}
 
 
 async def test_before_the_files_are_read_nothing_is_allowed(places: Paths) -> None:
     write_rules(user(places), allow=["Bash"])
     book = book_of(places, "Bash")
-    assert screen(ToolUse("Bash", {"command": "ls"}), book.rules).outcome is Outcome.ASK
+    assert screen(ToolUse("Bash", {"command": "ls"}), book.rules).outcome is ScreenOutcome.ASK
 
 
 async def test_a_file_that_changes_is_read_again(places: Paths) -> None:
     book = book_of(places)
-    assert await outcome(book, "make it") is Outcome.ASK
+    assert await outcome(book, "make it") is ScreenOutcome.ASK
     write_rules(user(places), allow=["Bash(make *)"])
-    assert await outcome(book, "make it") is Outcome.ALLOW
+    assert await outcome(book, "make it") is ScreenOutcome.ALLOW
     write_rules(user(places), allow=["Bash(cake *)"])  # as long as before, and in the same moment
-    assert await outcome(book, "make it") is Outcome.ASK
+    assert await outcome(book, "make it") is ScreenOutcome.ASK
     user(places).unlink()
-    assert await outcome(book, "cake it") is Outcome.ASK
+    assert await outcome(book, "cake it") is ScreenOutcome.ASK
 
 
 async def test_a_file_that_is_as_it_was_is_not_read_again(places: Paths) -> None:
@@ -93,15 +93,15 @@ async def test_allow_rules_of_a_project_count_once_it_is_trusted(places: Paths) 
     write_rules(team(places), allow=["Bash(make *)"], deny=["Bash(rm *)"])
     write_rules(local(places), allow=["Bash(cake *)"])
     book = book_of(places)
-    assert await outcome(book, "make it") is Outcome.ASK
-    assert await outcome(book, "cake it") is Outcome.ASK
-    assert await outcome(book, "rm it") is Outcome.DENY
+    assert await outcome(book, "make it") is ScreenOutcome.ASK
+    assert await outcome(book, "cake it") is ScreenOutcome.ASK
+    assert await outcome(book, "rm it") is ScreenOutcome.DENY
     root = places.state_dir.parent
     accept_for_claude(root, root / "home")  # a directory above is not the project
-    assert await outcome(book, "make it") is Outcome.ASK
+    assert await outcome(book, "make it") is ScreenOutcome.ASK
     accept_for_claude(root / "work", root / "home")
-    assert await outcome(book, "make it") is Outcome.ALLOW
-    assert await outcome(book, "cake it") is Outcome.ALLOW
+    assert await outcome(book, "make it") is ScreenOutcome.ALLOW
+    assert await outcome(book, "cake it") is ScreenOutcome.ALLOW
 
 
 async def test_a_directory_is_trusted_with_its_repository(places: Paths) -> None:
@@ -109,7 +109,7 @@ async def test_a_directory_is_trusted_with_its_repository(places: Paths) -> None
     write_rules(team(places), allow=["Bash(make *)"])
     (root / ".git").mkdir()
     accept_for_claude(root, root / "home")
-    assert await outcome(book_of(places), "make it") is Outcome.ALLOW
+    assert await outcome(book_of(places), "make it") is ScreenOutcome.ALLOW
 
 
 @pytest.mark.parametrize("what", ["a pipe", "a directory", "too long", "no JSON", "not readable text"])
@@ -127,7 +127,7 @@ async def test_a_file_that_cannot_be_read_holds_nobody_up_and_allows_nothing(pla
         case _:
             team(places).write_bytes(b"\xff\xfe")
     book = book_of(places)
-    assert await outcome(book, "make it") is Outcome.ASK
+    assert await outcome(book, "make it") is ScreenOutcome.ASK
     assert book.forbids
     assert str(team(places)) in book.rules.broken[0]
 
@@ -137,12 +137,12 @@ async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(place
     book = book_of(places)
     await book.refresh()
 
-    def edited(path: str) -> Outcome:
+    def edited(path: str) -> ScreenOutcome:
         return screen(ToolUse("Edit", {"file_path": path}), book.rules).outcome
 
     for path in (user(places), places.database, places.socket, places.state_dir / "trusted-projects.json"):
-        assert await book.lookout.see(partial(edited, str(path))) is Outcome.ASK
-    assert await book.lookout.see(partial(edited, "/srv/x")) is Outcome.ALLOW
+        assert await book.lookout.see(partial(edited, str(path))) is ScreenOutcome.ASK
+    assert await book.lookout.see(partial(edited, "/srv/x")) is ScreenOutcome.ALLOW
 
 
 async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Paths) -> None:
@@ -185,5 +185,5 @@ async def test_without_places_only_the_projects_files_count(places: Paths) -> No
     write_rules(user(places), allow=["Bash(make *)"])
     write_rules(team(places), deny=["Bash(rm *)"])
     book = RuleShelf().book(str(places.state_dir.parent / "work"), {"HOME": "/nowhere"})
-    assert await outcome(book, "make it") is Outcome.ASK
-    assert await outcome(book, "rm it") is Outcome.DENY
+    assert await outcome(book, "make it") is ScreenOutcome.ASK
+    assert await outcome(book, "rm it") is ScreenOutcome.DENY

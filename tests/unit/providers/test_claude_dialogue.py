@@ -11,7 +11,7 @@ from betcode.domain.events.size_limit import bound
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.providers.claude import ClaudeDialogue, ClaudeProvider
 from betcode.providers.claude.dialogue import HANDLERS
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result
@@ -76,9 +76,9 @@ def test_a_lone_surrogate_does_not_keep_a_turn_open() -> None:
 
 
 def test_a_line_that_makes_a_translator_raise_is_passed_over_and_the_turn_still_ends() -> None:
-    def explode(frame: Assistant | Result, now: Moment) -> None:
+    def explode(frame: Assistant | Result, now: ClaudeEventBuilder) -> None:
         now.state.turn = False
-        now.say().text_delta.text = "half done"
+        now.new_event().text_delta.text = "half done"
         raise RuntimeError("unforeseen")
 
     dialogue = ClaudeDialogue(SESSION, State(), handlers={**HANDLERS, Assistant: explode, Result: explode})

@@ -2,10 +2,10 @@
 
 import pytest
 
-from betcode.rules import Outcome, ToolUse, screen
+from betcode.rules import ScreenOutcome, ToolUse, screen
 from support.ruling import grants, rules, screened
 
-ALLOW, ASK, DENY = Outcome.ALLOW, Outcome.ASK, Outcome.DENY
+ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 
 # rule, command, does the rule cover it?
 COVERED = [
@@ -282,7 +282,7 @@ def test_an_unclear_target_asks_where_files_are_forbidden() -> None:
         ("ls $(</etc/passwd)", ASK),
     ],
 )
-def test_files_of_redirections_have_rules_of_their_own(command: str, outcome: Outcome) -> None:
+def test_files_of_redirections_have_rules_of_their_own(command: str, outcome: ScreenOutcome) -> None:
     assert (
         screened(command, rules(allow=["Bash(git *)", "Bash(ls *)", "Bash(cd *)", "Edit(src/**)"])).outcome is outcome
     )

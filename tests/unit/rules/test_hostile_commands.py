@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.rules import Outcome
+from betcode.rules import ScreenOutcome
 from support.hostile_commands import HOSTILE
 from support.hostile_scripts import SEVERAL_LINES
 from support.ruling import rules, screened
@@ -44,7 +44,7 @@ def test_the_table_is_long() -> None:
 @pytest.mark.parametrize("command", ALL, ids=range(len(ALL)))
 def test_nothing_hostile_slips_through(command: str) -> None:
     verdict = screened(command, _rules)
-    assert verdict.outcome is Outcome.ASK, (command, verdict.reason)
+    assert verdict.outcome is ScreenOutcome.ASK, (command, verdict.reason)
 
 
 NAMED = [command for command in ALL if "rm -rf" in command]
@@ -53,4 +53,4 @@ NAMED = [command for command in ALL if "rm -rf" in command]
 @pytest.mark.parametrize("command", NAMED, ids=range(len(NAMED)))
 def test_a_denied_program_never_runs_where_everything_else_may(command: str) -> None:
     verdict = screened(command, _with_deny)
-    assert verdict.outcome is not Outcome.ALLOW, command
+    assert verdict.outcome is not ScreenOutcome.ALLOW, command

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from betcode.rules import Outcome, Place, ToolUse, screen
+from betcode.rules import PathContext, ScreenOutcome, ToolUse, screen
 from support.ruling import PROJECT, rules, screened
 
-ALLOW, ASK, DENY = Outcome.ALLOW, Outcome.ASK, Outcome.DENY
+ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 
 # Under a bare Bash, with Read(.env), Read(~/.ssh/**) and Edit(//secret/**) denied.
 BELOW = r"""
@@ -204,7 +204,7 @@ def test_nothing_is_hidden_by_much_beside_it() -> None:
     ],
 )
 def test_more_names_than_can_be_looked_at_hide_nothing(command: str, tmp_path: Path) -> None:
-    place = Place(str(tmp_path), str(tmp_path))
+    place = PathContext(str(tmp_path), str(tmp_path))
     by = rules(allow=["Bash"], deny=["Read(.env)"], place=place)
     assert screened(f"{command}; cat .env", by).outcome is not ALLOW  # and not only after minutes
 
@@ -247,7 +247,7 @@ def test_links_that_are_there_are_followed_when_a_directory_is_gone_through(tmp_
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "link").symlink_to(tmp_path / "home")
-    place = Place(str(tmp_path / "project"), str(tmp_path / "home"))
+    place = PathContext(str(tmp_path / "project"), str(tmp_path / "home"))
     by = rules(allow=["Bash"], deny=["Read(~/.ssh/**)"], place=place)
     assert screened("grep -r x link/", by).outcome is ASK
     assert screened("grep -r x .", by).outcome is ALLOW

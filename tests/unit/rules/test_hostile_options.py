@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.rules import Outcome
+from betcode.rules import ScreenOutcome
 from support.ruling import rules, screened
 
 WIDE = (
@@ -122,7 +122,7 @@ _wide = rules(allow=WIDE)
 
 @pytest.mark.parametrize("command", [*WORDS, *BUNDLES, *SHORT, *SHELL])
 def test_a_star_covers_no_risky_option_however_it_is_written(command: str) -> None:
-    assert screened(command, _wide).outcome is Outcome.ASK, command
+    assert screened(command, _wide).outcome is ScreenOutcome.ASK, command
 
 
 # Under a bare Bash: what is forbidden here may happen, for all that can be told.
@@ -264,20 +264,20 @@ _denying = rules(
 
 @pytest.mark.parametrize("command", DENIED)
 def test_what_may_be_forbidden_is_not_allowed_by_a_bare_name(command: str) -> None:
-    assert screened(command, rules(allow=["Bash"])).outcome is Outcome.ALLOW
-    assert screened(command, _denying).outcome is not Outcome.ALLOW, command
+    assert screened(command, rules(allow=["Bash"])).outcome is ScreenOutcome.ALLOW
+    assert screened(command, _denying).outcome is not ScreenOutcome.ALLOW, command
 
 
 @pytest.mark.parametrize("command", FREE)
 def test_what_cannot_be_forbidden_is_not_asked_about(command: str) -> None:
     verdict = screened(command, _denying)
-    assert verdict.outcome is Outcome.ALLOW, verdict.reason
+    assert verdict.outcome is ScreenOutcome.ALLOW, verdict.reason
 
 
 @pytest.mark.parametrize("command", ["awk -F: '{print $1}' x", "make -j4 all V=1", "sed -n 1,5p x", "sort -u x"])
 def test_a_wide_rule_covers_what_a_program_is_for(command: str) -> None:
     verdict = screened(command, rules(allow=WIDE))
-    assert verdict.outcome is Outcome.ALLOW, verdict.reason
+    assert verdict.outcome is ScreenOutcome.ALLOW, verdict.reason
 
 
 @pytest.mark.parametrize("program", LAUNCHERS)
@@ -285,11 +285,11 @@ def test_a_launcher_is_covered_by_its_exact_text_only(program: str) -> None:
     command = f"{program} ls x"
     assert (
         screened(command, rules(allow=[f"Bash({program} *)", f"Bash({program} ls *)", "Bash(ls *)"])).outcome
-        is Outcome.ASK
+        is ScreenOutcome.ASK
     )
-    assert screened(command, rules(allow=[f"Bash({command})"])).outcome is Outcome.ALLOW
-    assert screened(command, rules(allow=["Bash"], deny=["Bash(rm *)"])).outcome is Outcome.ASK
-    assert screened(command, rules(allow=["Bash"], deny=["Read(.env)"])).outcome is Outcome.ASK
+    assert screened(command, rules(allow=[f"Bash({command})"])).outcome is ScreenOutcome.ALLOW
+    assert screened(command, rules(allow=["Bash"], deny=["Bash(rm *)"])).outcome is ScreenOutcome.ASK
+    assert screened(command, rules(allow=["Bash"], deny=["Read(.env)"])).outcome is ScreenOutcome.ASK
 
 
 @pytest.mark.parametrize(
@@ -307,4 +307,4 @@ def test_a_launcher_is_covered_by_its_exact_text_only(program: str) -> None:
     ],
 )
 def test_options_name_files_too(rule: str, command: str) -> None:
-    assert screened(command, rules(allow=["Bash"], deny=[rule])).outcome is Outcome.DENY
+    assert screened(command, rules(allow=["Bash"], deny=[rule])).outcome is ScreenOutcome.DENY

@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.rules import Outcome, ToolUse, screen
+from betcode.rules import ScreenOutcome, ToolUse, screen
 from betcode.rules.commands import names
 from support.ruling import HOME, PROJECT, grants, rules, screened
 
@@ -117,7 +117,7 @@ _wide = rules(allow=WIDE)
 
 @pytest.mark.parametrize("command", [*OPTIONS, *GUARDED, *ELSEWHERE])
 def test_a_rule_for_a_program_does_not_cover_what_it_was_not_meant_for(command: str) -> None:
-    assert screened(command, _wide).outcome is Outcome.ASK, command
+    assert screened(command, _wide).outcome is ScreenOutcome.ASK, command
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_a_rule_for_a_program_does_not_cover_what_it_was_not_meant_for(command: 
 )
 def test_and_covers_what_it_was_meant_for(command: str) -> None:
     verdict = screened(command, _wide)
-    assert verdict.outcome is Outcome.ALLOW, verdict.reason
+    assert verdict.outcome is ScreenOutcome.ALLOW, verdict.reason
 
 
 @pytest.mark.parametrize("program", sorted(LAUNCHERS))
 def test_a_launcher_is_covered_by_its_exact_text_only(program: str) -> None:
-    assert screened(f"{program} x", rules(allow=[f"Bash({program} *)"])).outcome is Outcome.ASK
-    assert screened(f"{program} x", rules(allow=[f"Bash({program} x)"])).outcome is Outcome.ALLOW
+    assert screened(f"{program} x", rules(allow=[f"Bash({program} *)"])).outcome is ScreenOutcome.ASK
+    assert screened(f"{program} x", rules(allow=[f"Bash({program} x)"])).outcome is ScreenOutcome.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,15 @@ def test_a_launcher_is_covered_by_its_exact_text_only(program: str) -> None:
 )
 def test_a_rule_that_names_it_covers_it_whatever_else_is_allowed(more: str, command: str) -> None:
     for allowed in ([more, *WIDE], [*WIDE, more]):
-        assert screened(command, rules(allow=allowed)).outcome is Outcome.ALLOW
-    assert screened(command, _wide, grants(more)).outcome is Outcome.ALLOW
+        assert screened(command, rules(allow=allowed)).outcome is ScreenOutcome.ALLOW
+    assert screened(command, _wide, grants(more)).outcome is ScreenOutcome.ALLOW
 
 
 def test_a_shell_that_stands_elsewhere_is_elsewhere() -> None:
     by = rules(allow=["Bash(git *)"])
-    for cwd, outcome in ((None, Outcome.ALLOW), (f"{PROJECT}/src", Outcome.ALLOW), (HOME, Outcome.ASK)):
+    for cwd, outcome in (
+        (None, ScreenOutcome.ALLOW),
+        (f"{PROJECT}/src", ScreenOutcome.ALLOW),
+        (HOME, ScreenOutcome.ASK),
+    ):
         assert screen(ToolUse("Bash", {"command": "git status"}, cwd), by).outcome is outcome

@@ -2,7 +2,17 @@
 
 import pytest
 
-from betcode.rules import Action, FileProblem, Layer, Outcome, SettingsText, ToolUse, parse_rule, read_layers, screen
+from betcode.rules import (
+    Action,
+    FileProblem,
+    Layer,
+    ScreenOutcome,
+    SettingsText,
+    ToolUse,
+    parse_rule,
+    read_layers,
+    screen,
+)
 from betcode.rules.layers import Lists
 from betcode.rules.rule import Rule, Source
 from support.ruling import HOME, PLACE, PROJECT, screened
@@ -33,7 +43,7 @@ OWN = SettingsText(
 )
 
 
-def said(lists: Lists, command: str) -> Outcome:
+def said(lists: Lists, command: str) -> ScreenOutcome:
     return screened(command, lists.at(PLACE)).outcome
 
 
@@ -49,19 +59,19 @@ def test_only_permission_lists_are_read_from_settings() -> None:
 
 def test_lists_of_all_layers_unite_and_a_deny_of_any_holds() -> None:
     lists = read_layers([USER, TEAM, OWN], trusted=True)
-    assert said(lists, "git status && npm test && make all") is Outcome.ALLOW
-    assert said(lists, "rm x") is Outcome.DENY
-    assert said(lists, "npm publish") is Outcome.ASK
-    assert said(lists, "cat .env") is Outcome.DENY
+    assert said(lists, "git status && npm test && make all") is ScreenOutcome.ALLOW
+    assert said(lists, "rm x") is ScreenOutcome.DENY
+    assert said(lists, "npm publish") is ScreenOutcome.ASK
+    assert said(lists, "cat .env") is ScreenOutcome.DENY
     assert lists.rules[0].source.layer is Layer.LOCAL  # the strongest first
 
 
 def test_what_a_project_allows_counts_once_it_is_trusted() -> None:
     lists = read_layers([USER, TEAM, OWN], trusted=False)
-    assert said(lists, "git status") is Outcome.ALLOW
-    assert said(lists, "npm test") is Outcome.ASK
-    assert said(lists, "make all") is Outcome.ASK
-    assert said(lists, "cat .env") is Outcome.DENY
+    assert said(lists, "git status") is ScreenOutcome.ALLOW
+    assert said(lists, "npm test") is ScreenOutcome.ASK
+    assert said(lists, "make all") is ScreenOutcome.ASK
+    assert said(lists, "cat .env") is ScreenOutcome.DENY
     assert [rule.text for rule in lists.untrusted] == ["Bash(make *)", "Bash(npm *)"]
 
 
@@ -110,9 +120,9 @@ def test_a_broken_file_is_named_with_its_line_and_nothing_is_allowed(text: str |
     assert problem.reason == reason
     assert str(problem.source) == (f"broken.json:{line}" if line else "broken.json")
     verdict = screened("git status", lists.at(PLACE))
-    assert verdict.outcome is Outcome.ASK
+    assert verdict.outcome is ScreenOutcome.ASK
     assert "broken.json" in verdict.reason
-    assert said(lists, "rm x") is Outcome.DENY
+    assert said(lists, "rm x") is ScreenOutcome.DENY
 
 
 @pytest.mark.parametrize("name", ["deny", "ask"])
@@ -120,7 +130,7 @@ def test_a_forbidding_rule_that_is_none_keeps_everything_from_being_allowed(name
     text = f'{{"permissions": {{"{name}": ["Bash(rm *"]}}}}'
     lists = read_layers([USER, SettingsText(Layer.LOCAL, "x.json", text)], trusted=True)
     assert lists.broken == ("x.json:1",)
-    assert said(lists, "git status") is Outcome.ASK
+    assert said(lists, "git status") is ScreenOutcome.ASK
 
 
 def test_an_allow_rule_that_is_none_is_reported_and_passed_over() -> None:
@@ -128,7 +138,7 @@ def test_an_allow_rule_that_is_none_is_reported_and_passed_over() -> None:
     lists = read_layers([SettingsText(Layer.USER, "x.json", text)], trusted=True)
     assert len(lists.problems) == 2
     assert lists.broken == ()
-    assert screen(ToolUse("Read", {"file_path": "x"}), lists.at(PLACE)).outcome is Outcome.ALLOW
+    assert screen(ToolUse("Read", {"file_path": "x"}), lists.at(PLACE)).outcome is ScreenOutcome.ALLOW
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.rules import Grants, Outcome, Place, Rule, Rules, ToolUse, exact_rule, granting, offers, screen
+from betcode.rules import Grants, PathContext, Rule, Rules, ScreenOutcome, ToolUse, exact_rule, granting, offers, screen
 from betcode.rules.rule import Action, Layer, Source, parse_rule
 
-PLACE = Place("/code/project", "/home/me", resolve=lambda path: path)
+PLACE = PathContext("/code/project", "/home/me", resolve=lambda path: path)
 
 
 def use(tool: str, **given: object) -> ToolUse:
@@ -23,7 +23,7 @@ def patterns(of: ToolUse, *suggested: str) -> list[str]:
 def covers(pattern: str, other: ToolUse) -> bool:
     rule = parse_rule(pattern, Action.GRANT, Source(Layer.SESSION))
     assert isinstance(rule, Rule)
-    return screen(other, Rules((), PLACE), Grants([rule], PLACE)).outcome is Outcome.ALLOW
+    return screen(other, Rules((), PLACE), Grants([rule], PLACE)).outcome is ScreenOutcome.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_was_refused_for_the_session_is_denied_and_unclear_uses_ask() -> No
         screen(use("Bash", command=command), Rules((), PLACE), grants).outcome
         for command in ("git push origin", "ls", "echo 'open", "true && git push")
     ]
-    assert outcomes == [Outcome.DENY, Outcome.ALLOW, Outcome.ASK, Outcome.DENY]
+    assert outcomes == [ScreenOutcome.DENY, ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY]
 
 
 @pytest.mark.parametrize(

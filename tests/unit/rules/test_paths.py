@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from betcode.rules import Action, Layer, Outcome, Place, Rules, Source, ToolUse, screen
+from betcode.rules import Action, Layer, PathContext, Rules, ScreenOutcome, Source, ToolUse, screen
 from support.ruling import HOME, PLACE, PROJECT, ruled, rules
 
-ALLOW, ASK, DENY = Outcome.ALLOW, Outcome.ASK, Outcome.DENY
+ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 
 # rule, path, does it match where it allows, does it where it forbids?
 MATCHES = [
@@ -122,7 +122,7 @@ def test_a_notebook_has_a_field_of_its_own() -> None:
     ("pattern", "outcome"),
     [("**/*.py", ALLOW), ("/etc/**", ASK), ("~/.ssh/*", ASK), ("../*", ASK), ("src/../../x*", ASK), ("*/../../x", ASK)],
 )
-def test_where_a_glob_looks_counts(pattern: str, outcome: Outcome) -> None:
+def test_where_a_glob_looks_counts(pattern: str, outcome: ScreenOutcome) -> None:
     assert (
         screen(ToolUse("Glob", {"pattern": pattern}), rules(allow=["Read(./**)", "Read(//home/ada/project)"])).outcome
         is outcome
@@ -177,7 +177,7 @@ def test_a_rule_that_names_it_covers_a_guarded_file() -> None:
 
 
 @pytest.fixture(name="real")
-def _real(tmp_path: Path) -> Place:
+def _real(tmp_path: Path) -> PathContext:
     project, home = tmp_path / "project", tmp_path / "home"
     (project / "src").mkdir(parents=True)
     (home / ".ssh").mkdir(parents=True)
@@ -188,7 +188,7 @@ def _real(tmp_path: Path) -> Place:
     (project / "src" / "loop").symlink_to(project / "src" / "loop")
     (project / "alias").symlink_to(project / "src")
     (tmp_path / "linked").symlink_to(project)
-    return Place(str(project), str(home))
+    return PathContext(str(project), str(home))
 
 
 @pytest.mark.parametrize(
@@ -204,32 +204,34 @@ def _real(tmp_path: Path) -> Place:
         ("src/loop", ALLOW),
     ],
 )
-def test_an_allow_holds_for_the_name_and_for_where_it_leads(real: Place, path: str, outcome: Outcome) -> None:
+def test_an_allow_holds_for_the_name_and_for_where_it_leads(
+    real: PathContext, path: str, outcome: ScreenOutcome
+) -> None:
     use = ToolUse("Edit", {"file_path": path})
     assert screen(use, rules(allow=["Edit(src/**)"], place=real)).outcome is outcome
 
 
 @pytest.mark.parametrize("path", ["src/key", "src/out/home/.ssh/id", "alias/key", "~/.ssh/id", "../home/.ssh/id"])
-def test_a_deny_holds_for_the_name_or_for_where_it_leads(real: Place, path: str) -> None:
+def test_a_deny_holds_for_the_name_or_for_where_it_leads(real: PathContext, path: str) -> None:
     by = rules(allow=["Read"], deny=["Read(~/.ssh/**)"], place=real)
     assert screen(ToolUse("Read", {"file_path": path}), by).outcome is DENY
     assert screen(ToolUse("Read", {"file_path": "src/plain"}), by).outcome is ALLOW
 
 
-def test_a_session_in_a_linked_directory_keeps_its_rules(real: Place) -> None:
-    linked = Place(str(Path(real.directory).parent / "linked"), real.home)
+def test_a_session_in_a_linked_directory_keeps_its_rules(real: PathContext) -> None:
+    linked = PathContext(str(Path(real.directory).parent / "linked"), real.home)
     by = rules(allow=["Edit(src/**)"], deny=["Edit(src/plain)"], place=linked)
     assert screen(ToolUse("Edit", {"file_path": "src/new"}), by).outcome is ALLOW
     assert screen(ToolUse("Edit", {"file_path": f"{real.directory}/src/new"}), by).outcome is ALLOW
     assert screen(ToolUse("Edit", {"file_path": f"{real.directory}/src/plain"}), by).outcome is DENY
 
 
-def test_a_rule_through_a_link_holds_where_the_link_leads(real: Place) -> None:
+def test_a_rule_through_a_link_holds_where_the_link_leads(real: PathContext) -> None:
     by = rules(allow=["Edit"], deny=["Edit(/alias/plain)"], place=real)
     assert screen(ToolUse("Edit", {"file_path": "src/plain"}), by).outcome is DENY
 
 
-def test_a_redirection_follows_links_too(real: Place) -> None:
+def test_a_redirection_follows_links_too(real: PathContext) -> None:
     by = rules(allow=["Bash(echo *)", "Edit(src/**)"], place=real)
     assert screen(ToolUse("Bash", {"command": "echo x > src/plain"}), by).outcome is ALLOW
     assert screen(ToolUse("Bash", {"command": "echo x > src/key"}), by).outcome is ASK

@@ -5,12 +5,12 @@ import string
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from betcode.rules import Action, Layer, Outcome, Rule, RuleProblem, Rules, Source, ToolUse, parse_rule, screen
-from betcode.rules.commands import Kind, Script
+from betcode.rules import Action, Layer, Rule, RuleProblem, Rules, ScreenOutcome, Source, ToolUse, parse_rule, screen
+from betcode.rules.commands import CommandKind, Script
 from betcode.rules.shell import taken_apart
 from support.ruling import PLACE, bash, rules, screened
 
-ORDER = {Outcome.ALLOW: 0, Outcome.ASK: 1, Outcome.DENY: 2}
+ORDER = {ScreenOutcome.ALLOW: 0, ScreenOutcome.ASK: 1, ScreenOutcome.DENY: 2}
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.sampled_from(["git", "npm", "ls", "rm", "curl", "cat", "sudo", "bash", "cd", "grep -r", "tee", "python3 -c"])
@@ -89,14 +89,14 @@ def test_a_further_allow_never_narrows(
 @given(COMMANDS, st.lists(COMMAND_RULES, max_size=5))
 def test_what_is_allowed_is_the_union_of_its_parts(command: str, allow: list[str]) -> None:
     by = made([*allow, "Edit(out)"], [], [])
-    if screened(command, by).outcome is not Outcome.ALLOW:
+    if screened(command, by).outcome is not ScreenOutcome.ALLOW:
         return
     script = taken_apart(command)
     assert isinstance(script, Script)
     for part in script.all():
-        if part.kind is Kind.PLAIN:
+        if part.kind is CommandKind.PLAIN:
             text = part.command.prefix + part.command.written
-            assert screened(text, by).outcome is Outcome.ALLOW, text
+            assert screened(text, by).outcome is ScreenOutcome.ALLOW, text
 
 
 @QUICK
@@ -106,7 +106,7 @@ def test_a_list_is_allowed_exactly_if_each_of_it_is(commands: list[str], rule: s
     each = [screened(command, by).outcome for command in commands]
     for joint in ("; ", " && ", " | ", "\n", " & "):
         together = screened(joint.join(commands), by).outcome
-        assert (together is Outcome.ALLOW) is all(outcome is Outcome.ALLOW for outcome in each)
+        assert (together is ScreenOutcome.ALLOW) is all(outcome is ScreenOutcome.ALLOW for outcome in each)
 
 
 @QUICK
@@ -119,7 +119,7 @@ def test_a_denied_command_is_found_wherever_it_stands(around: str, denied: str) 
         f'echo "$({denied})"; {around}',
         f"f() {{ {denied}; }}",
     ):
-        assert screened(text, by).outcome is Outcome.DENY, text
+        assert screened(text, by).outcome is ScreenOutcome.DENY, text
 
 
 def quoted(draw: st.DrawFn, text: str) -> str:
@@ -150,11 +150,11 @@ def disguised(draw: st.DrawFn) -> str:
 @given(disguised())
 @example("r\\m '-'rf x")
 def test_quoting_and_blanks_change_nothing(command: str) -> None:
-    assert screened(command, made(["Bash"], [], ["Bash(rm -rf *)"])).outcome is not Outcome.ALLOW, command
+    assert screened(command, made(["Bash"], [], ["Bash(rm -rf *)"])).outcome is not ScreenOutcome.ALLOW, command
     script = taken_apart(command)
     if isinstance(script, Script):
         assert [word.value for word in script.parts[0].command.words] == ["rm", "-rf", "x"]
-        assert screened(command, made([], [], ["Bash(rm -rf *)"])).outcome is Outcome.DENY
+        assert screened(command, made([], [], ["Bash(rm -rf *)"])).outcome is ScreenOutcome.DENY
 
 
 @QUICK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.rules import Layer, Outcome, SettingsText, ToolUse, read_layers, screen
+from betcode.rules import Layer, ScreenOutcome, SettingsText, ToolUse, read_layers, screen
 from support.ruling import bash, rules
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rules.md").read_text()
@@ -27,18 +27,18 @@ def use(kind: str, text: str) -> ToolUse:
             return bash(text)
 
 
-def rows() -> list[tuple[str, str, str, Outcome]]:
-    found: list[tuple[str, str, str, Outcome]] = []
+def rows() -> list[tuple[str, str, str, ScreenOutcome]]:
+    found: list[tuple[str, str, str, ScreenOutcome]] = []
     for line in PAGE.splitlines():
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 3 and cells[0].startswith("`"):
-            for cell, outcome in ((cells[1], Outcome.ALLOW), (cells[2], Outcome.ASK)):
+            for cell, outcome in ((cells[1], ScreenOutcome.ALLOW), (cells[2], ScreenOutcome.ASK)):
                 found += [(cells[0].strip("`"), kind, text, outcome) for kind, text in _USE.findall(cell)]
     return found
 
 
 @pytest.mark.parametrize(("rule", "kind", "text", "outcome"), rows())
-def test_the_page_tells_what_a_rule_covers(rule: str, kind: str, text: str, outcome: Outcome) -> None:
+def test_the_page_tells_what_a_rule_covers(rule: str, kind: str, text: str, outcome: ScreenOutcome) -> None:
     assert screen(use(kind, text), rules(allow=[rule])).outcome is outcome
 
 

@@ -7,10 +7,10 @@ from betcode.rules import (
     Action,
     Grants,
     Layer,
-    Outcome,
     Rule,
     RuleProblem,
     Rules,
+    ScreenOutcome,
     Source,
     ToolUse,
     objection,
@@ -21,7 +21,7 @@ from betcode.rules import (
 from support.deep_json import UNREADABLY_DEEP
 from support.ruling import PLACE, grants, ruled, rules, screened
 
-ALLOW, ASK, DENY = Outcome.ALLOW, Outcome.ASK, Outcome.DENY
+ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 HERE = Source(Layer.USER)
 
 
@@ -224,7 +224,7 @@ def test_an_address_in_another_spelling_is_covered_by_no_domain_and_asks_where_o
         ("git log $x", ALLOW),
     ],
 )
-def test_a_program_that_asks_a_denied_host_is_asked_about(command: str, outcome: Outcome) -> None:
+def test_a_program_that_asks_a_denied_host_is_asked_about(command: str, outcome: ScreenOutcome) -> None:
     denied = ["WebFetch(domain:evil.net)", "WebFetch(domain:*.evil.org)"]
     assert screened(command, rules(allow=["Bash"], deny=denied)).outcome is outcome
     assert screened(command, rules(allow=["Bash"], ask=denied)).outcome is outcome
@@ -329,7 +329,7 @@ def test_only_grants_count_as_grants() -> None:
     assert screened("ls", rules(), Grants(ruled(Action.ALLOW, ["Bash"]), PLACE)).outcome is ASK
 
 
-def objected(command: str, by: Rules) -> Outcome | None:
+def objected(command: str, by: Rules) -> ScreenOutcome | None:
     verdict = objection(ToolUse("Bash", {"command": command}), by)
     return None if verdict is None else verdict.outcome
 

@@ -14,7 +14,7 @@ from betcode.agents.demo.cassette import load_cassette
 from betcode.agents.demo.flood import Flood
 from betcode.agents.demo.inbox import BadLine, Inbox
 from betcode.agents.demo.player import Player
-from betcode.agents.demo.stage import Part, Stage
+from betcode.agents.demo.stage import AgentIdentity, Stage
 
 _EXIT_TERMINATED = 143  # what the claude CLI ends with after SIGTERM
 
@@ -22,7 +22,7 @@ _EXIT_TERMINATED = 143  # what the claude CLI ends with after SIGTERM
 def main(arguments: Sequence[str]) -> int:
     """Converse on stdin and stdout until the host closes its end; the exit code is the claude CLI's."""
     options = _options(arguments)
-    part = Part(
+    part = AgentIdentity(
         session_id=options.resume or options.session_id or str(uuid.uuid4()),
         model=options.model or frames.MODEL,
         cwd=str(Path.cwd()),

@@ -19,7 +19,7 @@ class UserLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PromptAnswer:
     """The host's answer to one of our requests."""
 
     request_id: str
@@ -30,7 +30,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HostRequest:
     """A request of the host."""
 
     request_id: str
@@ -39,7 +39,7 @@ class Asked:
     message_uuid: str = ""
 
 
-Line = UserLine | Answer | Asked
+Line = UserLine | PromptAnswer | HostRequest
 
 
 class BadLine(Exception):
@@ -87,7 +87,7 @@ def _parse(raw: bytes) -> Line | None:
             return _answer(frame.get("response") or {})
         case "control_request":
             request = frame.get("request") or {}
-            return Asked(
+            return HostRequest(
                 request_id=str(frame.get("request_id", "")),
                 subtype=str(request.get("subtype", "")),
                 cancel_queued=bool(request.get("cancel_queued")),
@@ -106,9 +106,9 @@ def _text(message: Any) -> str:
     return "\n".join(str(block.get("text", "")) for block in content or () if block.get("type") == "text")
 
 
-def _answer(response: Mapping[str, Any]) -> Answer:
+def _answer(response: Mapping[str, Any]) -> PromptAnswer:
     verdict = response.get("response") or {}
-    return Answer(
+    return PromptAnswer(
         request_id=str(response.get("request_id", "")),
         allowed=response.get("subtype") == "success" and verdict.get("behavior") == "allow",
         message=str(verdict.get("message") or response.get("error") or ""),

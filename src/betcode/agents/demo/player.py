@@ -11,7 +11,7 @@ from typing import Any
 
 from betcode.agents.demo import frames
 from betcode.agents.demo.cassette import Cassette, Direction, Names, Row
-from betcode.agents.demo.inbox import Answer
+from betcode.agents.demo.inbox import PromptAnswer
 from betcode.agents.demo.progress import Progress
 from betcode.agents.demo.stage import Interrupted, Stage
 
@@ -206,13 +206,13 @@ class Player:
         }
         return agreeing[max(agreeing)] if agreeing else ()
 
-    def _note_choice(self, tool_id: str, answer: Answer) -> None:
+    def _note_choice(self, tool_id: str, answer: PromptAnswer) -> None:
         chosen = (answer.updated_input or {}).get("answers")
         if isinstance(chosen, dict) and chosen:
             pairs = ", ".join(f'"{question}"="{value}"' for question, value in chosen.items())
             self._chosen[tool_id] = f"Your questions have been answered: {pairs}."
 
-    def _improvise(self, tool_id: str, answer: Answer) -> None:
+    def _improvise(self, tool_id: str, answer: PromptAnswer) -> None:
         """End the turn decently where the recording has nothing for this answer."""
         text = _ALLOWED if answer.allowed else _DENIED
         outcome = _NO_RESULT if answer.allowed else answer.message or "Permission denied."

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from betcode.agents.demo import frames
-from betcode.agents.demo.inbox import Answer, Asked, Inbox, UserLine
+from betcode.agents.demo.inbox import HostRequest, Inbox, PromptAnswer, UserLine
 from betcode.agents.demo.repertoire import COMMANDS
 
 _COMMANDS = [{"name": name, "description": what, "argumentHint": ""} for name, what in COMMANDS.items()]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AgentIdentity:
     """Who the agent is in this conversation."""
 
     session_id: str
@@ -31,7 +31,7 @@ class Part:
 class Interrupted(Exception):
     """The host stops the turn; `asked` is its request, None where it needs no reply."""
 
-    def __init__(self, asked: Asked | None) -> None:
+    def __init__(self, asked: HostRequest | None) -> None:
         super().__init__()
         self.asked = asked
 
@@ -39,7 +39,7 @@ class Interrupted(Exception):
 class Stage:
     """Speaks to the host and listens to it; everything the agent does goes through here."""
 
-    def __init__(self, part: Part, inbox: Inbox, descriptor: int) -> None:
+    def __init__(self, part: AgentIdentity, inbox: Inbox, descriptor: int) -> None:
         self.part = part
         self.turn: tuple[str, ...] = ()  # the messages that the open turn answers
         self.results = 0
@@ -48,7 +48,7 @@ class Stage:
         self._descriptor = descriptor
         self._waiting: deque[UserLine] = deque()
         self._seen: set[str] = set()
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, PromptAnswer] = {}
         self._in_turn = False
 
     # ---------------------------------------------------------------- speaking
@@ -102,27 +102,27 @@ class Stage:
         """Take in what is there, without waiting. Raises Interrupted."""
         self._listen(0)
 
-    def answer_to(self, request_id: str) -> Answer:
+    def answer_to(self, request_id: str) -> PromptAnswer:
         """Wait for it; a host that has closed its end denies. Raises Interrupted."""
         while request_id not in self._answers:
             if self._inbox.closed:
-                return Answer(
+                return PromptAnswer(
                     request_id, allowed=False, message="Tool permission stream closed before response received"
                 )
             self._listen(None)
         return self._answers.pop(request_id)
 
     def _listen(self, timeout_s: float | None) -> None:
-        interrupt: Asked | None = None
+        interrupt: HostRequest | None = None
         for line in self._inbox.take(timeout_s):
             match line:
                 case UserLine():
                     self._queue(line)
-                case Answer():
+                case PromptAnswer():
                     self._answers[line.request_id] = line
-                case Asked(subtype="interrupt") if self._in_turn:
+                case HostRequest(subtype="interrupt") if self._in_turn:
                     interrupt = line
-                case Asked():
+                case HostRequest():
                     self._reply(line)
         if interrupt is not None:
             raise Interrupted(interrupt)
@@ -135,7 +135,7 @@ class Stage:
             self._lifecycle(line.uuid, "queued")
         self._waiting.append(line)
 
-    def _reply(self, asked: Asked) -> None:
+    def _reply(self, asked: HostRequest) -> None:
         match asked.subtype:
             case "interrupt":
                 self.reply_to_interrupt(asked)
@@ -148,7 +148,7 @@ class Stage:
             case _:
                 self.say(frames.refusal(asked.request_id, f"The demo agent does not know {asked.subtype!r}"))
 
-    def _let_go(self, asked: Asked) -> None:
+    def _let_go(self, asked: HostRequest) -> None:
         kept = [line for line in self._waiting if line.uuid != asked.message_uuid]
         was_there = len(kept) < len(self._waiting)
         if was_there:
@@ -156,7 +156,7 @@ class Stage:
             self._lifecycle(asked.message_uuid, "cancelled")
         self.say(frames.success(asked.request_id, {"cancelled": was_there}))
 
-    def reply_to_interrupt(self, asked: Asked) -> None:
+    def reply_to_interrupt(self, asked: HostRequest) -> None:
         """Say what still waits, or that it no longer does."""
         queued = [message.uuid for message in self._waiting if message.uuid]
         if not asked.cancel_queued:

@@ -11,10 +11,10 @@ import anyio
 from acp import Agent, run_agent
 
 from betcode.agents.openai.agent import OpenAiAgent
-from betcode.agents.openai.options import Options, parse
+from betcode.agents.openai.options import OpenAiOptions, parse
 
 
-async def serve(options: Options) -> None:
+async def serve(options: OpenAiOptions) -> None:
     """Until stdin ends; a turn that is at work then is cancelled, and its command with it."""
     async with anyio.create_task_group() as tasks:
         loop, scope = asyncio.get_running_loop(), tasks.cancel_scope

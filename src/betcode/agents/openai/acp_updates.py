@@ -19,7 +19,7 @@ from acp.schema import (
 from betcode.agents.openai.model_call import PauseKind
 from betcode.agents.openai.text import all_whole
 from betcode.agents.openai.tools.plans import Plan, Result
-from betcode.agents.openai.wires import Usage
+from betcode.agents.openai.wires import TokenUsage
 from betcode.wire.acp import extensions
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Voice:
     async def turn_ended(self, stop_reason: extensions.StopReason, error: extensions.Trouble | None = None) -> None:
         await self._news(extensions.TURN, extensions.turn_ended(self._session_id, stop_reason, error))
 
-    async def usage(self, usage: Usage, model: str, context_size: int) -> None:
+    async def usage(self, usage: TokenUsage, model: str, context_size: int) -> None:
         news: extensions.UsageNews = {
             "sessionId": self._session_id,
             "inputTokens": max(0, usage.input_tokens - usage.cached_tokens),

@@ -33,10 +33,10 @@ from betcode._version import __version__
 from betcode.agents.openai import transcript
 from betcode.agents.openai.acp_updates import Voice
 from betcode.agents.openai.model_call import Model
-from betcode.agents.openai.options import Options
-from betcode.agents.openai.records import Message, Part
+from betcode.agents.openai.options import OpenAiOptions
+from betcode.agents.openai.records import ContentPart, UserMessage
 from betcode.agents.openai.tools.plans import Workspace
-from betcode.agents.openai.turn import Conversation, TurnEnd
+from betcode.agents.openai.turn import OpenAiConversation, TurnEnd
 from betcode.wire.acp import extensions
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 class OpenAiAgent:
     """One process has one conversation."""
 
-    def __init__(self, options: Options, tasks: TaskGroup) -> None:
+    def __init__(self, options: OpenAiOptions, tasks: TaskGroup) -> None:
         self._options = options
         self._tasks = tasks
         self._client: Client | None = None
-        self._conversation: Conversation | None = None
+        self._conversation: OpenAiConversation | None = None
         self._session_id = ""
         self._scope: anyio.CancelScope | None = None  # of the turn that is at work
         self._one_at_a_time = anyio.Lock()
@@ -106,7 +106,7 @@ class OpenAiAgent:
                 end = TurnEnd(_stop_reason(conversation, message_id))
             else:
                 try:
-                    end = await self._turn(conversation, message_id, Message(message_id, parts))
+                    end = await self._turn(conversation, message_id, UserMessage(message_id, parts))
                 except OSError as error:
                     end = _unwritten(error)
         if end.trouble is not None:
@@ -125,7 +125,7 @@ class OpenAiAgent:
 
     # ---------------------------------------------------------------- turns
 
-    async def _turn(self, conversation: Conversation, message_id: str, message: Message) -> TurnEnd:
+    async def _turn(self, conversation: OpenAiConversation, message_id: str, message: UserMessage) -> TurnEnd:
         voice = self._voice()
         history = conversation.history
         if history.end_of(message_id) is not None:
@@ -135,7 +135,7 @@ class OpenAiAgent:
             await conversation.give_up(None)
         return await self._within(conversation, None if history.message_id == message_id else message, voice)
 
-    async def _within(self, conversation: Conversation, message: Message | None, voice: Voice) -> TurnEnd:
+    async def _within(self, conversation: OpenAiConversation, message: UserMessage | None, voice: Voice) -> TurnEnd:
         """A turn that `session/cancel` ends. One that is cancelled otherwise stays open: the process is told to go."""
         end = TurnEnd("cancelled")
         with anyio.CancelScope() as scope:
@@ -177,14 +177,14 @@ class OpenAiAgent:
             raise RequestError(_FAILED, "No model was named: choose one for the session, or in the settings")
         workspace = Workspace(Path(os.path.realpath(cwd)), dict(os.environ), options.asks_reads)
         await self.close()
-        self._conversation = Conversation(options, workspace, kept, Model(options), model)
+        self._conversation = OpenAiConversation(options, workspace, kept, Model(options), model)
         self._session_id = session_id
         return model
 
     def _resumed(self, session_id: str) -> transcript.Transcript:
         try:
             kept = transcript.resume(self._options.transcripts, session_id)
-            if kept.records and not isinstance(kept.records[0], Message):
+            if kept.records and not isinstance(kept.records[0], UserMessage):
                 kept.close()
                 raise transcript.DamagedTranscript("its beginning is missing")
             return kept
@@ -195,7 +195,7 @@ class OpenAiAgent:
         except transcript.TakenTranscript:
             raise RequestError(_FAILED, "Another process goes on with this conversation") from None
 
-    def _known(self, session_id: str) -> Conversation:
+    def _known(self, session_id: str) -> OpenAiConversation:
         if self._conversation is None or session_id != self._session_id:
             raise RequestError.resource_not_found(session_id)
         return self._conversation
@@ -229,7 +229,7 @@ def _unwritten(error: OSError) -> TurnEnd:
     return TurnEnd("error", {"kind": "error", "message": message, "advice": advice})
 
 
-def _stop_reason(conversation: Conversation, message_id: str) -> Any:
+def _stop_reason(conversation: OpenAiConversation, message_id: str) -> Any:
     ended = conversation.history.end_of(message_id)
     return "end_turn" if ended is None or ended.stop_reason == "error" else ended.stop_reason
 
@@ -240,23 +240,23 @@ def _ours(meta: dict[str, Any]) -> dict[str, Any]:
     return ours if isinstance(ours, dict) else {}
 
 
-def _part(block: object) -> Part:
+def _part(block: object) -> ContentPart:
     """Raises RequestError where the model cannot be shown it."""
     match block:
         case TextContentBlock():
-            return Part(text=block.text)
+            return ContentPart(text=block.text)
         case ImageContentBlock() if block.mime_type in _IMAGES:
-            return Part(image=block.data, mime_type=block.mime_type)
+            return ContentPart(image=block.data, mime_type=block.mime_type)
         case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
-            return Part(text=f'<file name="{resource.uri}">\n{resource.text}\n</file>')
+            return ContentPart(text=f'<file name="{resource.uri}">\n{resource.text}\n</file>')
         case EmbeddedResourceContentBlock():
             mime_type = block.resource.mime_type or ""
             if mime_type in _IMAGES:
-                return Part(image=block.resource.blob, mime_type=mime_type)
+                return ContentPart(image=block.resource.blob, mime_type=mime_type)
             text = _decoded(block.resource.blob)
-            return Part(text=f'<file name="{block.resource.uri}">\n{text}\n</file>')
+            return ContentPart(text=f'<file name="{block.resource.uri}">\n{text}\n</file>')
         case ResourceContentBlock():
-            return Part(text=f"The file {block.uri}")
+            return ContentPart(text=f"The file {block.uri}")
         case _:
             raise RequestError.invalid_params({"reason": "The model takes text and images (png, jpeg, gif, webp)"})
 

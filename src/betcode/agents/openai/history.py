@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from betcode.agents.openai.records import Answer, Begun, Call, Ended, Message, Output, Record, Told, Trimmed
+from betcode.agents.openai.records import (
+    AnswerReported,
+    Begun,
+    Call,
+    Ended,
+    ModelAnswer,
+    Record,
+    ToolOutput,
+    Trimmed,
+    UserMessage,
+)
 
 LEFT_OUT = "(left out, since the conversation became too long; run the tool again if this is needed)"
 INTERRUPTED = "Interrupted: this was begun, and it is not known how far it came. Look before you do it again."
@@ -13,7 +23,7 @@ _CHARACTERS_PER_TOKEN = 3.0
 _LONGEST_ID = 50  # which with a number behind it is shorter than the APIs take
 _IMAGE_CHARACTERS = 4000  # an image costs about a thousand tokens, however long its base64 is
 
-Shown = Message | Answer | Output
+Shown = UserMessage | ModelAnswer | ToolOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +55,19 @@ class History:
 
     def note(self, record: Record) -> None:
         match record:
-            case Message():
+            case UserMessage():
                 self._ids.add(record.message_id)
                 self.message_id = self.last_message_id = record.message_id
                 self._shown.append([record])
-            case Answer():
+            case ModelAnswer():
                 self._shown[-1].append(record)
                 self._begun.clear()
                 self._call_ids.update(call.call_id for call in record.calls)
                 self.answers += 1
                 self.is_told = False
-            case Output():
+            case ToolOutput():
                 self._shown[-1].append(record)
-            case Told():
+            case AnswerReported():
                 self.is_told = True
             case Begun():
                 self._begun.add(record.call_id)
@@ -69,7 +79,7 @@ class History:
                 self.message_id = ""
                 self.is_told = True
 
-    def with_own_ids(self, answer: Answer) -> Answer:
+    def with_own_ids(self, answer: ModelAnswer) -> ModelAnswer:
         """Each call has an id of its own in the conversation; a server may send one twice, none, or a whole book."""
         names: list[str] = []
         for call in answer.calls:
@@ -83,7 +93,7 @@ class History:
         items = tuple(
             {**item, "call_id": next(rest)} if item.get("type") == "function_call" else item for item in answer.items
         )
-        return Answer(answer.text, calls, items, answer.is_partial)
+        return ModelAnswer(answer.text, calls, items, answer.is_partial)
 
     def knows(self, message_id: str) -> bool:
         return message_id in self._ids
@@ -91,12 +101,12 @@ class History:
     def end_of(self, message_id: str) -> Ended | None:
         return self._ended.get(message_id)
 
-    def last_answer(self, message_id: str) -> Answer | None:
+    def last_answer(self, message_id: str) -> ModelAnswer | None:
         """The newest answer in the turn of that message."""
         for exchange in self._shown:
             first = exchange[0]
-            if isinstance(first, Message) and first.message_id == message_id:
-                return next((each for each in reversed(exchange) if isinstance(each, Answer)), None)
+            if isinstance(first, UserMessage) and first.message_id == message_id:
+                return next((each for each in reversed(exchange) if isinstance(each, ModelAnswer)), None)
         return None
 
     @property
@@ -107,28 +117,28 @@ class History:
         outputs: set[str] = set()
         for each in reversed(self._shown[-1]):
             match each:
-                case Output():
+                case ToolOutput():
                     outputs.add(each.call_id)
-                case Answer():
+                case ModelAnswer():
                     calls = (call for call in each.calls if call.call_id not in outputs)
                     return tuple(OpenCall(call, call.call_id in self._begun) for call in calls)
-                case Message():
+                case UserMessage():
                     return ()
         return ()
 
     @property
-    def final(self) -> Answer | None:
+    def final(self) -> ModelAnswer | None:
         """The answer that the open turn has nothing to follow on: only its end is missing."""
         newest = self._shown[-1][-1] if self._shown and self.message_id else None
-        return newest if isinstance(newest, Answer) and not newest.calls else None
+        return newest if isinstance(newest, ModelAnswer) and not newest.calls else None
 
     @property
     def shown(self) -> list[Shown]:
         """What the model is to read."""
         kept = [each for exchange in self._shown[self.dropped_exchanges :] for each in exchange]
         return [
-            Output(each.call_id, LEFT_OUT, each.is_error)
-            if isinstance(each, Output) and each.call_id in self._dropped_outputs
+            ToolOutput(each.call_id, LEFT_OUT, each.is_error)
+            if isinstance(each, ToolOutput) and each.call_id in self._dropped_outputs
             else each
             for each in kept
         ]
@@ -161,8 +171,8 @@ class History:
             dropped += 1
         if self._shown and excess > 0:
             for each in self._shown[-1]:
-                long = isinstance(each, Output) and len(each.text) > _WORTH_DROPPING
-                if long and isinstance(each, Output) and each.call_id not in outputs and excess > 0:
+                long = isinstance(each, ToolOutput) and len(each.text) > _WORTH_DROPPING
+                if long and isinstance(each, ToolOutput) and each.call_id not in outputs and excess > 0:
                     excess -= len(each.text)
                     outputs.add(each.call_id)
         trimmed = Trimmed(dropped, tuple(sorted(outputs)))
@@ -175,9 +185,9 @@ def _characters(shown: Sequence[Shown]) -> int:
 
 def _length(shown: Shown) -> int:
     match shown:
-        case Message():
+        case UserMessage():
             return sum(len(part.text) + (_IMAGE_CHARACTERS if part.image else 0) for part in shown.parts)
-        case Answer():
+        case ModelAnswer():
             return len(shown.text) + sum(len(call.name) + len(call.arguments) for call in shown.calls)
-        case Output():
+        case ToolOutput():
             return len(shown.text)

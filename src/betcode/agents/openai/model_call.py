@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 import anyio.to_thread
 
-from betcode.agents.openai.options import OPENAI, Options
-from betcode.agents.openai.records import Answer, Call
+from betcode.agents.openai.options import OPENAI, OpenAiOptions
+from betcode.agents.openai.records import Call, ModelAnswer
 from betcode.agents.openai.text import all_whole, whole
 from betcode.agents.openai.wires import (
     MOST_CHARACTERS,
     Finished,
     ModelFailed,
-    Question,
+    ModelRequest,
     StreamCut,
     TextDelta,
     ThoughtDelta,
@@ -53,11 +53,13 @@ class AskingFailed(Exception):
 class Model:
     """One API; it is connected to when it is first asked."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: OpenAiOptions) -> None:
         self._options = options
         self._wire: Wire | None = None
 
-    async def ask(self, question: Question, pause: Pause) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+    async def ask(
+        self, question: ModelRequest, pause: Pause
+    ) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
         """Deltas and the end of one answer. What was said cannot be unsaid, so nothing is tried again behind a delta.
 
         Raises:
@@ -185,7 +187,7 @@ class Model:
         return (text.replace(key, "***") if key else text)[:2000]
 
 
-async def _understood(wire: Wire, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+async def _understood(wire: Wire, question: ModelRequest) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
     """What the wire says, where it can: the package checks nothing of what a server sends.
 
     Raises: as `Wire.ask`.
@@ -213,7 +215,7 @@ def _whole(part: TextDelta | ThoughtDelta | Finished) -> TextDelta | ThoughtDelt
         case Finished(answer):
             calls = tuple(Call(whole(each.call_id), whole(each.name), whole(each.arguments)) for each in answer.calls)
             items = tuple(all_whole(answer.items))
-            return replace(part, answer=Answer(whole(answer.text), calls, items, answer.is_partial))
+            return replace(part, answer=ModelAnswer(whole(answer.text), calls, items, answer.is_partial))
 
 
 def _may_pass(error: Exception) -> bool:

@@ -12,7 +12,7 @@ OPENAI = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OpenAiOptions:
     transcripts: Path
     base_url: str = OPENAI
     wire: str = "responses"  # or "chat"
@@ -25,7 +25,7 @@ class Options:
     waits_s: tuple[float, ...] = (0.5, 2.0, 8.0)  # before another try, where the API does not say how long
 
 
-def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> Options:
+def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> OpenAiOptions:
     """Takes the key out of the environment, so that no command of the model inherits it."""
     parser = argparse.ArgumentParser(prog="betcode.agents.openai", description=__doc__)
     parser.add_argument("--transcripts", type=Path, required=True, help="where conversations are kept")
@@ -37,7 +37,7 @@ def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> Options:
     parser.add_argument("--max-steps", type=int, default=200, help="calls of the model in one turn")
     parser.add_argument("--ask-reads", action="store_true", help="ask before reading inside the project, too")
     said = parser.parse_args(argv)
-    return Options(
+    return OpenAiOptions(
         transcripts=said.transcripts,
         base_url=said.base_url,
         wire=said.wire,

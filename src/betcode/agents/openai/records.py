@@ -7,7 +7,7 @@ import msgspec
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"]
 
 
-class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+class ContentPart(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of a message: text, or an image as the base64 of its bytes."""
 
     text: str = ""
@@ -23,14 +23,14 @@ class Call(msgspec.Struct, frozen=True):
     arguments: str
 
 
-class Message(msgspec.Struct, frozen=True, tag="message"):
+class UserMessage(msgspec.Struct, frozen=True, tag="message"):
     """A person's message, which begins a turn."""
 
     message_id: str
-    parts: tuple[Part, ...]
+    parts: tuple[ContentPart, ...]
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
+class ModelAnswer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
     """What the model said at once."""
 
     text: str = ""
@@ -39,7 +39,7 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
     is_partial: bool = False  # it was stopped in the middle
 
 
-class Told(msgspec.Struct, frozen=True, tag="told"):
+class AnswerReported(msgspec.Struct, frozen=True, tag="told"):
     """The client was told of the newest answer and its calls."""
 
 
@@ -49,7 +49,7 @@ class Begun(msgspec.Struct, frozen=True, tag="begun"):
     call_id: str
 
 
-class Output(msgspec.Struct, frozen=True, tag="output", omit_defaults=True):
+class ToolOutput(msgspec.Struct, frozen=True, tag="output", omit_defaults=True):
     """What came of a call."""
 
     call_id: str
@@ -72,4 +72,4 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     error: str = ""
 
 
-Record = Message | Answer | Told | Begun | Output | Trimmed | Ended
+Record = UserMessage | ModelAnswer | AnswerReported | Begun | ToolOutput | Trimmed | Ended

@@ -11,12 +11,22 @@ from dataclasses import dataclass, replace
 from betcode.agents.openai.acp_updates import Permission, Voice, Withdrawn
 from betcode.agents.openai.history import INTERRUPTED, History
 from betcode.agents.openai.model_call import AskingFailed, Model
-from betcode.agents.openai.options import Options
-from betcode.agents.openai.records import Answer, Begun, Call, Ended, Message, Output, Record, StopReason, Told
+from betcode.agents.openai.options import OpenAiOptions
+from betcode.agents.openai.records import (
+    AnswerReported,
+    Begun,
+    Call,
+    Ended,
+    ModelAnswer,
+    Record,
+    StopReason,
+    ToolOutput,
+    UserMessage,
+)
 from betcode.agents.openai.tools.plans import Plan, Result, Unfit, Workspace
 from betcode.agents.openai.tools.table import TOOLS, changed_plan, plan_of
 from betcode.agents.openai.transcript import Transcript
-from betcode.agents.openai.wires import Finished, Question, TextDelta, ThoughtDelta
+from betcode.agents.openai.wires import Finished, ModelRequest, TextDelta, ThoughtDelta
 from betcode.wire.acp.extensions import Trouble
 
 _CANCELLED = "Cancelled by the user."
@@ -32,10 +42,12 @@ class TurnEnd:
     trouble: Trouble | None = None
 
 
-class Conversation:
+class OpenAiConversation:
     """One session: its transcript, and the turns on it, one at a time."""
 
-    def __init__(self, options: Options, workspace: Workspace, transcript: Transcript, model: Model, name: str) -> None:
+    def __init__(
+        self, options: OpenAiOptions, workspace: Workspace, transcript: Transcript, model: Model, name: str
+    ) -> None:
         self._options = options
         self._workspace = workspace
         self._transcript = transcript
@@ -49,7 +61,7 @@ class Conversation:
         self._transcript.close()
         await self._model.close()
 
-    async def turn(self, message: Message | None, voice: Voice) -> TurnEnd:
+    async def turn(self, message: UserMessage | None, voice: Voice) -> TurnEnd:
         """Answer a message, or go on with the one whose turn was broken off.
 
         Where this is cancelled the turn stays open: `give_up` ends it, or the next process goes on with it.
@@ -128,7 +140,9 @@ class Conversation:
         return await self._answered(voice)
 
     async def _answered(self, voice: Voice) -> Finished:
-        question = Question(self._model_name, _instructions(self._workspace, self.history), self.history.shown, TOOLS)
+        question = ModelRequest(
+            self._model_name, _instructions(self._workspace, self.history), self.history.shown, TOOLS
+        )
         answer_id = self._answer_id(1)
         async with aclosing(self._model.ask(question, voice.pause)) as parts:
             async for part in parts:
@@ -145,7 +159,7 @@ class Conversation:
     def _keep_what_was_said(self) -> None:
         """Half an answer was heard, so the model is to know of it."""
         if self._said:
-            self._write(Answer(self._said, is_partial=True))
+            self._write(ModelAnswer(self._said, is_partial=True))
             self._said = ""
 
     async def _taken(self, voice: Voice, finished: Finished) -> Finished:
@@ -170,13 +184,13 @@ class Conversation:
 
     # ---------------------------------------------------------------- calls
 
-    async def _announce(self, voice: Voice, answer: Answer) -> None:
+    async def _announce(self, voice: Voice, answer: ModelAnswer) -> None:
         for call in answer.calls:
             try:
                 await voice.tool(self._tool_id(call), plan_of(self._workspace, call))
             except Unfit:
                 await voice.unfit_tool(self._tool_id(call), call.name, call.arguments)
-        self._write(Told())
+        self._write(AnswerReported())
 
     async def _run_calls(self, voice: Voice) -> None:
         for open_call in self.history.open_calls:
@@ -200,7 +214,7 @@ class Conversation:
         return await plan.run()
 
     async def _output(self, voice: Voice | None, call: Call, result: Result) -> None:
-        self._write(Output(call.call_id, result.text, result.is_error))
+        self._write(ToolOutput(call.call_id, result.text, result.is_error))
         if voice is not None:
             await voice.done(self._tool_id(call), result)
 

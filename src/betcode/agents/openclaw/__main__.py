@@ -10,12 +10,12 @@ from typing import NoReturn, cast
 from acp import Agent, run_agent
 
 from betcode.agents.openclaw.bridge import Bridge
-from betcode.agents.openclaw.options import Options, read_options
+from betcode.agents.openclaw.options import BridgeOptions, read_options
 
 _EXIT_TERMINATED = 143
 
 
-async def _run(options: Options) -> NoReturn:
+async def _run(options: BridgeOptions) -> NoReturn:
     """Until the client closes its end, or a signal says so."""
     started_by = os.getppid()
     loop = asyncio.get_running_loop()

@@ -25,13 +25,13 @@ from acp.schema import (
 )
 
 from betcode._version import __version__
-from betcode.agents.openclaw.conversation import Conversation, trouble_of
+from betcode.agents.openclaw.conversation import GatewayConversation, trouble_of
 from betcode.agents.openclaw.frames import NO_SUCH_SESSION, GatewayError
 from betcode.agents.openclaw.link import Link, Lost, Patience, Refused, Unreachable
 from betcode.agents.openclaw.marks import Mark
-from betcode.agents.openclaw.options import Options
-from betcode.agents.openclaw.reconnect import Keeper
-from betcode.agents.openclaw.translation import Asked, Ended, Update
+from betcode.agents.openclaw.options import BridgeOptions
+from betcode.agents.openclaw.reconnect import ReconnectingLink
+from betcode.agents.openclaw.translation import ApprovalRequested, Ended, Update
 from betcode.wire.acp.extensions import KEY, NOTICE, TURN, USAGE, AgentSays, Trouble, turn_ended, turn_started
 
 logger = logging.getLogger(__name__)
@@ -48,13 +48,13 @@ _CHOICES = (
 class Bridge:
     """Implements the agent's side of the protocol for one session of the gateway."""
 
-    def __init__(self, options: Options, tasks: asyncio.TaskGroup, say: Callable[[str], None]) -> None:
+    def __init__(self, options: BridgeOptions, tasks: asyncio.TaskGroup, say: Callable[[str], None]) -> None:
         self._options = options
         self._tasks = tasks
         self._say = say
         self._client: Client | None = None
-        self._conversation: Conversation | None = None
-        self._keeper: Keeper | None = None
+        self._conversation: GatewayConversation | None = None
+        self._keeper: ReconnectingLink | None = None
         self._one_at_a_time = asyncio.Lock()
 
     def on_connect(self, conn: Client) -> None:
@@ -115,13 +115,15 @@ class Bridge:
 
     # ------------------------------------------------------------ the session
 
-    async def _begin(self, cwd: str, key: str, model: str) -> Conversation:
+    async def _begin(self, cwd: str, key: str, model: str) -> GatewayConversation:
         if self._conversation is not None or self._keeper is not None:
             raise RequestError(_FAILED, "A bridge has one session: start another bridge for another one")
         options = self._options
         if isinstance(options.address, str):
             raise RequestError(_AUTH_REQUIRED, options.address)
-        keeper = self._keeper = Keeper(options.address, Patience(options.within_s, self._say, options.hopeless))
+        keeper = self._keeper = ReconnectingLink(
+            options.address, Patience(options.within_s, self._say, options.hopeless)
+        )
 
         async def take_up(link: Link) -> None:
             if self._conversation is None:
@@ -162,16 +164,16 @@ class Bridge:
             raise Refused(GatewayError("", "it made a session and did not say its key"))
         return made
 
-    def _made(self, key: str, cwd: str, keeper: Keeper) -> Conversation:
+    def _made(self, key: str, cwd: str, keeper: ReconnectingLink) -> GatewayConversation:
         assert self._client is not None
         host, places = _Host(self._client, key), self._options.places
         mark = Mark(places.shown if places else None, key)
-        return Conversation(key, cwd, mark, host, keeper, self._start_soon, self._options.within_s)
+        return GatewayConversation(key, cwd, mark, host, keeper, self._start_soon, self._options.within_s)
 
     def _start_soon(self, work: Coroutine[Any, Any, None]) -> object:
         return self._tasks.create_task(_surely(work))
 
-    def _of(self, session_id: str) -> Conversation:
+    def _of(self, session_id: str) -> GatewayConversation:
         if self._conversation is None or self._conversation.key != session_id:
             raise RequestError(_UNKNOWN, "This bridge has no such session")
         return self._conversation
@@ -199,7 +201,7 @@ class _Host:
     async def turn_ended(self, ended: Ended) -> None:
         await self._notify(TURN, dict(turn_ended(self._session_id, ended.stop_reason, ended.trouble)))
 
-    async def may(self, asked: Asked) -> bool:
+    async def may(self, asked: ApprovalRequested) -> bool:
         """Whoever does not say that it may has said no."""
         try:
             answer = await self._client.request_permission(self._session_id, asked.tool_call, list(_CHOICES))

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 from betcode.agents.openclaw.history import LIMIT, History, read_history
 from betcode.agents.openclaw.link import Link, Lost, Refused, Unreachable
 from betcode.agents.openclaw.marks import Mark
-from betcode.agents.openclaw.reconnect import Keeper
+from betcode.agents.openclaw.reconnect import ReconnectingLink
 from betcode.agents.openclaw.translation import (
-    Asked,
-    AskedNoMore,
+    ApprovalRequested,
+    ApprovalResolved,
     Began,
     Ended,
-    Kept,
+    MessageStored,
     News,
-    Said,
+    RunUpdate,
     Translation,
     Update,
     Used,
@@ -39,7 +39,7 @@ class Host(Protocol):
     async def notice(self, message: str) -> None: ...
     async def turn_started(self) -> None: ...
     async def turn_ended(self, ended: Ended) -> None: ...
-    async def may(self, asked: Asked) -> bool: ...
+    async def may(self, asked: ApprovalRequested) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Turn:
     over: asyncio.Future[Ended] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Conversation:
+class GatewayConversation:
     """Shows the runs of one session. All that is told is told in order, by `attend` or by whoever takes the link up."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Conversation:
         cwd: str,
         mark: Mark,
         host: Host,
-        keeper: Keeper,
+        keeper: ReconnectingLink,
         start_soon: Callable[[Coroutine[Any, Any, None]], object],
         within_s: float,
     ) -> None:
@@ -268,7 +268,7 @@ class Conversation:
         waiting = await link.call("exec.approval.list")
         for approval in waiting if isinstance(waiting, list) else ():
             for news in self._translation.asked(approval) if isinstance(approval, dict) else ():
-                if isinstance(news, Asked) and (decided := self._asked.get(news.approval_id)) is not None:
+                if isinstance(news, ApprovalRequested) and (decided := self._asked.get(news.approval_id)) is not None:
                     await self._resolve(news.approval_id, allow=decided)
                 else:
                     await self._tell_all([news])
@@ -284,19 +284,19 @@ class Conversation:
         match news:
             case Began(run_id):
                 await self._open(run_id)
-            case Said(run_id, update):
+            case RunUpdate(run_id, update):
                 await self._open(run_id)
                 await self._host.update(update)
             case Used(_, usage):
                 await self._host.used(usage)
-            case Asked(run_id, approval_id, _):
+            case ApprovalRequested(run_id, approval_id, _):
                 if approval_id not in self._asked:
                     self._asked[approval_id] = None
                     await self._open(run_id)
                     self._start_soon(self._ask(news))
-            case AskedNoMore(approval_id):
+            case ApprovalResolved(approval_id):
                 self._asked.pop(approval_id, None)
-            case Kept(seq):
+            case MessageStored(seq):
                 self._mark.move(seq)
             case Ended(run_id) if self._turn is not None and self._turn.run_id == run_id:
                 await self._ended(self._turn, news)
@@ -334,7 +334,7 @@ class Conversation:
                 del self._shown[next(iter(self._shown))]
             await self._host.turn_ended(ended)
 
-    async def _ask(self, asked: Asked) -> None:
+    async def _ask(self, asked: ApprovalRequested) -> None:
         allow = await self._host.may(asked)
         if asked.approval_id in self._asked:
             self._asked[asked.approval_id] = allow

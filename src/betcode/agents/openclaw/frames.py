@@ -26,7 +26,7 @@ class GatewayError:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GatewayAnswer:
     request_id: str
     payload: Any = None
     error: GatewayError | None = None
@@ -43,7 +43,7 @@ class Unreadable:
     reason: str
 
 
-def decode(text: str | bytes) -> Answer | Event | Unreadable:
+def decode(text: str | bytes) -> GatewayAnswer | Event | Unreadable:
     """One frame; what cannot be read is a value as well, since one bad frame is no reason to lose the rest."""
     try:
         frame = json.loads(text)
@@ -51,9 +51,9 @@ def decode(text: str | bytes) -> Answer | Event | Unreadable:
         return Unreadable(f"not JSON: {str(error)[:80]}")
     match frame:
         case {"type": "res", "id": str(request_id), "ok": True}:
-            return Answer(request_id, frame.get("payload"))
+            return GatewayAnswer(request_id, frame.get("payload"))
         case {"type": "res", "id": str(request_id)}:
-            return Answer(request_id, error=_error(frame.get("error")))
+            return GatewayAnswer(request_id, error=_error(frame.get("error")))
         case {"type": "event", "event": str(name)}:
             payload = frame.get("payload")
             return Event(name, payload if isinstance(payload, dict) else {})

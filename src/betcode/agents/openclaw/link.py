@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from betcode._version import __version__
-from betcode.agents.openclaw.frames import Answer, Event, GatewayError, Unreadable, connect_params, decode, request
+from betcode.agents.openclaw.frames import (
+    Event,
+    GatewayAnswer,
+    GatewayError,
+    Unreadable,
+    connect_params,
+    decode,
+    request,
+)
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -67,7 +75,7 @@ class Link:
     def __init__(self, socket: "ClientConnection") -> None:
         self._socket = socket
         self._numbers = itertools.count(1)
-        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self._waiting: dict[str, asyncio.Future[GatewayAnswer]] = {}
         self.events: asyncio.Queue[Event | None] = asyncio.Queue()  # None: the connection has ended
         self.is_lost = False
 
@@ -101,7 +109,7 @@ class Link:
         try:
             async for message in self._socket:
                 match decode(message):
-                    case Answer() as answer:
+                    case GatewayAnswer() as answer:
                         if (waiting := self._waiting.get(answer.request_id)) and not waiting.done():
                             waiting.set_result(answer)
                     case Event() as event:

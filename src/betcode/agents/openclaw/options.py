@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.agents.openclaw.link import Address
-from betcode.agents.openclaw.paths import TOKEN_VARIABLE, Places, find_token, make_token
+from betcode.agents.openclaw.paths import TOKEN_VARIABLE, GatewayPaths, find_token, make_token
 
 WITHIN_S = 90.0  # a gateway that is being started takes some 20 s, on a busy machine a minute
 _MODES = ("read-only", "guarded", "workspace", "full")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BridgeOptions:
     address: Address | str  # or why there is none
-    places: Places | None
+    places: GatewayPaths | None
     permission_mode: str
     within_s: float
     is_started: bool = False  # the gateway is being started for us
@@ -30,7 +30,7 @@ class Options:
             return ""
 
 
-def read_options(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
+def read_options(arguments: Sequence[str], environ: Mapping[str, str]) -> BridgeOptions:
     """Raises SystemExit, as argparse does."""
     parser = argparse.ArgumentParser(
         prog="betcode.agents.openclaw",
@@ -43,7 +43,7 @@ def read_options(arguments: Sequence[str], environ: Mapping[str, str]) -> Option
     parser.add_argument("--permission-mode", choices=_MODES, default="guarded", help="of new sessions")
     parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds to wait for a gateway that is away")
     said = parser.parse_args(arguments)
-    places = Places(said.state_dir) if said.state_dir is not None else None
+    places = GatewayPaths(said.state_dir) if said.state_dir is not None else None
     try:
         if said.started and places is not None and said.token_file is None:
             places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,4 +53,4 @@ def read_options(arguments: Sequence[str], environ: Mapping[str, str]) -> Option
         address: Address | str = Address(said.url, token)
     except (OSError, ValueError) as trouble:
         address = f"The token of the OpenClaw gateway cannot be read: {trouble}"
-    return Options(address, places, said.permission_mode, said.within, is_started=said.started)
+    return BridgeOptions(address, places, said.permission_mode, said.within, is_started=said.started)

@@ -19,7 +19,7 @@ _HERE = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class GatewayPaths:
     """Below betcode's state directory, private to its user."""
 
     root: Path
@@ -134,7 +134,7 @@ def users_config(environ: Mapping[str, str]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def own_config(port: int, token: str, places: Places, users: Mapping[str, Any]) -> str:
+def own_config(port: int, token: str, places: GatewayPaths, users: Mapping[str, Any]) -> str:
     """Of a gateway of ours: on this machine alone, and with the models that the person uses."""
     defaults: dict[str, Any] = {"workspace": str(places.workspace), "skipBootstrap": True}
     agents = users.get("agents")

@@ -9,7 +9,7 @@ from betcode.agents.openclaw.link import Address, Link, Lost, Patience, Refused,
 logger = logging.getLogger(__name__)
 
 
-class Keeper:
+class ReconnectingLink:
     """Whoever needs the link waits for it with `link`; `attend` has it first, each time it is new."""
 
     def __init__(self, address: Address, patience: Patience) -> None:

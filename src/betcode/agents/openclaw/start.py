@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from betcode.agents.openclaw.paths import Places, make_token, own_config, users_config, write_privately
+from betcode.agents.openclaw.paths import GatewayPaths, make_token, own_config, users_config, write_privately
 from betcode.holder.platform import start_time
 
 NODE_NEEDED = (24, 16)
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--program", required=True, help="openclaw, as a whole path")
     parser.add_argument("--port", type=int, required=True)
     said = parser.parse_args(arguments)
-    places = Places(said.state_dir)
+    places = GatewayPaths(said.state_dir)
     try:
         ensure(places, said.program, said.port, os.environ)
     except (CannotStart, OSError) as trouble:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def ensure(places: Places, program: str, port: int, environ: Mapping[str, str]) -> None:
+def ensure(places: GatewayPaths, program: str, port: int, environ: Mapping[str, str]) -> None:
     """Return when a gateway runs there, or is on its way. Raises CannotStart, OSError."""
     places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     places.root.chmod(0o700)
@@ -72,7 +72,7 @@ def ensure(places: Places, program: str, port: int, environ: Mapping[str, str]) 
     _watch(process, places)
 
 
-def _prepare(places: Places, port: int, environ: Mapping[str, str]) -> None:
+def _prepare(places: GatewayPaths, port: int, environ: Mapping[str, str]) -> None:
     """Its configuration is written once: a person may change it. Raises CannotStart, OSError."""
     for directory in (places.state, places.workspace):
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -84,7 +84,7 @@ def _prepare(places: Places, port: int, environ: Mapping[str, str]) -> None:
         write_privately(places.config, own_config(port, token, places, users_config(environ)))
 
 
-def _spawn(places: Places, program: str, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _spawn(places: GatewayPaths, program: str, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     if places.log.exists() and places.log.stat().st_size > _LOG_LIMIT_BYTES:
         places.log.unlink()
     env = {name: value for name, value in environ.items() if not name.startswith(("BETCODE_", "OBEY_", "OPENCLAW_"))}
@@ -113,7 +113,7 @@ def _scope(environ: Mapping[str, str]) -> list[str]:
     return [systemd_run, "--user", "--scope", "--quiet", "--collect", "--"]
 
 
-def _watch(process: "subprocess.Popen[bytes]", places: Places) -> None:
+def _watch(process: "subprocess.Popen[bytes]", places: GatewayPaths) -> None:
     """Raises CannotStart: it has ended already."""
     until = time.monotonic() + _WATCHED_S
     while time.monotonic() < until:

@@ -31,7 +31,7 @@ _MOST_USD = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RunUpdate:
     run_id: str
     update: Update
 
@@ -52,14 +52,14 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ApprovalRequested:
     run_id: str
     approval_id: str
     tool_call: ToolCallUpdate
 
 
 @dataclass(frozen=True, slots=True)
-class AskedNoMore:
+class ApprovalResolved:
     """It was answered, by us or by somebody else, or it expired."""
 
     approval_id: str
@@ -74,13 +74,13 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MessageStored:
     """The gateway has stored a message of this number; all up to it has been said."""
 
     seq: int
 
 
-News = Said | Began | Used | Asked | AskedNoMore | Ended | Kept
+News = RunUpdate | Began | Used | ApprovalRequested | ApprovalResolved | Ended | MessageStored
 
 
 @dataclass(slots=True)
@@ -160,7 +160,7 @@ class Translation:
                 news += self._tool_ended(run_id, run, call_id, entry, is_error=entry.get("isError") is True)
             case _:
                 pass  # what people said is known
-        return [*news, Kept(self._kept)]
+        return [*news, MessageStored(self._kept)]
 
     def _agent(self, payload: Json) -> list[News]:
         run_id, data = word(payload, "runId"), part(payload, "data")
@@ -193,7 +193,7 @@ class Translation:
             case "update" if run.tools.get(call_id) is False:
                 progress = tools.progressed(call_id, data.get("partialResult"))
                 is_new, run.partial = progress != run.partial, progress
-                return [Said(run_id, progress)] if progress and is_new else []
+                return [RunUpdate(run_id, progress)] if progress and is_new else []
             case "result":
                 return self._tool_ended(run_id, run, call_id, data.get("result"), is_error=data.get("isError") is True)
             case _:
@@ -205,13 +205,13 @@ class Translation:
         run.tools[call_id] = False
         run.has_spoken = True
         self._close_text(run)
-        return [Said(run_id, tools.started(call_id, word(named, "name") or "tool", args, self._cwd))]
+        return [RunUpdate(run_id, tools.started(call_id, word(named, "name") or "tool", args, self._cwd))]
 
     def _tool_ended(self, run_id: str, run: _Run, call_id: str, result: object, *, is_error: bool) -> list[News]:
         if run.tools.get(call_id) is not False:
             return []  # never begun, or ended before
         run.tools[call_id] = True
-        return [Said(run_id, tools.ended(call_id, result, is_error=is_error))]
+        return [RunUpdate(run_id, tools.ended(call_id, result, is_error=is_error))]
 
     def _lifecycle(self, run_id: str, run: _Run, data: Json) -> list[News]:
         if data.get("phase") not in ("end", "error") or data.get("executionSettled") is not True:
@@ -259,7 +259,7 @@ class Translation:
             else:
                 news += _used(run_id, entry, payload)
         self._kept = max(self._kept, seq)
-        return [*news, Kept(seq)] if seq else news
+        return [*news, MessageStored(seq)] if seq else news
 
     def _stored(
         self, run_id: str, run: _Run, entry: Mapping[str, Any], payload: Mapping[str, Any], *, is_new: bool
@@ -301,7 +301,7 @@ class Translation:
         chunk = AgentMessageChunk(session_update="agent_message_chunk", content=block)
         if run.item:
             chunk.message_id = run.item
-        return [Said(run_id, chunk)]
+        return [RunUpdate(run_id, chunk)]
 
     def _close_text(self, run: _Run) -> None:
         if run.shown:
@@ -315,17 +315,17 @@ class Translation:
         if not rest:
             return []
         block = TextContentBlock(type="text", text=rest)
-        return [Said(run_id, AgentThoughtChunk(session_update="agent_thought_chunk", content=block))]
+        return [RunUpdate(run_id, AgentThoughtChunk(session_update="agent_thought_chunk", content=block))]
 
     def _approval(self, name: str, payload: Mapping[str, Any]) -> list[News]:
         approval_id, asked = word(payload, "id"), part(payload, "request")
         if asked.get("sessionKey") != self._key and approval_id not in self._delegated:
             return []
         if name == "exec.approval.resolved":
-            return [AskedNoMore(approval_id)]
+            return [ApprovalResolved(approval_id)]
         run_id, call_id = word(asked, "runId"), word(asked, "toolCallId")
         call = tools.to_be_allowed(call_id or approval_id, word(asked, "command"), word(asked, "cwd"))
-        return [Asked(run_id, approval_id, call)]
+        return [ApprovalRequested(run_id, approval_id, call)]
 
     def _run(self, run_id: str) -> tuple[_Run, list[News]]:
         if run_id in self._runs:

@@ -16,7 +16,7 @@ from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.values.text import shortened
 from betcode.domain.values.times import rfc3339_past
 from betcode.engine.core.questions import refuse_if_long, spoken
-from betcode.rules import FOR_PEOPLE, Place, Rule, ToolUse, exact_rule, granting
+from betcode.rules import FOR_PEOPLE, PathContext, Rule, ToolUse, exact_rule, granting
 from betcode.v1 import agent_pb2 as v1
 
 EDIT_LIMIT_BYTES = 4 * 1024 * 1024
@@ -88,7 +88,7 @@ def decision_in(row: PromptRow) -> Decision:
     return Decision(value, row.message, row.idempotency_key, row.answers, row.updated_input)
 
 
-def decide(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Decision:
+def decide(answer: PermissionAnswer, prompt: PromptRow, place: PathContext) -> Decision:
     """Raises InvalidRequest where the answer cannot be applied as it is; then the prompt stays open."""
     value = answer.decision
     if value in _ALLOWING and prompt.kind is PromptKind.QUESTION:
@@ -135,7 +135,7 @@ def _edited(answer: PermissionAnswer, prompt: PromptRow) -> str:
     return given
 
 
-def _granted(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Rule | None:
+def _granted(answer: PermissionAnswer, prompt: PromptRow, place: PathContext) -> Rule | None:
     if answer.decision != v1.ALLOW_SESSION:
         if answer.grant_pattern:
             raise InvalidRequest("A grant goes with ALLOW_SESSION only", request_id=answer.request_id)

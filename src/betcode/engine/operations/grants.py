@@ -18,7 +18,7 @@ from betcode.rules import (
     Action,
     Grants,
     Layer,
-    Place,
+    PathContext,
     Rule,
     RuleProblem,
     Source,
@@ -35,7 +35,7 @@ _SESSION = Source(Layer.SESSION)
 MOST = 1000  # of one session
 
 
-def compiled(rows: Iterable[GrantRow], place: Place) -> Grants:
+def compiled(rows: Iterable[GrantRow], place: PathContext) -> Grants:
     """The grants made ready to be asked; one that a later version cannot read any more grants nothing."""
     found = (
         parse_rule(row.pattern or row.tool_name, Action.GRANT if row.allows else Action.DENY, _SESSION) for row in rows

@@ -12,7 +12,7 @@ from betcode.engine.operations.grants import compiled
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.engine.permissions.screening import unanswered
 from betcode.engine.shell.working_directory import directory_known
-from betcode.rules import Lists, Outcome, ToolUse, Verdict, screen, segments
+from betcode.rules import Lists, ScreenOutcome, ToolUse, Verdict, screen, segments
 
 INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
 _REMOVED = (
@@ -73,7 +73,7 @@ def _removed(book: RuleBook, tool: str, calls_are_screened: bool) -> Verdict | N
     rule = book.removal(tool, reads_project=reads_project)
     if rule is None or book.only_rules(calls_are_screened=calls_are_screened, reads_project=reads_project):
         return None
-    return Verdict(Outcome.DENY, _REMOVED.format(tool, rule.source), (rule,))
+    return Verdict(ScreenOutcome.DENY, _REMOVED.format(tool, rule.source), (rule,))
 
 
 def _checked(directory: str) -> str:

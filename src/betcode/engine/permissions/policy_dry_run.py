@@ -13,7 +13,7 @@ from betcode.domain.store.rows import SessionRow
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.context import Room
 from betcode.engine.core.counters import KIND_OF
-from betcode.rules import Layer, Lists, Outcome, Rules, SettingsText, ToolUse, Verdict, beside_permissions, screen
+from betcode.rules import Layer, Lists, Rules, ScreenOutcome, SettingsText, ToolUse, Verdict, beside_permissions, screen
 from betcode.v1.agent_pb2 import AgentEvent
 
 MOST_CHANGED = 1_000  # different uses that are remembered
@@ -52,7 +52,7 @@ class Tried:
     sessions: int = 0
     uses: int = 0
     unknown: int = 0
-    counts: Counter[tuple[Outcome, Outcome]] = field(default_factory=Counter)
+    counts: Counter[tuple[ScreenOutcome, ScreenOutcome]] = field(default_factory=Counter)
     changed: dict[tuple[str, str, str], ChangedUse] = field(default_factory=dict)
     changed_not_kept: int = 0
 

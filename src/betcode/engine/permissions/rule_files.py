@@ -23,7 +23,7 @@ from betcode.rules import (
     Action,
     Layer,
     Lists,
-    Place,
+    PathContext,
     Rule,
     Rules,
     SettingsText,
@@ -60,7 +60,7 @@ class RuleBook:
     def __init__(
         self,
         files: Mapping[Layer, Path],
-        place: Place,
+        place: PathContext,
         trust: Trust,
         flags: Iterable[Rule] = (),
         lookout: Lookout | None = None,
@@ -245,7 +245,7 @@ class RuleShelf:
         environment = environment or {}
         home = str(home_directory(environment))
         guarded = () if self.places is None else _guarded(self.places)
-        place = Place(str(Path(directory).absolute()), home, guarded, follow_links)
+        place = PathContext(str(Path(directory).absolute()), home, guarded, follow_links)
         files = {layer: Path(place.directory, name) for layer, name in _OF_PROJECTS.items()}
         if self.places is not None:
             files[Layer.USER] = self.places.config_dir / FILE_NAME

@@ -25,7 +25,7 @@ from betcode.rules import (
     FOR_PEOPLE,
     Action,
     Grants,
-    Outcome,
+    ScreenOutcome,
     ToolUse,
     Verdict,
     objection,
@@ -150,10 +150,10 @@ class Screening:
             verdict = unanswered(trouble)
         self._note(began_ns, request.request_id, request.tool_name, verdict)
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
-        if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
+        if verdict.outcome is ScreenOutcome.ASK or request.tool_name in FOR_PEOPLE:
             why, each_time = _why(verdict), verdict.rule is not None
             return Screened(entry, None, shortened(why, _LONGEST), segments(use)[:_SEGMENTS], each_time)
-        allows = verdict.outcome is Outcome.ALLOW
+        allows = verdict.outcome is ScreenOutcome.ALLOW
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
 
@@ -165,7 +165,7 @@ class Screening:
         """
         use = ToolUse.of(tool_name, input_json, cwd)
         verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
-        return shortened(str(verdict.rule), _LONGEST) if verdict.outcome is Outcome.DENY else ""
+        return shortened(str(verdict.rule), _LONGEST) if verdict.outcome is ScreenOutcome.DENY else ""
 
     async def denial_to(self, prompt: PromptRow, input_json: str) -> str:
         """The same of what a prompt would run: where, is known as long as its agent lives. Raises NoAnswer."""
@@ -188,7 +188,7 @@ class Screening:
         self._note(began_ns, call.request_id, call.tool_name, verdict)
         if verdict is None:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
-        if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
+        if verdict.outcome is ScreenOutcome.ASK:  # the agent asks next, and that is when it is decided
             return AnswerCall(call.request_id, CallVerdict.ASK, shortened(verdict.reason, _LONGEST)), None
         entry = self._entry(call.request_id, call.tool_name, call.input_json, verdict)
         return AnswerCall(call.request_id, CallVerdict.DENY, _denial(verdict)), entry
@@ -216,7 +216,7 @@ class Screening:
             logger.debug("rules and grants say: %s", outcome, extra={**self._session.log_extra, **facts})
 
     def _entry(self, request_id: str, tool_name: str, input_json: str, verdict: Verdict) -> AuditEntry:
-        by_grant = verdict.outcome is Outcome.ALLOW and any(rule.action is Action.GRANT for rule in verdict.rules)
+        by_grant = verdict.outcome is ScreenOutcome.ALLOW and any(rule.action is Action.GRANT for rule in verdict.rules)
         rules = "; ".join(dict.fromkeys(str(rule) for rule in verdict.rules))
         return AuditEntry(
             at_ns=now_ns(),
@@ -234,7 +234,7 @@ class Screening:
 
 def unanswered(trouble: NoAnswer) -> Verdict:
     """What is said to a use while files do not tell what it is about."""
-    return Verdict(Outcome.ASK, f"{trouble}, so that it cannot be told which rules speak of it")
+    return Verdict(ScreenOutcome.ASK, f"{trouble}, so that it cannot be told which rules speak of it")
 
 
 def _why(verdict: Verdict) -> str:

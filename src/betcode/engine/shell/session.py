@@ -53,7 +53,7 @@ from betcode.engine.shell.session_failure import SessionFailure
 from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.turn_metrics import TurnTimes
 from betcode.engine.shell.writer import SessionWriter
-from betcode.rules import Place
+from betcode.rules import PathContext
 from betcode.util.signal import Bell
 from betcode.util.wall_clock import now_ns
 
@@ -183,7 +183,7 @@ class LiveSession:
             self.writer.tail.close()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> PathContext:
         """Where its rules and grants are asked."""
         return self.screening.book.place
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from betcode.domain.values.text import shortened, valid
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Todo
 from betcode.providers.event_builder import uint64
 from betcode.v1 import agent_pb2 as v1
@@ -23,33 +23,33 @@ MODEL, MODE = "model", "mode"  # categories of options
 _PLANNING = frozenset({"mode", "collaboration_mode"})
 
 
-def tell(now: Moment, commands: Sequence[v1.AgentCommand] = ()) -> None:
+def tell(builder: AcpEventBuilder, commands: Sequence[v1.AgentCommand] = ()) -> None:
     """What is known of the session."""
-    state = now.state
-    info = now.say().session_info
-    info.session_id = now.session.session_id
-    info.model = state.model or now.session.model
-    info.working_directory = state.cwd or now.session.working_directory
-    info.worktree_id = now.session.worktree_id
-    info.provider = now.session.provider
+    state = builder.state
+    info = builder.new_event().session_info
+    info.session_id = builder.session.session_id
+    info.model = state.model or builder.session.model
+    info.working_directory = state.cwd or builder.session.working_directory
+    info.worktree_id = builder.session.worktree_id
+    info.provider = builder.session.provider
     info.context_usage_percent = state.context_percent
     info.commands.extend(commands)
 
 
-def tell_if_new(now: Moment) -> None:
-    state = now.state
+def tell_if_new(builder: AcpEventBuilder) -> None:
+    state = builder.state
     told = _digest((state.model, state.cwd))
     if told != state.info:
         state.info = told
-        tell(now)
+        tell(builder)
 
 
-def on_commands(update: Update, now: Moment) -> None:
+def on_commands(update: Update, builder: AcpEventBuilder) -> None:
     found = [_made(each) for each in update.available_commands or () if _is_typed(each.name)][:_MOST_COMMANDS]
     told = _digest([part for each in found for part in (each.name, each.description, each.argument_hint)])
-    if found and told != now.state.commands:
-        now.state.commands = told
-        tell(now, _fitting(found))
+    if found and told != builder.state.commands:
+        builder.state.commands = told
+        tell(builder, _fitting(found))
 
 
 def _made(said: AgentCommand) -> v1.AgentCommand:
@@ -77,50 +77,50 @@ def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:16]
 
 
-def on_plan(update: Update, now: Moment) -> None:
+def on_plan(update: Update, builder: AcpEventBuilder) -> None:
     """The whole list, each time."""
     entries = (update.entries or [])[:_MOST_TODOS]
     todos = [
         Todo(shortened(valid(each.content), _LONGEST_DESCRIPTION), _STATUS.get(each.status, v1.PENDING))
         for each in entries
     ]
-    if todos == now.state.todos:
+    if todos == builder.state.todos:
         return
-    now.state.todos = todos
-    told = now.say().todo_update
+    builder.state.todos = todos
+    told = builder.new_event().todo_update
     for number, todo in enumerate(todos, 1):
         told.items.add(id=str(number), subject=todo.subject, status=v1.TodoStatus.ValueType(todo.status))
 
 
-def on_mode(mode: str | None, now: Moment) -> None:
-    if mode is None or (mode == now.profile.plan_mode) == now.state.plan_mode:
+def on_mode(mode: str | None, builder: AcpEventBuilder) -> None:
+    if mode is None or (mode == builder.profile.plan_mode) == builder.state.plan_mode:
         return
-    now.state.plan_mode = mode == now.profile.plan_mode
-    now.say().plan_mode.active = now.state.plan_mode
+    builder.state.plan_mode = mode == builder.profile.plan_mode
+    builder.new_event().plan_mode.active = builder.state.plan_mode
 
 
-def on_options(options: Sequence[ConfigOption] | None, now: Moment) -> None:
+def on_options(options: Sequence[ConfigOption] | None, builder: AcpEventBuilder) -> None:
     """The options of a session and how each is set now."""
-    state = now.state
+    state = builder.state
     planning = False
     for option in options or ():
         value = plain(option.current_value)
         if option.category == MODEL and isinstance(value, str):
             state.model = shortened(value, _LONGEST_NAME)
-        planning = planning or (option.category in _PLANNING and value == now.profile.plan_mode)
+        planning = planning or (option.category in _PLANNING and value == builder.profile.plan_mode)
     if options and planning != state.plan_mode and any(each.category in _PLANNING for each in options):
         state.plan_mode = planning
-        now.say().plan_mode.active = planning
+        builder.new_event().plan_mode.active = planning
 
 
-def on_compaction(params: Params, now: Moment) -> None:
-    boundary = now.say().compaction
+def on_compaction(params: Params, builder: AcpEventBuilder) -> None:
+    boundary = builder.new_event().compaction
     boundary.trigger = params.trigger or "auto"
     boundary.tokens_before = uint64(params.tokens_before)
     boundary.tokens_after = uint64(params.tokens_after)
-    now.state.context_tokens = 0
+    builder.state.context_tokens = 0
 
 
-def on_notice(params: Params, now: Moment) -> None:
+def on_notice(params: Params, builder: AcpEventBuilder) -> None:
     if params.message:
-        now.notice(v1.NOTICE_KIND_AGENT, shortened(valid(params.message), _LONGEST))
+        builder.notice(v1.NOTICE_KIND_AGENT, shortened(valid(params.message), _LONGEST))

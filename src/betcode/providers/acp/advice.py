@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from betcode.domain.agents.agent_state import Failure
 from betcode.domain.values.text import shortened, without_escapes
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import State
 from betcode.wire.acp.frames import AuthMethod, RpcError
@@ -24,9 +24,9 @@ def ways_in(methods: Sequence[AuthMethod]) -> list[str]:
     return [shortened(" ".join(without_escapes(each).split()), _LONGEST) for each in said if each]
 
 
-def login_advice(now: Moment) -> str:
-    ways = now.profile.login or "log in with the agent's own program"
-    offered = "; ".join(now.state.logins)
+def login_advice(builder: AcpEventBuilder) -> str:
+    ways = builder.profile.login or "log in with the agent's own program"
+    offered = "; ".join(builder.state.logins)
     return f"{ways} (the agent offers: {offered})" if offered else ways
 
 

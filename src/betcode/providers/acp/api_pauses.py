@@ -2,7 +2,7 @@
 
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.values.times import LATEST_NS
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.frames import Params
@@ -15,21 +15,21 @@ _WORDS = {
 }
 
 
-def on_pause(params: Params, now: Moment) -> None:
-    state = now.state
+def on_pause(params: Params, builder: AcpEventBuilder) -> None:
+    state = builder.state
     if params.kind not in _WORDS:
-        resumed(now)
+        resumed(builder)
         return
     state.pause = params.kind
     state.pause_until_ns = min(max(params.until_ms, 0) * _NS_OF_MS, LATEST_NS)
-    now.notice(v1.NOTICE_KIND_API_RETRY, _WORDS[PauseKind(params.kind)], kind=params.kind)
+    builder.notice(v1.NOTICE_KIND_API_RETRY, _WORDS[PauseKind(params.kind)], kind=params.kind)
 
 
-def resumed(now: Moment) -> None:
+def resumed(builder: AcpEventBuilder) -> None:
     """The agent speaks, so that the API serves it."""
-    now.state.has_spoken = True
-    if now.state.pause:
-        now.state.pause, now.state.pause_until_ns = "", 0
+    builder.state.has_spoken = True
+    if builder.state.pause:
+        builder.state.pause, builder.state.pause_until_ns = "", 0
 
 
 def api_pause(state: State) -> ApiPause | None:

@@ -13,7 +13,7 @@ from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
 from betcode.providers.acp import about, api_pauses, commands, handshake, prompts, text, tools, turns, usage
 from betcode.providers.acp.advice import failure_of
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import VERSION, State, dump, load
 from betcode.providers.stored_state import keep
@@ -26,22 +26,22 @@ from betcode.wire.acp.frames import Message, Params, Update
 logger = logging.getLogger(__name__)
 
 _CHUNKS = MappingProxyType({"agent_message_chunk": False, "agent_thought_chunk": True})
-_UPDATES: Mapping[str, Callable[[Update, Moment], None]] = MappingProxyType(
+_UPDATES: Mapping[str, Callable[[Update, AcpEventBuilder], None]] = MappingProxyType(
     {
         "tool_call": tools.on_call,
         "tool_call_update": tools.on_call,
         "plan": about.on_plan,
         "usage_update": usage.on_update,
         "available_commands_update": about.on_commands,
-        "current_mode_update": lambda update, now: about.on_mode(update.current_mode_id, now),
-        "config_option_update": lambda update, now: about.on_options(update.config_options, now),
+        "current_mode_update": lambda update, builder: about.on_mode(update.current_mode_id, builder),
+        "config_option_update": lambda update, builder: about.on_options(update.config_options, builder),
     }
 )
 # What is of now, also while the agent says again what was said before.
 _NEVER_REPLAYED = frozenset(
     {"usage_update", "available_commands_update", "current_mode_update", "config_option_update"}
 )
-_NEWS: Mapping[str, Callable[[Params, Moment], None]] = MappingProxyType(
+_NEWS: Mapping[str, Callable[[Params, AcpEventBuilder], None]] = MappingProxyType(
     {
         extensions.TURN: turns.on_own_turn,
         extensions.USAGE: usage.on_call,
@@ -67,21 +67,21 @@ class AcpDialogue:
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and an answer ends its turn."""
-        now = Moment(self._state, self._session, self._profile, record, mode=self._mode)
+        builder = AcpEventBuilder(self._state, self._session, self._profile, record, mode=self._mode)
         match record.kind:
             case RecordKind.OUT:
-                self._on_line(record, now)
+                self._on_line(record, builder)
             case RecordKind.IN:
                 message = decode(record.data)
                 if isinstance(message, Message):
-                    self._translate(self._on_input, message, record, now)
+                    self._translate(self._on_input, message, record, builder)
             case RecordKind.ERR:
-                malformed.on_error_line(malformed.error_text(record), now, tells=self._profile.tells_errors)
+                malformed.on_error_line(malformed.error_text(record), builder, tells=self._profile.tells_errors)
             case RecordKind.DAMAGED:
-                malformed.say_damaged(record, now)
+                malformed.say_damaged(record, builder)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
-        return now.events
+        return builder.events
 
     def may_ask(self, record: Record) -> bool:
         return record.kind is RecordKind.OUT and b"request_permission" in record.data
@@ -94,13 +94,13 @@ class AcpDialogue:
         return commands.addressed(line, self._state)
 
     def voided(self, now_ns: int) -> list[v1.AgentEvent]:
-        now = Moment(self._state, self._session, self._profile, None, now_ns)
+        builder = AcpEventBuilder(self._state, self._session, self._profile, None, now_ns)
         if self._profile.capabilities.recognises_repeats:
-            text.void(now)
+            text.void(builder)
         else:  # nobody says them anew: the next message is another one
-            text.settle(now, is_partial=True)
-            tools.close_all(now)
-        return now.events
+            text.settle(builder, is_partial=True)
+            tools.close_all(builder)
+        return builder.events
 
     def state(self) -> bytes:
         return dump(self._state)
@@ -201,126 +201,130 @@ class AcpDialogue:
 
     # ------------------------------------------------------------ what the agent is told
 
-    def _on_input(self, message: Message, now: Moment) -> None:
-        state, method = now.state, message.method
+    def _on_input(self, message: Message, builder: AcpEventBuilder) -> None:
+        state, method = builder.state, message.method
         if not method:
-            prompts.on_answer(message, now)
+            prompts.on_answer(message, builder)
             return
         if message.key:
             keep(state.asked, message.key, method)
         if method == handshake.INITIALIZE:
-            handshake.on_greeted(message.params, now)
+            handshake.on_greeted(message.params, builder)
         elif method in handshake.OPENING:
-            handshake.on_opening(method, now)
+            handshake.on_opening(method, builder)
         elif method == commands.PROMPT:
-            turns.on_prompt(message.key, _as_text(message.key), now)
-            self._tell_what_was_left_out(message.params, now)
+            turns.on_prompt(message.key, _as_text(message.key), builder)
+            self._tell_what_was_left_out(message.params, builder)
         elif method == commands.CANCEL:
-            prompts.on_cancel(now)
+            prompts.on_cancel(builder)
 
-    def _tell_what_was_left_out(self, params: Params | None, now: Moment) -> None:
+    def _tell_what_was_left_out(self, params: Params | None, builder: AcpEventBuilder) -> None:
         meta = plain(params.meta) if params else None
         ours = meta.get(extensions.KEY) if isinstance(meta, dict) else None
         if isinstance(ours, dict) and (left := ours.get("leftOut")):
             names = ", ".join(map(str, left))
-            now.notice(v1.NOTICE_KIND_RUN, f"{now.profile.title} was not given what it does not take: {names}")
+            builder.notice(v1.NOTICE_KIND_RUN, f"{builder.profile.title} was not given what it does not take: {names}")
 
     # ------------------------------------------------------------ what the agent says
 
-    def _on_line(self, record: Record, now: Moment) -> None:
+    def _on_line(self, record: Record, builder: AcpEventBuilder) -> None:
         if record.too_long:
-            self._on_too_long(record, now)
+            self._on_too_long(record, builder)
             return
         message = decode(record.data)
         if isinstance(message, Malformed):
-            malformed.on_malformed(message, now)
+            malformed.on_malformed(message, builder)
             return
-        if now.state.bad_lines:
-            malformed.end_bad_lines(now)
+        if builder.state.bad_lines:
+            malformed.end_bad_lines(builder)
         update = message.params.update if message.params is not None else None
         if update is not None and message.method == "session/update":
             if self._is_of_another(message):
                 logger.debug("passed over an update of another session")
                 return
             thinking = _CHUNKS.get(update.session_update)
-            if thinking is None or now.state.loading or now.state.lost:
-                self._translate(self._on_update, message, record, now)
+            if thinking is None or builder.state.loading or builder.state.lost:
+                self._translate(self._on_update, message, record, builder)
             else:
-                text.on_chunk(update, now, thinking=thinking)
-                self._note_conversation(now)
+                text.on_chunk(update, builder, thinking=thinking)
+                self._note_conversation(builder)
             return
-        self._translate(self._on_message, message, record, now)
+        self._translate(self._on_message, message, record, builder)
 
     def _is_of_another(self, message: Message) -> bool:
         session_id = message.params.session_id if message.params is not None else ""
         return bool(session_id) and self._state.opened and session_id != self._state.conversation_id
 
-    def _on_update(self, message: Message, now: Moment) -> None:
+    def _on_update(self, message: Message, builder: AcpEventBuilder) -> None:
         update = message.params.update if message.params else None
         kind = update.session_update if update else ""
-        if update is None or ((now.state.loading or now.state.lost) and kind not in _NEVER_REPLAYED):
+        if update is None or ((builder.state.loading or builder.state.lost) and kind not in _NEVER_REPLAYED):
             return
         handler = _UPDATES.get(kind)
         if handler is None:
             logger.debug("passed over an update of kind %r", kind[: malformed.EXCERPT])
             return
-        handler(update, now)
-        self._note_conversation(now)
+        handler(update, builder)
+        self._note_conversation(builder)
 
-    def _on_message(self, message: Message, now: Moment) -> None:
+    def _on_message(self, message: Message, builder: AcpEventBuilder) -> None:
         if message.method and message.key:
-            prompts.on_request(message, now)
+            prompts.on_request(message, builder)
         elif message.method:
             handler = _NEWS.get(message.method)
-            if handler is not None and message.params is not None and not now.state.loading:
-                handler(message.params, now)
+            if handler is not None and message.params is not None and not builder.state.loading:
+                handler(message.params, builder)
             else:
                 logger.debug("passed over a notification %r", message.method[: malformed.EXCERPT])
         elif message.key:
-            self._on_reply(message, now)
-        self._note_conversation(now)
+            self._on_reply(message, builder)
+        self._note_conversation(builder)
 
-    def _on_reply(self, message: Message, now: Moment) -> None:
-        method = now.state.asked.pop(message.key, "")
+    def _on_reply(self, message: Message, builder: AcpEventBuilder) -> None:
+        method = builder.state.asked.pop(message.key, "")
         if method == handshake.INITIALIZE:
-            handshake.on_initialized(message, now)
+            handshake.on_initialized(message, builder)
         elif method in handshake.OPENING:
-            handshake.on_opened(message, method, now)
+            handshake.on_opened(message, method, builder)
         elif method in handshake.SETTING:
-            handshake.on_set(message, now)
-        elif method == commands.PROMPT or now.state.lost:
-            turns.on_prompted(message, now)
+            handshake.on_set(message, builder)
+        elif method == commands.PROMPT or builder.state.lost:
+            turns.on_prompted(message, builder)
 
-    def _note_conversation(self, now: Moment) -> None:
-        state = now.state
+    def _note_conversation(self, builder: AcpEventBuilder) -> None:
+        state = builder.state
         if not state.began and state.has_spoken and state.turn:
-            state.began = (state.can_load or state.can_resume) and now.profile.resumes
+            state.began = (state.can_load or state.can_resume) and builder.profile.resumes
 
     def _translate(
-        self, handler: Callable[[Message, Moment], None], message: Message, record: Record, now: Moment
+        self,
+        handler: Callable[[Message, AcpEventBuilder], None],
+        message: Message,
+        record: Record,
+        builder: AcpEventBuilder,
     ) -> None:
         before = dump(self._state)
         try:
-            handler(message, now)
+            handler(message, builder)
         except Exception:
             logger.exception("a frame could not be translated", extra={"offset": record.offset})
-            self._state = now.state = load(before, VERSION)
-            now.events.clear()
-            malformed.say_malformed(now, "something it said could not be translated", record.data)
+            self._state = builder.state = load(before, VERSION)
+            builder.events.clear()
+            malformed.say_malformed(builder, "something it said could not be translated", record.data)
             if record.kind is RecordKind.OUT and message.key and message.method:
-                prompts.refuse(now, message.key, _UNTRANSLATED)
-            elif message.key and message.key == now.state.turn_key and not message.method:
-                turns.finish(now, "error")
+                prompts.refuse(builder, message.key, _UNTRANSLATED)
+            elif message.key and message.key == builder.state.turn_key and not message.method:
+                turns.finish(builder, "error")
 
     # ------------------------------------------------------------ lines that cannot be read
 
-    def _on_too_long(self, record: Record, now: Moment) -> None:
-        malformed.say_too_long(record, now)
+    def _on_too_long(self, record: Record, builder: AcpEventBuilder) -> None:
+        malformed.say_too_long(record, builder)
         # What it was can be guessed from its beginning; the agent must not wait for ever, and a turn must end.
         if found := _REQUEST.match(record.data):
-            prompts.refuse(now, found[1].decode(), _TOO_LONG)
-        elif (found := _ANSWER.match(record.data)) and found[1].decode() == now.state.turn_key:
-            turns.finish(now, "error")
+            prompts.refuse(builder, found[1].decode(), _TOO_LONG)
+        elif (found := _ANSWER.match(record.data)) and found[1].decode() == builder.state.turn_key:
+            turns.finish(builder, "error")
 
 
 def _as_text(key: str) -> str:

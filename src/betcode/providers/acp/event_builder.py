@@ -11,7 +11,7 @@ from betcode.providers.acp.state import State
 _OURS = uuid.UUID("5f0c2c0e-7d3b-5e0a-9b3e-6f0a4d1b2c33")
 
 
-class Moment(event_builder.Moment[State]):
+class AcpEventBuilder(event_builder.EventBuilder[State]):
     __slots__ = ("mode", "offset", "profile")
 
     def __init__(

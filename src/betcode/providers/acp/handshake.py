@@ -15,9 +15,9 @@ from betcode.domain.store.rows import NewSession
 from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers.acp import about
 from betcode.providers.acp.advice import login_advice, needs_login, ways_in
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.profile import Profile
-from betcode.providers.acp.state import State, Step
+from betcode.providers.acp.state import SetupStep, State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain, read
 from betcode.wire.acp.extensions import KEY
@@ -59,32 +59,32 @@ def request(request_id: str, method: str, params: object) -> bytes:
 # ---------------------------------------------------------------- what came by
 
 
-def on_greeted(params: Params | None, now: Moment) -> None:
+def on_greeted(params: Params | None, builder: AcpEventBuilder) -> None:
     """The opening has been given to the agent."""
-    state = now.state
+    state = builder.state
     said = plain(params.meta) if params else None
     known = said.get(KEY) if isinstance(said, dict) else None
     known = known if isinstance(known, dict) else {}
     state.greeted = True
-    state.cwd = str(known.get("cwd") or now.session.working_directory)
+    state.cwd = str(known.get("cwd") or builder.session.working_directory)
     state.resume = bool(known.get("conversation"))
     state.conversation_id = str(known.get("conversation") or "") or state.conversation_id
-    state.wants_plan = bool(known.get("planMode", now.session.plan_mode))
+    state.wants_plan = bool(known.get("planMode", builder.session.plan_mode))
     state.continue_turn = bool(known.get("continueTurn"))
 
 
-def on_initialized(message: Message, now: Moment) -> None:
-    state = now.state
+def on_initialized(message: Message, builder: AcpEventBuilder) -> None:
+    state = builder.state
     if message.error is not None:
-        _fail(now, message.error, f"see why {now.profile.title} does not take our greeting")
+        _fail(builder, message.error, f"see why {builder.profile.title} does not take our greeting")
         return
     said = read(message.result, Initialized) or Initialized()
     if said.protocol_version != PROTOCOL:
         state.trouble = (
-            f"use another version of it: {now.profile.title} speaks version {said.protocol_version} of the Agent "
+            f"use another version of it: {builder.profile.title} speaks version {said.protocol_version} of the Agent "
             f"Client Protocol, and betcode version {PROTOCOL}"
             if said.protocol_version
-            else f"see whether the command is the right one: {now.profile.title} does not say which version of the "
+            else f"see whether the command is the right one: {builder.profile.title} does not say which version of the "
             "Agent Client Protocol it speaks"
         )
         return
@@ -99,16 +99,16 @@ def on_initialized(message: Message, now: Moment) -> None:
     state.takes_input = isinstance(ours, dict) and bool(ours.get("takesInput"))
 
 
-def on_opening(method: str, now: Moment) -> None:
+def on_opening(method: str, builder: AcpEventBuilder) -> None:
     """A session is being opened; where it is loaded, what the agent says now was said before."""
-    now.state.opening = True
-    now.state.loading = method == LOAD
+    builder.state.opening = True
+    builder.state.loading = method == LOAD
 
 
-def on_opened(message: Message, method: str, now: Moment) -> None:
-    state = now.state
+def on_opened(message: Message, method: str, builder: AcpEventBuilder) -> None:
+    state = builder.state
     state.loading = False
-    title = now.profile.title
+    title = builder.profile.title
     if message.error is not None:
         state.is_gone = method != NEW and not needs_login(message.error) and _is_gone(message.error, state)
         if state.is_gone:
@@ -117,7 +117,7 @@ def on_opened(message: Message, method: str, now: Moment) -> None:
             why = f"send the message again, or start a new session: {title} could not take up the conversation"
         else:
             why = f"see why {title} could not begin a session"
-        _fail(now, message.error, why)
+        _fail(builder, message.error, why)
         return
     said = read(message.result, Opened) or Opened()
     if method == NEW and not said.session_id:
@@ -125,34 +125,34 @@ def on_opened(message: Message, method: str, now: Moment) -> None:
         return
     if method == NEW:
         if state.served:
-            now.notice(v1.NOTICE_KIND_RUN, f"{title} begins anew, and does not know what was said here before")
+            builder.notice(v1.NOTICE_KIND_RUN, f"{title} begins anew, and does not know what was said here before")
         state.conversation_id = said.session_id
         state.began = False
     state.opened = True
-    _set_up(said, now)
-    about.tell_if_new(now)
+    _set_up(said, builder)
+    about.tell_if_new(builder)
 
 
-def on_set(message: Message, now: Moment) -> None:
+def on_set(message: Message, builder: AcpEventBuilder) -> None:
     """One step is over."""
-    state = now.state
+    state = builder.state
     step = state.steps.pop(0) if state.steps else None
     if message.error is not None and step is not None:
         value = step.params.get("modeId") or step.params.get("modelId") or step.params.get("value")
-        _fail(now, message.error, f"choose another than {value!r}: {now.profile.title} could not be set to it")
+        _fail(builder, message.error, f"choose another than {value!r}: {builder.profile.title} could not be set to it")
     elif step is not None and step.method == "session/set_mode":
-        about.on_mode(step.params["modeId"], now)
+        about.on_mode(step.params["modeId"], builder)
     elif step is not None and step.name == about.MODEL:
         state.model = step.params.get("modelId") or step.params.get("value") or state.model
-        about.tell_if_new(now)
+        about.tell_if_new(builder)
 
 
-def _fail(now: Moment, error: RpcError, what: str) -> None:
+def _fail(builder: AcpEventBuilder, error: RpcError, what: str) -> None:
     data = plain(error.data)
     details = data.get("details") or data.get("message") if isinstance(data, dict) else data
     said = shortened(" ".join(without_escapes(f"{error.message} {details or ''}").split()), _LONGEST)
     said = f"it said: {said}" if said else "it did not say why"
-    now.state.trouble = login_advice(now) if needs_login(error) else f"{what} ({said})"
+    builder.state.trouble = login_advice(builder) if needs_login(error) else f"{what} ({said})"
 
 
 def _is_gone(error: RpcError, state: State) -> bool:
@@ -164,25 +164,25 @@ def _is_gone(error: RpcError, state: State) -> bool:
 # ---------------------------------------------------------------- how it is set
 
 
-def _set_up(said: Opened, now: Moment) -> None:
+def _set_up(said: Opened, builder: AcpEventBuilder) -> None:
     """Which mode and model are to be set: the agent has said which there are."""
-    state, profile = now.state, now.profile
+    state, profile = builder.state, builder.profile
     options = said.config_options or []
-    about.on_options(options, now)
+    about.on_options(options, builder)
     if said.models is not None:
         state.model = said.models.current or state.model
     if said.modes is not None:
-        about.on_mode(said.modes.current, now)
-    steps: list[Step | str] = []
-    mode = now.mode or profile.mode
+        about.on_mode(said.modes.current, builder)
+    steps: list[SetupStep | str] = []
+    mode = builder.mode or profile.mode
     if state.wants_plan:
         steps.append(_mode_step("plan", profile.plan_mode, said, profile))
-        is_apart = isinstance(steps[0], Step) and steps[0].params.get("configId") not in (None, about.MODE)
+        is_apart = isinstance(steps[0], SetupStep) and steps[0].params.get("configId") not in (None, about.MODE)
         mode = mode if is_apart else ""
     if mode:
         steps.append(_mode_step(about.MODE, mode, said, profile))
-    if now.session.model and profile.sets_model:
-        steps.append(_model_step(now.session.model, said, profile))
+    if builder.session.model and profile.sets_model:
+        steps.append(_model_step(builder.session.model, said, profile))
     for step in steps:
         if isinstance(step, str):
             state.trouble = state.trouble or step
@@ -190,10 +190,10 @@ def _set_up(said: Opened, now: Moment) -> None:
             state.steps.append(step)
 
 
-def _mode_step(name: str, mode: str, said: Opened, profile: Profile) -> Step | str:
+def _mode_step(name: str, mode: str, said: Opened, profile: Profile) -> SetupStep | str:
     """A step, one without a method where nothing is to be done, or why it cannot be."""
     if said.modes is not None and any(each.id == mode for each in said.modes.available):
-        return Step(name, "" if said.modes.current == mode else "session/set_mode", {"modeId": mode})
+        return SetupStep(name, "" if said.modes.current == mode else "session/set_mode", {"modeId": mode})
     for option in said.config_options or ():
         if option.category in (about.MODE, "collaboration_mode") and mode in _values(option.options or ()):
             is_set = plain(option.current_value) == mode
@@ -202,7 +202,7 @@ def _mode_step(name: str, mode: str, said: Opened, profile: Profile) -> Step | s
     return f"choose another mode: {profile.title} has no mode {mode!r}: it has {', '.join(offered) or 'none'}"
 
 
-def _model_step(model: str, said: Opened, profile: Profile) -> Step | str:
+def _model_step(model: str, said: Opened, profile: Profile) -> SetupStep | str:
     for option in said.config_options or ():
         if option.category == about.MODEL:
             found = _match(model, list(_values(option.options or ())))
@@ -210,7 +210,7 @@ def _model_step(model: str, said: Opened, profile: Profile) -> Step | str:
                 return _option_step(about.MODEL, option, found, is_set=plain(option.current_value) == found)
     offered = [each.id for each in said.models.available] if said.models else []
     if (found := _match(model, offered)) and said.models is not None:
-        return Step(about.MODEL, "" if said.models.current == found else "session/set_model", {"modelId": found})
+        return SetupStep(about.MODEL, "" if said.models.current == found else "session/set_model", {"modelId": found})
     for option in said.config_options or ():
         if option.category == about.MODEL:
             offered += _values(option.options or ())
@@ -221,9 +221,9 @@ def _model_step(model: str, said: Opened, profile: Profile) -> Step | str:
     return f"choose another model: {profile.title} has no model {model!r}: it has {shown}{more}"
 
 
-def _option_step(name: str, option: ConfigOption, value: str, *, is_set: bool) -> Step:
+def _option_step(name: str, option: ConfigOption, value: str, *, is_set: bool) -> SetupStep:
     method = "" if is_set else "session/set_config_option"
-    return Step(name, method, {"configId": option.id, "value": value})
+    return SetupStep(name, method, {"configId": option.id, "value": value})
 
 
 def _values(options: Sequence[Choice]) -> Iterator[str]:

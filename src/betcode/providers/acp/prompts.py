@@ -5,7 +5,7 @@ import logging
 from betcode.domain.events.display import struct_of
 from betcode.domain.values.text import shortened
 from betcode.providers.acp import api_pauses, text, tools
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain, read
@@ -24,16 +24,16 @@ _LONGEST_KEY = 256
 _ONLY_ALWAYS = "The agent offers no other way to allow this than to allow it always"
 
 
-def on_request(message: Message, now: Moment) -> None:
+def on_request(message: Message, builder: AcpEventBuilder) -> None:
     """A request of the agent's."""
-    state = now.state
+    state = builder.state
     if any(request.key == message.key for request in state.requests.values()):
         return
     if len(message.key) > _LONGEST_KEY:
-        now.notice(v1.NOTICE_KIND_MALFORMED, "The agent asked for something under an id that is too long to answer")
+        builder.notice(v1.NOTICE_KIND_MALFORMED, "The agent asked for something under an id that is too long to answer")
         return
     if message.method != PERMISSION:
-        refuse(now, message.key, f"{shortened(message.method, _LONGEST_METHOD)} is not supported here")
+        refuse(builder, message.key, f"{shortened(message.method, _LONGEST_METHOD)} is not supported here")
         return
     params = message.params
     options = (params.options if params else None) or []
@@ -44,23 +44,23 @@ def on_request(message: Message, now: Moment) -> None:
         _option(options, "reject_once", "reject_always"),
     )
     if state.interrupted:
-        _cancel(now, request)
+        _cancel(builder, request)
     elif not request.allow:
-        refuse(now, message.key, "none of the options allows it, so that there is nothing to ask")
+        refuse(builder, message.key, "none of the options allows it, so that there is nothing to ask")
     elif len(state.requests) >= _MOST_OPEN:
-        refuse(now, message.key, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer")
+        refuse(builder, message.key, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer")
     else:
-        _ask(request, (params.tool_call if params else None) or ToolUse(), options, now)
+        _ask(request, (params.tool_call if params else None) or ToolUse(), options, builder)
 
 
-def _ask(asked: OpenRequest, use: ToolUse, options: list[PermissionOption], now: Moment) -> None:
-    state = now.state
-    api_pauses.resumed(now)
-    text.settle(now)
-    asked.tool_id, what = tools.ask_about(use, now)
+def _ask(asked: OpenRequest, use: ToolUse, options: list[PermissionOption], builder: AcpEventBuilder) -> None:
+    state = builder.state
+    api_pauses.resumed(builder)
+    text.settle(builder)
+    asked.tool_id, what = tools.ask_about(use, builder)
     tool = state.tools[asked.tool_id]
-    request_id = now.unique(asked.key)
-    request = now.say().permission_request
+    request_id = builder.unique(asked.key)
+    request = builder.new_event().permission_request
     request.request_id = request_id
     request.tool_name = what.name
     request.tool_use_id = asked.tool_id
@@ -75,24 +75,24 @@ def _ask(asked: OpenRequest, use: ToolUse, options: list[PermissionOption], now:
         if each.kind == "allow_always":
             request.suggestions.add(label=shortened(each.name or each.kind, _LONGEST))
     state.requests[request_id] = asked
-    now.status(v1.WAITING_FOR_USER)
+    builder.status(v1.WAITING_FOR_USER)
 
 
 def _option(options: list[PermissionOption], *kinds: str) -> str:
     return next((each.option_id for kind in kinds for each in options if each.kind == kind and each.option_id), "")
 
 
-def refuse(now: Moment, key: str, reason: str) -> None:
+def refuse(builder: AcpEventBuilder, key: str, reason: str) -> None:
     """Told to the agent as an errand, so that it does not wait for ever; unless it asks faster than it listens."""
-    if len(now.state.refused) >= _MOST_REFUSED:
+    if len(builder.state.refused) >= _MOST_REFUSED:
         logger.debug("too many requests of the agent are to be refused: one is passed over")
         return
-    now.state.refused[now.unique(f"refused {key}")] = [key, reason]
+    builder.state.refused[builder.unique(f"refused {key}")] = [key, reason]
 
 
-def on_answer(message: Message, now: Moment) -> None:
+def on_answer(message: Message, builder: AcpEventBuilder) -> None:
     """An answer of ours has been written to the agent."""
-    state, key = now.state, message.key
+    state, key = builder.state, message.key
     state.cancelling = {errand: own for errand, own in state.cancelling.items() if own != key}
     state.refused = {errand: what for errand, what in state.refused.items() if what[0] != key}
     answered = next((name for name, request in state.requests.items() if request.key == key), None)
@@ -104,7 +104,7 @@ def on_answer(message: Message, now: Moment) -> None:
     allowed = bool(chosen) and chosen != request.reject
     tool = state.tools.get(request.tool_id)
     if tool is not None:
-        tool.began_ns = now.mono_ns  # how long a person took is not how long the tool ran
+        tool.began_ns = builder.mono_ns  # how long a person took is not how long the tool ran
         tool.denied = not allowed
     state.denied = state.denied or not allowed
     said = plain(answer.meta)
@@ -114,24 +114,24 @@ def on_answer(message: Message, now: Moment) -> None:
     if state.requests:
         return
     if not state.turn:
-        now.turn_to(v1.IDLE)
+        builder.turn_to(v1.IDLE)
     elif allowed and tool is not None:
-        now.status(v1.EXECUTING_TOOL, tool.name)
+        builder.status(v1.EXECUTING_TOOL, tool.name)
     else:
-        now.turn_to(v1.THINKING)
+        builder.turn_to(v1.THINKING)
 
 
-def on_cancel(now: Moment) -> None:
+def on_cancel(builder: AcpEventBuilder) -> None:
     """We told the agent to stop: it takes no other answer to what it has asked than that."""
-    state = now.state
+    state = builder.state
     state.stop_after = ""
     if not state.turn:
         return
     state.interrupted = True
     for request_id, request in list(state.requests.items()):
-        tools.withdraw(now, request_id)
-        _cancel(now, request)
+        tools.withdraw(builder, request_id)
+        _cancel(builder, request)
 
 
-def _cancel(now: Moment, request: OpenRequest) -> None:
-    now.state.cancelling[now.unique(f"cancelled {request.key}")] = request.key
+def _cancel(builder: AcpEventBuilder, request: OpenRequest) -> None:
+    builder.state.cancelling[builder.unique(f"cancelled {request.key}")] = request.key

@@ -47,7 +47,7 @@ class OpenRequest(Struct, array_like=True):
     reject: str = ""
 
 
-class Step(Struct, array_like=True):
+class SetupStep(Struct, array_like=True):
     """Something to be told to the agent before it can work."""
 
     name: str  # by which its answer is known
@@ -92,7 +92,7 @@ class State(Struct, omit_defaults=True):
     opening: bool = False  # a session is being opened
     loading: bool = False  # the agent says again what was said before
     opened: bool = False
-    steps: list[Step] = field(default_factory=list)  # that are still to be taken
+    steps: list[SetupStep] = field(default_factory=list)  # that are still to be taken
     trouble: str = ""  # why the greeting failed: what a person can do
     is_gone: bool = False  # the agent does not know the conversation
 

@@ -2,7 +2,7 @@
 
 from betcode.domain.values.text import valid
 from betcode.providers.acp import api_pauses
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Stream
 from betcode.providers.event_builder import uint32
 from betcode.wire.acp.frames import Content, Update
@@ -10,27 +10,27 @@ from betcode.wire.acp.frames import Content, Update
 _LONGEST_BLOCK = 32 * 1024  # characters; what is longer goes on in another block, since the state holds it
 
 
-def on_chunk(update: Update, now: Moment, *, thinking: bool) -> None:
+def on_chunk(update: Update, builder: AcpEventBuilder, *, thinking: bool) -> None:
     text = spoken(update.content if isinstance(update.content, Content) else None)
     if not text:
         return
-    state = now.state
-    api_pauses.resumed(now)
+    state = builder.state
+    api_pauses.resumed(builder)
     own_id = update.message_id or ""
     stream = state.stream
     if stream is None or stream.thinking is not thinking or stream.own_id != own_id:
-        settle(now)
-        stream = state.stream = _opened(now, own_id, thinking=thinking)
+        settle(builder)
+        stream = state.stream = _opened(builder, own_id, thinking=thinking)
     stream.text += text
-    event = now.say()
+    event = builder.new_event()
     said = event.thinking_delta if thinking else event.text_delta
     said.text = text
     said.message_id = stream.message_id
     said.block = uint32(stream.block)
     if not state.turn:
-        settle(now)  # nobody will say that it ends
+        settle(builder)  # nobody will say that it ends
     elif len(stream.text) > _LONGEST_BLOCK and (text.endswith("\n") or len(stream.text) > 2 * _LONGEST_BLOCK):
-        settle(now)
+        settle(builder)
         state.last_block += 1
         state.stream = Stream(stream.message_id, own_id, state.last_block, thinking)
 
@@ -43,36 +43,36 @@ def spoken(content: Content | None) -> str:
     return f"[{content.type}: {content.name or content.uri}]" if content.name or content.uri else f"[{content.type}]"
 
 
-def _opened(now: Moment, own_id: str, *, thinking: bool) -> Stream:
-    state = now.state
+def _opened(builder: AcpEventBuilder, own_id: str, *, thinking: bool) -> Stream:
+    state = builder.state
     if own_id:
         message_id = own_id
     elif state.turn:
         state.messages += 1
         message_id = f"{state.turn_id}-{state.messages}"
     else:
-        message_id = now.unique("message")
+        message_id = builder.unique("message")
     state.last_block = state.last_block + 1 if message_id == state.last_message else 0
     state.last_message = message_id
     return Stream(message_id, own_id, state.last_block, thinking)
 
 
-def settle(now: Moment, *, is_partial: bool = False) -> None:
+def settle(builder: AcpEventBuilder, *, is_partial: bool = False) -> None:
     """The block that was being said is whole."""
-    stream, now.state.stream = now.state.stream, None
+    stream, builder.state.stream = builder.state.stream, None
     if stream is not None and stream.text:
-        _say_whole(now, stream, stream.text, is_partial=is_partial)
+        _say_whole(builder, stream, stream.text, is_partial=is_partial)
 
 
-def void(now: Moment) -> None:
+def void(builder: AcpEventBuilder) -> None:
     """What a crashed agent was in the middle of, the next one says anew."""
-    stream, now.state.stream = now.state.stream, None
+    stream, builder.state.stream = builder.state.stream, None
     if stream is not None and stream.text:
-        _say_whole(now, stream, "")
+        _say_whole(builder, stream, "")
 
 
-def _say_whole(now: Moment, stream: Stream, text: str, *, is_partial: bool = False) -> None:
-    event = now.say()
+def _say_whole(builder: AcpEventBuilder, stream: Stream, text: str, *, is_partial: bool = False) -> None:
+    event = builder.new_event()
     said = event.thinking_delta if stream.thinking else event.text_delta
     said.text = text
     said.is_complete = True

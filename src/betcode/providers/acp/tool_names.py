@@ -40,7 +40,7 @@ LONGEST_TITLE = 2000  # what is longer is cut
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTool:
     """All that was said of one use so far."""
 
     kind: str = ""
@@ -52,20 +52,20 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedTool:
     name: str
     input_json: str
     directory: str = ""
 
 
-def named(use: Known, profile: Profile) -> Named:
+def named(use: KnownTool, profile: Profile) -> NamedTool:
     given = plain(use.input.encode()) if use.input else None
     own = given if isinstance(given, dict) else {}
     directory = _text(own, _DIRECTORY)
     command = _command(own, use, profile)
     if command:
         exact = own.get("command") == command
-        return Named("Bash", use.input if exact else _json({**own, "command": command}), directory)
+        return NamedTool("Bash", use.input if exact else _json({**own, "command": command}), directory)
     if command is None or use.kind == "execute" or use.own_name in _SHELLS:
         return _unclear(use, given, directory)
     match use.kind:
@@ -73,11 +73,11 @@ def named(use: Known, profile: Profile) -> Named:
             return _edit(use, own, directory)
         case "read":
             path = _one_path(use, own)
-            return Named("Read", _with_path(use, own, path), directory) if path else _own(use, directory)
+            return NamedTool("Read", _with_path(use, own, path), directory) if path else _own(use, directory)
         case "search" if isinstance(own.get("pattern"), str):
             return _search(use, own, directory)
         case "fetch" if isinstance(own.get("url"), str):
-            return Named("WebFetch", use.input, directory)
+            return NamedTool("WebFetch", use.input, directory)
         case _:
             return _own(use, directory)
 
@@ -110,7 +110,7 @@ def _is_run(value: object) -> bool:
     return bool(value) and not (isinstance(value, str) and _WORD.fullmatch(value))
 
 
-def _command(own: dict[str, Any], use: Known, profile: Profile) -> str | None:
+def _command(own: dict[str, Any], use: KnownTool, profile: Profile) -> str | None:
     """What is run; empty: nothing, or it is not said. None: something is, and it is not certain what."""
     said = [own[name] for name in _COMMAND if own.get(name)]
     if use.kind not in _RUNNING and use.own_name not in _SHELLS:
@@ -139,52 +139,54 @@ def _joined(words: list[str]) -> str:
     return shlex.join(words)
 
 
-def _search(use: Known, own: dict[str, Any], directory: str) -> Named:
+def _search(use: KnownTool, own: dict[str, Any], directory: str) -> NamedTool:
     """Rules know the place by one name; one that is not said is the session's directory."""
     places = _texts(own, (*_DIRECTORY, *_PATH))
     if len(places) > 1:
         return _own(use, directory)
-    return Named("Grep", _json({**own, "path": places.pop()}) if places and "path" not in own else use.input, directory)
+    return NamedTool(
+        "Grep", _json({**own, "path": places.pop()}) if places and "path" not in own else use.input, directory
+    )
 
 
-def _edit(use: Known, own: dict[str, Any], directory: str) -> Named:
+def _edit(use: KnownTool, own: dict[str, Any], directory: str) -> NamedTool:
     path = _one_path(use, own)
     if not path:
         return _own(use, directory)
     if _text(own, _PATH):
         writes = any(isinstance(own.get(name), str) for name in _CONTENT) and not _EDITED.intersection(own)
-        return Named("Write" if writes else "Edit", _with_path(use, own, path), directory)
+        return NamedTool("Write" if writes else "Edit", _with_path(use, own, path), directory)
     shown = use.diffs[0] if use.diffs else None
     if shown is None:
-        return Named("Edit", _json({**own, "file_path": path}), directory)
+        return NamedTool("Edit", _json({**own, "file_path": path}), directory)
     if shown.old_text is None:
-        return Named("Write", _json({"file_path": path, "content": shown.new_text or ""}), directory)
+        return NamedTool("Write", _json({"file_path": path, "content": shown.new_text or ""}), directory)
     edit = {"file_path": path, "old_string": shown.old_text, "new_string": shown.new_text or ""}
-    return Named("Edit", _json(edit), directory)
+    return NamedTool("Edit", _json(edit), directory)
 
 
-def _one_path(use: Known, own: dict[str, Any]) -> str:
+def _one_path(use: KnownTool, own: dict[str, Any]) -> str:
     """The file that a use is about; empty where that is not certain, as where there are several."""
     paths = _texts(own, _PATH) | {each.path for each in use.diffs if each.path}
     paths = paths or set(use.paths)
     return paths.pop() if len(paths) == 1 else ""
 
 
-def _with_path(use: Known, own: dict[str, Any], path: str) -> str:
+def _with_path(use: KnownTool, own: dict[str, Any], path: str) -> str:
     return use.input if own.get("file_path") == path else _json({**own, "file_path": path})
 
 
-def _own(use: Known, directory: str) -> Named:
+def _own(use: KnownTool, directory: str) -> NamedTool:
     """By its own name, unless rules mean something by that which is not said otherwise."""
     shown = use.input or _json({"title": use.title} if use.title else {})
     kind = use.kind if use.kind in _KINDS else "tool"
-    return Named(kind if use.own_name in _RULED else use.own_name or kind, shown, directory)
+    return NamedTool(kind if use.own_name in _RULED else use.own_name or kind, shown, directory)
 
 
-def _unclear(use: Known, given: object, directory: str) -> Named:
+def _unclear(use: KnownTool, given: object, directory: str) -> NamedTool:
     """Some command: a rule about all of them holds, and none about one of them allows it."""
     shown = {"title": use.title} if use.title else {}
-    return Named("Bash", _json(shown if given is None else {**shown, "input": given}), directory)
+    return NamedTool("Bash", _json(shown if given is None else {**shown, "input": given}), directory)
 
 
 def _text(own: dict[str, Any], names: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from msgspec import Raw
 from betcode.domain.events.display import struct_of
 from betcode.domain.values.text import shortened, valid
 from betcode.providers.acp import api_pauses, text
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import OpenTool, open_tool
-from betcode.providers.acp.tool_names import LONGEST_TITLE, Known, Named, contradicts, named, own_name
+from betcode.providers.acp.tool_names import LONGEST_TITLE, KnownTool, NamedTool, contradicts, named, own_name
 from betcode.providers.event_builder import uint32
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
@@ -26,55 +26,55 @@ _EXIT_CODES = ("exitCode", "exit_code", "exit")
 INTERRUPTED = "interrupted"
 
 
-def on_call(update: Update, now: Moment) -> None:
+def on_call(update: Update, builder: AcpEventBuilder) -> None:
     """A use is announced, has gone on, or is over."""
-    state, tool_id = now.state, update.tool_call_id
+    state, tool_id = builder.state, update.tool_call_id
     if not tool_id or tool_id in state.ended:
         return
-    api_pauses.resumed(now)
+    api_pauses.resumed(builder)
     tool = state.tools.get(tool_id)
     is_new = tool is None
     if tool is None:
-        tool = OpenTool(now.mono_ns)
+        tool = OpenTool(builder.mono_ns)
         open_tool(state, tool_id, tool)
-        text.settle(now)
+        text.settle(builder)
     content = update.content if isinstance(update.content, list) else None
-    _learn(tool, update, now)
+    _learn(tool, update, builder)
     if not tool.name:
         has_input = not is_new and bytes(update.raw_input) not in (b"", b"{}")
         is_pending = (update.status or "pending") == "pending"
         if not is_pending or has_input or len(tool.input) > _LONGEST_INPUT:
-            start(now, tool_id, tool, content)
+            start(builder, tool_id, tool, content)
     output = _output(content, update.raw_output, update.meta)
     if output:
         tool.output = shortened(output, _LONGEST_OUTPUT)
     code = _exit_code(update.raw_output, update.meta)
     tool.exit_code = tool.exit_code if code is None else code
     if update.status in _ENDED:
-        finish(now, tool_id, output or tool.output, is_error=update.status == "failed" or bool(tool.exit_code))
+        finish(builder, tool_id, output or tool.output, is_error=update.status == "failed" or bool(tool.exit_code))
 
 
-def ask_about(use: ToolUse, now: Moment) -> tuple[str, Named]:
+def ask_about(use: ToolUse, builder: AcpEventBuilder) -> tuple[str, NamedTool]:
     """The use that a request is about has begun, if it had not; its id, and what it is."""
-    state = now.state
-    tool_id = use.tool_call_id or now.unique("tool")
+    state = builder.state
+    tool_id = use.tool_call_id or builder.unique("tool")
     tool = state.tools.get(tool_id)
     if tool is None:
-        tool = OpenTool(now.mono_ns)
+        tool = OpenTool(builder.mono_ns)
         open_tool(state, tool_id, tool)
-        text.settle(now)
-    _learn(tool, use, now)
-    asked = _named(tool, use.content, now)
+        text.settle(builder)
+    _learn(tool, use, builder)
+    asked = _named(tool, use.content, builder)
     if not tool.name:
-        start(now, tool_id, tool, use.content)
+        start(builder, tool_id, tool, use.content)
     return tool_id, asked
 
 
-def _learn(tool: OpenTool, said: Update | ToolUse, now: Moment) -> None:
+def _learn(tool: OpenTool, said: Update | ToolUse, builder: AcpEventBuilder) -> None:
     """What is not said again has not changed."""
     tool.kind = said.kind or tool.kind
     tool.title = shortened(valid(said.title), LONGEST_TITLE) if said.title else tool.title
-    name, is_known = own_name(said.meta, said.name, now.profile)
+    name, is_known = own_name(said.meta, said.name, builder.profile)
     if name:
         tool.own_name, tool.has_known_name = name, is_known
     if bytes(said.raw_input) not in (b"", b"null"):
@@ -83,11 +83,11 @@ def _learn(tool: OpenTool, said: Update | ToolUse, now: Moment) -> None:
         tool.paths = [each.path for each in said.locations[:2]]  # whether there is more than one is all that counts
 
 
-def _named(tool: OpenTool, content: list[ToolContent] | None, now: Moment) -> Named:
+def _named(tool: OpenTool, content: list[ToolContent] | None, builder: AcpEventBuilder) -> NamedTool:
     if tool.has_known_name and not contradicts(tool.own_name, tool.kind, tool.input):
-        return Named(tool.own_name, tool.input or "{}", _directory(tool.input))
+        return NamedTool(tool.own_name, tool.input or "{}", _directory(tool.input))
     diffs = [each for each in content or () if each.type == "diff"]
-    return named(Known(tool.kind, tool.title, tool.own_name, tool.input, tool.paths, diffs), now.profile)
+    return named(KnownTool(tool.kind, tool.title, tool.own_name, tool.input, tool.paths, diffs), builder.profile)
 
 
 def _directory(own_input: str) -> str:
@@ -96,10 +96,10 @@ def _directory(own_input: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def start(now: Moment, tool_id: str, tool: OpenTool, content: list[ToolContent] | None = None) -> None:
-    state = now.state
-    use = _named(tool, content, now)
-    event = now.say().tool_call_start
+def start(builder: AcpEventBuilder, tool_id: str, tool: OpenTool, content: list[ToolContent] | None = None) -> None:
+    state = builder.state
+    use = _named(tool, content, builder)
+    event = builder.new_event().tool_call_start
     event.tool_id = tool_id
     event.tool_name = tool.name = use.name
     event.input_json = use.input_json
@@ -114,48 +114,48 @@ def start(now: Moment, tool_id: str, tool: OpenTool, content: list[ToolContent] 
         if len(state.directories) > _MOST_DIRECTORIES:
             del state.directories[next(iter(state.directories))]
     if state.turn and not state.requests:
-        now.status(v1.EXECUTING_TOOL, use.name)
+        builder.status(v1.EXECUTING_TOOL, use.name)
 
 
-def finish(now: Moment, tool_id: str, output: str, *, is_error: bool) -> None:
-    state = now.state
+def finish(builder: AcpEventBuilder, tool_id: str, output: str, *, is_error: bool) -> None:
+    state = builder.state
     tool = state.tools.pop(tool_id)
     state.directories.pop(tool_id, None)
     if not tool.name:
-        start(now, tool_id, tool)
+        start(builder, tool_id, tool)
     remember(state.ended, tool_id)
     for request_id in [name for name, request in state.requests.items() if request.tool_id == tool_id]:
-        withdraw(now, request_id)  # nobody answered, and the agent went on without
-    result = now.say().tool_call_result
+        withdraw(builder, request_id)  # nobody answered, and the agent went on without
+    result = builder.new_event().tool_call_result
     result.tool_id = tool_id
     result.output = output
     result.is_error = is_error
-    result.duration_ms = uint32((now.mono_ns - tool.began_ns) / 1_000_000)
+    result.duration_ms = uint32((builder.mono_ns - tool.began_ns) / 1_000_000)
     if tool.denied and is_error:
         result.denied_by = "answer"
     if state.turn and not state.requests and not state.tools:
-        now.turn_to(v1.THINKING)
+        builder.turn_to(v1.THINKING)
 
 
-def close_all(now: Moment) -> None:
+def close_all(builder: AcpEventBuilder) -> None:
     """What is still open will never end: some agents do not say it of what was cancelled or denied."""
-    for tool_id, tool in list(now.state.tools.items()):
-        del now.state.tools[tool_id]
-        now.state.directories.pop(tool_id, None)
+    for tool_id, tool in list(builder.state.tools.items()):
+        del builder.state.tools[tool_id]
+        builder.state.directories.pop(tool_id, None)
         if not tool.name:
-            start(now, tool_id, tool)
-        remember(now.state.ended, tool_id)
-        result = now.say().tool_call_result
+            start(builder, tool_id, tool)
+        remember(builder.state.ended, tool_id)
+        result = builder.new_event().tool_call_result
         result.tool_id = tool_id
         result.output = tool.output or INTERRUPTED
         result.is_error = True
         result.denied_by = "answer" if tool.denied else ""
 
 
-def withdraw(now: Moment, request_id: str) -> None:
+def withdraw(builder: AcpEventBuilder, request_id: str) -> None:
     """The agent no longer waits for an answer."""
-    if now.state.requests.pop(request_id, None) is not None:
-        resolved = now.say().permission_resolved
+    if builder.state.requests.pop(request_id, None) is not None:
+        resolved = builder.new_event().permission_resolved
         resolved.request_id = request_id
         resolved.resolution = "withdrawn"
 

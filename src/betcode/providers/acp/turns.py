@@ -7,7 +7,7 @@ from betcode.domain.values.text import shortened
 from betcode.domain.values.times import rfc3339
 from betcode.providers.acp import text, tools, usage
 from betcode.providers.acp.advice import login_advice, needs_login
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Tokens
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
@@ -23,81 +23,81 @@ _STOP_REASONS = {"max_turn_requests": "max_turns"}
 OWN = "agent"  # the origin of a turn that no message began
 
 
-def on_prompt(key: str, message_id: str, now: Moment) -> None:
+def on_prompt(key: str, message_id: str, builder: AcpEventBuilder) -> None:
     """A person's message has been written to the agent, which is at work from now on."""
-    state = now.state
+    state = builder.state
     if message_id in state.settled:
         return
-    change = now.say().message_state
+    change = builder.new_event().message_state
     change.message_id = message_id
     change.state = v1.MESSAGE_STATE_DELIVERED
     if state.turn:
         state.waiting[key] = message_id  # it crossed the beginning of a turn of the agent's own
     else:
-        _begin_with(now, key, message_id)
+        _begin_with(builder, key, message_id)
 
 
-def on_own_turn(params: Params, now: Moment) -> None:
+def on_own_turn(params: Params, builder: AcpEventBuilder) -> None:
     """What a program of ours says of a turn that it began."""
-    state = now.state
+    state = builder.state
     if params.state == "started" and not state.turn:
-        _begin(now, now.unique("turn"))
+        _begin(builder, builder.unique("turn"))
         state.own_turn = True
     elif params.state == "ended" and state.own_turn:
         if params.error is not None:
-            _fail(now, params.error.message or "The turn failed", params.error)
+            _fail(builder, params.error.message or "The turn failed", params.error)
         reason = params.stop_reason or ("error" if params.error else "end_turn")
-        finish(now, _reason(now, reason))
+        finish(builder, _reason(builder, reason))
 
 
-def _begin_with(now: Moment, key: str, message_id: str) -> None:
-    _begin(now, message_id)
-    now.state.turn_key, now.state.message = key, message_id
+def _begin_with(builder: AcpEventBuilder, key: str, message_id: str) -> None:
+    _begin(builder, message_id)
+    builder.state.turn_key, builder.state.message = key, message_id
 
 
-def _begin(now: Moment, turn_id: str) -> None:
-    state = now.state
-    text.settle(now)
-    tools.close_all(now)
+def _begin(builder: AcpEventBuilder, turn_id: str) -> None:
+    state = builder.state
+    text.settle(builder)
+    tools.close_all(builder)
     state.lost = False
     state.turn, state.own_turn, state.turn_id, state.turn_key = True, False, turn_id, ""
-    state.turn_began_ns = now.mono_ns
+    state.turn_began_ns = builder.mono_ns
     state.turn_failed = state.interrupted = state.denied = False
     state.message, state.messages = "", 0
     state.used, state.has_usage = Tokens(), False
-    now.status(v1.THINKING)
+    builder.status(v1.THINKING)
 
 
-def on_prompted(message: Message, now: Moment) -> None:
+def on_prompted(message: Message, builder: AcpEventBuilder) -> None:
     """The answer to a prompt."""
-    state = now.state
+    state = builder.state
     if message.key in state.waiting:
-        _settle(now, state.waiting.pop(message.key))  # it is known to the agent, or belonged to that turn
+        _settle(builder, state.waiting.pop(message.key))  # it is known to the agent, or belonged to that turn
         return
     if not state.turn or message.key != state.turn_key:
         if state.lost and message.error is None:
-            _end_what_was_lost(now)
+            _end_what_was_lost(builder)
         return
     if message.error is not None:
         if not state.interrupted:
-            _on_error(message.error, now)
-        finish(now, _reason(now, "error"))
+            _on_error(message.error, builder)
+        finish(builder, _reason(builder, "error"))
         return
     prompted = read(message.result, Prompted) or Prompted(stop_reason="error")
     if prompted.stop_reason == "error":
-        _fail(now, "The turn ended in a way that could not be read")
-    finish(now, _reason(now, prompted.stop_reason or "end_turn"), prompted)
+        _fail(builder, "The turn ended in a way that could not be read")
+    finish(builder, _reason(builder, prompted.stop_reason or "end_turn"), prompted)
 
 
-def _end_what_was_lost(now: Moment) -> None:
-    now.state.lost = False
-    now.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
-    now.say().turn_complete.stop_reason = "end_turn"
-    now.turn_to(v1.IDLE)
+def _end_what_was_lost(builder: AcpEventBuilder) -> None:
+    builder.state.lost = False
+    builder.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
+    builder.new_event().turn_complete.stop_reason = "end_turn"
+    builder.turn_to(v1.IDLE)
 
 
-def _reason(now: Moment, said: str) -> str:
-    state = now.state
+def _reason(builder: AcpEventBuilder, said: str) -> str:
+    state = builder.state
     if state.interrupted:
         return "cancelled"
     if said == "cancelled" and state.denied:
@@ -105,18 +105,18 @@ def _reason(now: Moment, said: str) -> str:
     return _STOP_REASONS.get(said, said)
 
 
-def finish(now: Moment, reason: str, prompted: Prompted | None = None) -> None:
+def finish(builder: AcpEventBuilder, reason: str, prompted: Prompted | None = None) -> None:
     """Whatever is open is closed, and the turn is over."""
-    state = now.state
-    text.settle(now, is_partial=reason == "cancelled")
-    tools.close_all(now)
+    state = builder.state
+    text.settle(builder, is_partial=reason == "cancelled")
+    tools.close_all(builder)
     for request_id in list(state.requests):
-        tools.withdraw(now, request_id)
+        tools.withdraw(builder, request_id)
     answered = state.message
     if answered:
-        _settle(now, answered)
-    usage.report(now, prompted)
-    complete = now.say().turn_complete
+        _settle(builder, answered)
+    usage.report(builder, prompted)
+    complete = builder.new_event().turn_complete
     complete.stop_reason = reason
     complete.message_ids.extend([answered] if answered else [])
     complete.origin = OWN if state.own_turn else ""
@@ -126,14 +126,14 @@ def finish(now: Moment, reason: str, prompted: Prompted | None = None) -> None:
     state.pause, state.pause_until_ns = "", 0
     if state.waiting:
         key = next(iter(state.waiting))
-        _begin_with(now, key, state.waiting.pop(key))
+        _begin_with(builder, key, state.waiting.pop(key))
     else:
-        now.turn_to(v1.IDLE)
+        builder.turn_to(v1.IDLE)
 
 
-def _settle(now: Moment, message_id: str) -> None:
-    remember(now.state.settled, message_id)
-    change = now.say().message_state
+def _settle(builder: AcpEventBuilder, message_id: str) -> None:
+    remember(builder.state.settled, message_id)
+    change = builder.new_event().message_state
     change.message_id = message_id
     change.state = v1.MESSAGE_STATE_CONSUMED
 
@@ -141,29 +141,29 @@ def _settle(now: Moment, message_id: str) -> None:
 # ---------------------------------------------------------------- errors
 
 
-def _on_error(error: RpcError, now: Moment) -> None:
+def _on_error(error: RpcError, builder: AcpEventBuilder) -> None:
     data = plain(error.data)
     said = error.message
     if isinstance(data, dict):
         if isinstance(data.get(KEY), dict):
             trouble = read(msgspec.json.encode(data[KEY]), Trouble) or Trouble()
-            _fail(now, trouble.message or said, trouble)
+            _fail(builder, trouble.message or said, trouble)
             return
         more = next((str(data[name]) for name in _DETAILS if data.get(name)), "")
         said = f"{said}: {more}" if more and more not in said else said
     elif isinstance(data, str) and data not in said:
         said = f"{said}: {data}"
     if needs_login(error):
-        _fail(now, said or "The agent is not logged in", Trouble(kind="auth", advice=login_advice(now)))
+        _fail(builder, said or "The agent is not logged in", Trouble(kind="auth", advice=login_advice(builder)))
         return
-    _fail(now, said or "The turn failed")
+    _fail(builder, said or "The turn failed")
 
 
-def _fail(now: Moment, said: str, trouble: Trouble | None = None) -> None:
+def _fail(builder: AcpEventBuilder, said: str, trouble: Trouble | None = None) -> None:
     trouble = trouble or Trouble()
-    now.state.turn_failed = True
+    builder.state.turn_failed = True
     limited = trouble.kind == "rate_limit" or trouble.status == _RATE_LIMITED
-    error = now.say().error
+    error = builder.new_event().error
     error.code = ErrorCode.RATE_LIMITED if limited else ErrorCode.AGENT_ERROR
     error.message = shortened(said, _LONGEST_ERROR)
     if trouble.status is not None:

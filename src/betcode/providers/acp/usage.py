@@ -1,7 +1,7 @@
 """What a turn has used: as the answer to its prompt says, beside it, or call by call."""
 
 from betcode.providers.acp.about import tell
-from betcode.providers.acp.event_builder import Moment
+from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Tokens
 from betcode.providers.event_builder import dollars, uint32, uint64
 from betcode.wire.acp.frames import Params, Prompted, Update
@@ -10,9 +10,9 @@ _DIGITS = 9  # of a dollar: differences of totals have more than were said
 _PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
 
 
-def on_update(update: Update, now: Moment) -> None:
+def on_update(update: Update, builder: AcpEventBuilder) -> None:
     """How full the context is, and what the conversation has cost so far."""
-    state = now.state
+    state = builder.state
     if update.used is not None:
         state.context_tokens = max(update.used, 0)
     if update.size:
@@ -21,9 +21,9 @@ def on_update(update: Update, now: Moment) -> None:
         state.cost = dollars(update.cost.amount)
 
 
-def on_call(params: Params, now: Moment) -> None:
+def on_call(params: Params, builder: AcpEventBuilder) -> None:
     """One call of the model is over, says a program of ours."""
-    state = now.state
+    state = builder.state
     used = state.used
     state.has_usage = True
     state.used = Tokens(
@@ -38,24 +38,24 @@ def on_call(params: Params, now: Moment) -> None:
     state.context_size = params.context_size or state.context_size
 
 
-def report(now: Moment, prompted: Prompted | None) -> None:
+def report(builder: AcpEventBuilder, prompted: Prompted | None) -> None:
     """One turn's tokens and cost."""
-    state = now.state
-    _report_context(now)
+    state = builder.state
+    _report_context(builder)
     tokens = state.used if state.has_usage else _tokens(prompted)
     cost = state.used.cost_usd
     if state.cost:
         # A new process may count from nothing, although the conversation is the same.
         cost += state.cost - state.total_cost if state.cost >= state.total_cost else state.cost
         state.total_cost = state.cost
-    usage = now.say().usage
+    usage = builder.new_event().usage
     usage.input_tokens = uint32(tokens.input)
     usage.output_tokens = uint32(tokens.output)
     usage.cache_read_tokens = uint32(tokens.cached_read)
     usage.cache_creation_tokens = uint32(tokens.cached_write)
     usage.model = _model(prompted) or state.model
     usage.cost_usd = round(dollars(cost), _DIGITS)
-    usage.duration_ms = uint32((now.mono_ns - state.turn_began_ns) / 1_000_000)
+    usage.duration_ms = uint32((builder.mono_ns - state.turn_began_ns) / 1_000_000)
     usage.context_tokens = uint64(state.context_tokens)
 
 
@@ -82,12 +82,12 @@ def _model(prompted: Prompted | None) -> str:
     return quota.model_usage[0].model if quota and len(quota.model_usage) == 1 else ""
 
 
-def _report_context(now: Moment) -> None:
+def _report_context(builder: AcpEventBuilder) -> None:
     """When it has changed visibly."""
-    state = now.state
+    state = builder.state
     if not state.context_tokens or state.context_size <= 0:
         return
     percent = min(100.0 * state.context_tokens / state.context_size, 100.0)
     if abs(percent - state.context_percent) >= _PERCENT_STEP:
         state.context_percent = percent
-        tell(now)
+        tell(builder)

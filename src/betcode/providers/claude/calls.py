@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 
 from betcode.domain.agents.agent_state import CallScreening, ToolCall
 from betcode.providers.claude import slash_commands, turns
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import State, begin_withdrawing
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest, ControlResponse
@@ -59,29 +59,29 @@ def waiting(state: State, known: dict[str, ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(known.get(each) or ToolCall(each, tool_name, "") for each, tool_name in state.calls.items())
 
 
-def on_command(frame: ControlRequest, now: Moment) -> None:
+def on_command(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
     """A control request of ours has been written to the agent."""
     if frame.request.subtype == "initialize" and bytes(frame.request.hooks) != bytes(EMPTY_OBJECT):
-        now.state.screening = CallScreening.TOLD
-        now.state.screening_asked = frame.request_id
+        builder.state.screening = CallScreening.TOLD
+        builder.state.screening_asked = frame.request_id
     elif frame.request.subtype == "cancel_async_message":
-        begin_withdrawing(now.state, frame.request_id, frame.request.message_uuid)
+        begin_withdrawing(builder.state, frame.request_id, frame.request.message_uuid)
     else:
-        turns.on_interrupt(frame, now)
+        turns.on_interrupt(frame, builder)
 
 
-def on_reply(frame: ControlResponse, now: Moment) -> None:
+def on_reply(frame: ControlResponse, builder: ClaudeEventBuilder) -> None:
     """The agent has done what a control request of ours asked, or has refused it."""
     if frame.response.response is not None:
-        slash_commands.on_described(frame.response.response.commands, now)
-    if now.state.screening_asked and frame.response.request_id == now.state.screening_asked:
+        slash_commands.on_described(frame.response.response.commands, builder)
+    if builder.state.screening_asked and frame.response.request_id == builder.state.screening_asked:
         done = frame.response.subtype == "success"
-        now.state.screening = CallScreening.YES if done else CallScreening.REFUSED
-        now.state.screening_asked = ""
+        builder.state.screening = CallScreening.YES if done else CallScreening.REFUSED
+        builder.state.screening_asked = ""
         if not done:
-            now.notice(v1.NOTICE_KIND_RUN, _NOT_SHOWN)
-    elif frame.response.request_id in now.state.withdrawing:
-        turns.on_withdrawn(frame, now)
+            builder.notice(v1.NOTICE_KIND_RUN, _NOT_SHOWN)
+    elif frame.response.request_id in builder.state.withdrawing:
+        turns.on_withdrawn(frame, builder)
 
 
 def _call(request_id: str, asked: Asked) -> ToolCall:

@@ -26,7 +26,7 @@ from betcode.providers.claude import (
 )
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.denials import is_about_trust
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import VERSION, State, dump, load
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, Unknown, decode, frames
@@ -38,46 +38,46 @@ _TOOL_ID = re.compile(rb'"tool_use_id":\s*"([^"\\]{1,200})"')
 _TOOL_STARTS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
-def _on_assistant(frame: Assistant, now: Moment) -> None:
+def _on_assistant(frame: Assistant, builder: ClaudeEventBuilder) -> None:
     """Finished blocks: they are what was said, whatever the deltas were."""
     parent = frame.parent_tool_use_id or ""
     message = frame.message
     blocks = [Block(type="text", text=message.content)] if isinstance(message.content, str) else message.content
     if not parent:
-        turns.begin(now)
-        turns.pass_point(now, frame.uuid)
-        choices.note(frame, now.state)
-        if now.state.compact_error and frame.local_command_source:
+        turns.begin(builder)
+        turns.pass_point(builder, frame.uuid)
+        choices.note(frame, builder.state)
+        if builder.state.compact_error and frame.local_command_source:
             return  # the same words again
-        stream = now.state.stream
+        stream = builder.state.stream
         if stream is not None and stream.message_id != message.id:
-            text.void(now)
-            now.state.stream = None
+            text.void(builder)
+            builder.state.stream = None
             if message.usage is not None:
-                now.state.context_tokens = turns.context_tokens(message.usage) or now.state.context_tokens
-                now.state.read_tokens = turns.read_tokens(message.usage) or now.state.read_tokens
+                builder.state.context_tokens = turns.context_tokens(message.usage) or builder.state.context_tokens
+                builder.state.read_tokens = turns.read_tokens(message.usage) or builder.state.read_tokens
         if frame.is_api_error_message:
-            turns.on_api_error(frame, "\n".join(block.text for block in blocks), now)
+            turns.on_api_error(frame, "\n".join(block.text for block in blocks), builder)
             return
-    api_pauses.resumed(now.state)
+    api_pauses.resumed(builder.state)
     for block in blocks:
-        index = text.block_of(now.state, message.id)
+        index = text.block_of(builder.state, message.id)
         if block.type in ("text", "thinking"):
             thinking = block.type == "thinking"
             said = block.thinking if thinking else block.text
-            text.settle(now, message.id, index, said, thinking=thinking, parent=parent, is_partial=frame.aborted)
+            text.settle(builder, message.id, index, said, thinking=thinking, parent=parent, is_partial=frame.aborted)
         elif block.type in _TOOL_STARTS:
-            tools.start(now, block.id, block.name, bytes(block.input), parent)
+            tools.start(builder, block.id, block.name, bytes(block.input), parent)
         elif block.type.endswith("_tool_result"):
-            tools.finish(now, block.tool_use_id, block)
+            tools.finish(builder, block.tool_use_id, block)
 
 
-def _on_retry(frame: ApiRetry, now: Moment) -> None:
-    text.void(now)
-    api_pauses.on_retry(frame, now)
+def _on_retry(frame: ApiRetry, builder: ClaudeEventBuilder) -> None:
+    text.void(builder)
+    api_pauses.on_retry(frame, builder)
 
 
-Handler = Callable[[Any, Moment], None]
+Handler = Callable[[Any, ClaudeEventBuilder], None]
 
 HANDLERS: Mapping[type, Handler] = MappingProxyType(
     {
@@ -120,22 +120,22 @@ class ClaudeDialogue:
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a result ends its turn."""
-        now = Moment(self._state, self._session, record.wall_ns, record.mono_ns, self._commands)
+        builder = ClaudeEventBuilder(self._state, self._session, record.wall_ns, record.mono_ns, self._commands)
         match record.kind:
             case RecordKind.OUT:
-                self._on_line(record, now)
+                self._on_line(record, builder)
             case RecordKind.IN:
                 frame = decode(record.data)
-                self._translate(frame, _INPUT_HANDLERS.get(type(frame)), record, now)
+                self._translate(frame, _INPUT_HANDLERS.get(type(frame)), record, builder)
             case RecordKind.ERR:
                 line = malformed.error_text(record)
                 if not is_about_trust(line):
-                    malformed.on_error_line(line, now)
+                    malformed.on_error_line(line, builder)
             case RecordKind.DAMAGED:
-                malformed.say_damaged(record, now)
+                malformed.say_damaged(record, builder)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
-        return now.events
+        return builder.events
 
     def may_ask(self, record: Record) -> bool:
         return record.kind is RecordKind.OUT and b"control_request" in record.data
@@ -149,9 +149,9 @@ class ClaudeDialogue:
         return line
 
     def voided(self, now_ns: int) -> list[v1.AgentEvent]:
-        now = Moment(self._state, self._session, now_ns, 0)
-        text.void(now)
-        return now.events
+        builder = ClaudeEventBuilder(self._state, self._session, now_ns, 0)
+        text.void(builder)
+        return builder.events
 
     def state(self) -> bytes:
         return dump(self._state)
@@ -247,18 +247,18 @@ class ClaudeDialogue:
 
     # ------------------------------------------------------------ lines
 
-    def _on_line(self, record: Record, now: Moment) -> None:
+    def _on_line(self, record: Record, builder: ClaudeEventBuilder) -> None:
         if record.too_long:
             self._state.has_spoken = True
-            self._on_too_long(record, now)
+            self._on_too_long(record, builder)
             return
         frame = decode(record.data)
         self._state.has_spoken = self._state.has_spoken or type(frame) is not ControlResponse
         if type(frame) is Malformed:
-            malformed.on_malformed(frame, now)
+            malformed.on_malformed(frame, builder)
             return
         if self._state.bad_lines:
-            malformed.end_bad_lines(now)
+            malformed.end_bad_lines(builder)
         if type(frame) is Unknown:
             logger.debug("passed over a frame of kind %r", frame.kind)
             return
@@ -269,32 +269,34 @@ class ClaudeDialogue:
             if type(frame) not in (Init, Result):
                 return
             self._state.lost = False
-            now.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
-        self._translate(frame, self._handlers.get(type(frame)), record, now)
+            builder.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
+        self._translate(frame, self._handlers.get(type(frame)), record, builder)
 
-    def _translate(self, frame: object, handler: Handler | None, record: Record, now: Moment) -> None:
+    def _translate(self, frame: object, handler: Handler | None, record: Record, builder: ClaudeEventBuilder) -> None:
         if handler is None:
             return
         # Deltas come by the thousand and change next to nothing; before anything else the way back is kept.
         before = b"" if type(frame) is StreamEvent else dump(self._state)
         try:
-            handler(frame, now)
+            handler(frame, builder)
         except Exception:
             logger.exception("a frame could not be translated", extra={"offset": record.offset})
             if before:
-                self._state = now.state = load(before, VERSION)
-            now.events.clear()
-            malformed.say_malformed(now, "something it said could not be translated", record.data)
+                self._state = builder.state = load(before, VERSION)
+            builder.events.clear()
+            malformed.say_malformed(builder, "something it said could not be translated", record.data)
             if type(frame) is Result:
-                turns.end_turn(now, "error")
+                turns.end_turn(builder, "error")
 
-    def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = malformed.say_too_long(record, now)
+    def _on_too_long(self, record: Record, builder: ClaudeEventBuilder) -> None:
+        size = malformed.say_too_long(record, builder)
         # What it was can be guessed from its beginning; a tool and a turn must end all the same.
-        if oversized.answer_request(record.data, now.state):
+        if oversized.answer_request(record.data, builder.state):
             return
         if b'"total_cost_usd"' in record.data:
-            turns.end_turn(now, "error")
-        elif (hit := _TOOL_ID.search(record.data)) and (tool_id := hit[1].decode(errors="replace")) in now.state.tools:
+            turns.end_turn(builder, "error")
+        elif (hit := _TOOL_ID.search(record.data)) and (
+            tool_id := hit[1].decode(errors="replace")
+        ) in builder.state.tools:
             output = f"[a result of about {size} bytes, over the limit for a line]"
-            tools.finish(now, tool_id, Block(type="tool_result", content=output))
+            tools.finish(builder, tool_id, Block(type="tool_result", content=output))

@@ -6,7 +6,7 @@ from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 
 
-class Moment(event_builder.Moment[State]):
+class ClaudeEventBuilder(event_builder.EventBuilder[State]):
     __slots__ = ("commands",)
 
     def __init__(

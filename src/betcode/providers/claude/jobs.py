@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from betcode.domain.values.text import shortened
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import Job, OpenTool
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import BackgroundTasks, TaskNotification, TaskStarted, TaskUpdated
@@ -29,16 +29,16 @@ class _Scheduled(Struct):
 # ---------------------------------------------------------------- background tasks
 
 
-def on_tasks(frame: BackgroundTasks, now: Moment) -> None:
-    now.state.background = {task.task_id: _label(task.description, task.task_type) for task in frame.tasks[:_MOST]}
+def on_tasks(frame: BackgroundTasks, builder: ClaudeEventBuilder) -> None:
+    builder.state.background = {task.task_id: _label(task.description, task.task_type) for task in frame.tasks[:_MOST]}
 
 
-def on_task_started(frame: TaskStarted, now: Moment) -> None:
+def on_task_started(frame: TaskStarted, builder: ClaudeEventBuilder) -> None:
     if not frame.is_backgrounded:
         return
     label = _label(frame.description, frame.task_type)
-    now.state.background[frame.task_id] = label
-    now.notice(
+    builder.state.background[frame.task_id] = label
+    builder.notice(
         v1.NOTICE_KIND_BACKGROUND,
         f"Started in the background: {label}",
         task_id=frame.task_id,
@@ -48,18 +48,18 @@ def on_task_started(frame: TaskStarted, now: Moment) -> None:
     )
 
 
-def on_task_updated(frame: TaskUpdated, now: Moment) -> None:
-    if frame.patch.is_backgrounded and frame.task_id not in now.state.background:
-        now.state.background[frame.task_id] = _label("", "")
+def on_task_updated(frame: TaskUpdated, builder: ClaudeEventBuilder) -> None:
+    if frame.patch.is_backgrounded and frame.task_id not in builder.state.background:
+        builder.state.background[frame.task_id] = _label("", "")
 
 
-def on_task_notification(frame: TaskNotification, now: Moment) -> None:
+def on_task_notification(frame: TaskNotification, builder: ClaudeEventBuilder) -> None:
     """A background task has ended; one in the foreground says so by its tool's result."""
     if frame.status not in _OVER:
         return
-    label = now.state.background.pop(frame.task_id, None)
+    label = builder.state.background.pop(frame.task_id, None)
     if label is not None:
-        now.notice(
+        builder.notice(
             v1.NOTICE_KIND_BACKGROUND,
             shortened(frame.summary, _LONGEST) or label,
             task_id=frame.task_id,
@@ -80,20 +80,20 @@ def deleted_by(tool_name: str, own_input: bytes) -> str:
     return _read(own_input).id if tool_name == "CronDelete" else ""
 
 
-def happened(now: Moment, tool: OpenTool, outcome: Raw) -> None:
+def happened(builder: ClaudeEventBuilder, tool: OpenTool, outcome: Raw) -> None:
     """A scheduling tool has succeeded."""
-    state = now.state
+    state = builder.state
     match tool.name:
         case "CronDelete":
             state.jobs.pop(tool.job, None)
         case "CronCreate":
             job = _read(outcome)
-            state.jobs[job.id] = _job(job, now)
+            state.jobs[job.id] = _job(job, builder)
         case "CronList":
             listed = _read(outcome).jobs
             if listed is not None:
                 wakeup = state.jobs.get(_WAKEUP)
-                state.jobs = {job.id: _job(job, now) for job in listed[:_MOST]}
+                state.jobs = {job.id: _job(job, builder) for job in listed[:_MOST]}
                 if wakeup is not None:
                     state.jobs[_WAKEUP] = wakeup
         case "ScheduleWakeup":
@@ -106,15 +106,15 @@ def happened(now: Moment, tool: OpenTool, outcome: Raw) -> None:
             pass
 
 
-def forget_past(now: Moment) -> None:
+def forget_past(builder: ClaudeEventBuilder) -> None:
     """A turn begins: what was due before it has happened."""
-    if now.state.jobs:
-        now.state.jobs = {name: job for name, job in now.state.jobs.items() if job.over_ns > now.wall_ns}
+    if builder.state.jobs:
+        builder.state.jobs = {name: job for name, job in builder.state.jobs.items() if job.over_ns > builder.wall_ns}
 
 
-def _job(job: _Scheduled, now: Moment) -> Job:
+def _job(job: _Scheduled, builder: ClaudeEventBuilder) -> Job:
     label = shortened(job.schedule, _LONGEST) or job.id
-    return Job(label, now.wall_ns + _WEEK_NS if job.recurring or not job.next_ms else int(job.next_ms) * _MS)
+    return Job(label, builder.wall_ns + _WEEK_NS if job.recurring or not job.next_ms else int(job.next_ms) * _MS)
 
 
 def _read(source: Raw | bytes) -> _Scheduled:

@@ -6,7 +6,7 @@ from msgspec import Raw, Struct, field
 from betcode.domain.events.display import struct_of
 from betcode.domain.values.text import shortened
 from betcode.providers.claude import tools, turns
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlResponse
@@ -20,23 +20,23 @@ _LONGEST_TOOL = 512  # and of a tool's name
 _LONGEST_PLAN = 16 * 1024
 
 
-class _Option(Struct):
+class _OptionInput(Struct):
     label: str = ""
     description: str = ""
 
 
-class _Question(Struct):
+class _QuestionInput(Struct):
     question: str
     header: str = ""
     multi_select: bool = field(default=False, name="multiSelect")
-    options: list[_Option | str] = field(default_factory=list)
+    options: list[_OptionInput | str] = field(default_factory=list)
 
 
 class _Questions(Struct):
-    questions: list[_Question]
+    questions: list[_QuestionInput]
 
 
-class _Plan(Struct):
+class _PlanInput(Struct):
     plan: str = ""
 
 
@@ -58,12 +58,12 @@ class _Suggestion(Struct):
         return [f"{rule.tool}({rule.content})" if rule.content else rule.tool for rule in self.rules]
 
 
-def on_request(frame: ControlRequest, now: Moment) -> None:
-    state, asked = now.state, frame.request
+def on_request(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
+    state, asked = builder.state, frame.request
     if not 0 < len(frame.request_id) <= _LONGEST_ID:
         what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME) or "something"
         how = "an id that is too long" if frame.request_id else "no id"
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what} under {how}, and was refused")
+        builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what} under {how}, and was refused")
         state.refused[frame.request_id] = f"a request needs an id, which is a text of at most {_LONGEST_ID} characters"
         return
     if frame.request_id in state.requests:
@@ -74,30 +74,30 @@ def on_request(frame: ControlRequest, now: Moment) -> None:
         return
     if len(asked.tool_name) > _LONGEST_TOOL:
         told = f"The agent asked for {shortened(asked.tool_name, _LONGEST_NAME)}, which is no name, and was refused"
-        now.notice(v1.NOTICE_KIND_MALFORMED, told)
+        builder.notice(v1.NOTICE_KIND_MALFORMED, told)
         state.refused[frame.request_id] = f"the name of a tool is at most {_LONGEST_TOOL} characters"
         return
     if len(state.requests) >= _MOST_OPEN:  # each that is open is answered some day, so none is forgotten for another
         what = shortened(asked.tool_name, _LONGEST_NAME)
         told = f"The agent asked for {what} while {_MOST_OPEN} requests waited, and was refused"
-        now.notice(v1.NOTICE_KIND_AGENT, told, request_id=shortened(frame.request_id, _LONGEST_NAME))
+        builder.notice(v1.NOTICE_KIND_AGENT, told, request_id=shortened(frame.request_id, _LONGEST_NAME))
         state.refused[frame.request_id] = f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer"
         return
-    turns.begin(now)
+    turns.begin(builder)
     known = state.tools.get(asked.tool_use_id)
-    tools.start(now, asked.tool_use_id, asked.tool_name, bytes(asked.input))
+    tools.start(builder, asked.tool_use_id, asked.tool_name, bytes(asked.input))
     parent = known.parent if known else ""
-    if not (asked.tool_name == "AskUserQuestion" and _ask(frame.request_id, asked, parent, now)):
-        _request(frame.request_id, asked, parent, now)
+    if not (asked.tool_name == "AskUserQuestion" and _ask(frame.request_id, asked, parent, builder)):
+        _request(frame.request_id, asked, parent, builder)
     state.requests[frame.request_id] = OpenRequest(asked.tool_use_id, asked.tool_name in tools.NEEDS_PERSON)
-    now.status(v1.WAITING_FOR_USER)
+    builder.status(v1.WAITING_FOR_USER)
 
 
-def _request(request_id: str, asked: Asked, parent: str, now: Moment) -> None:
+def _request(request_id: str, asked: Asked, parent: str, builder: ClaudeEventBuilder) -> None:
     own_input = bytes(asked.input)
     if asked.tool_name == "ExitPlanMode":
-        _present(own_input, now)
-    request = now.say(parent).permission_request
+        _present(own_input, builder)
+    request = builder.new_event(parent).permission_request
     request.request_id = request_id
     request.tool_name = asked.tool_name
     request.tool_use_id = asked.tool_use_id
@@ -115,7 +115,7 @@ def _request(request_id: str, asked: Asked, parent: str, now: Moment) -> None:
             request.grant_offers.add(pattern=pattern)
 
 
-def _ask(request_id: str, asked: Asked, parent: str, now: Moment) -> bool:
+def _ask(request_id: str, asked: Asked, parent: str, builder: ClaudeEventBuilder) -> bool:
     """One event per question; False where the questions cannot be read."""
     own_input = bytes(asked.input)
     try:
@@ -123,7 +123,7 @@ def _ask(request_id: str, asked: Asked, parent: str, now: Moment) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     for number, asked_question in enumerate(questions):
-        question = now.say(parent).user_question
+        question = builder.new_event(parent).user_question
         question.question_id = f"{request_id}#{number}"
         question.group_id = request_id
         question.question = asked_question.question
@@ -132,28 +132,28 @@ def _ask(request_id: str, asked: Asked, parent: str, now: Moment) -> bool:
         if number == 0:
             question.input_json = own_input.decode(errors="replace")
         for option in asked_question.options:
-            plain = _Option(option) if isinstance(option, str) else option
+            plain = _OptionInput(option) if isinstance(option, str) else option
             question.options.add(value=plain.label, label=plain.label, description=plain.description)
     return bool(questions)
 
 
-def _present(own_input: bytes, now: Moment) -> None:
+def _present(own_input: bytes, builder: ClaudeEventBuilder) -> None:
     """The plan that a person is asked to accept."""
     try:
-        plan = msgspec.json.decode(own_input, type=_Plan, strict=False).plan
+        plan = msgspec.json.decode(own_input, type=_PlanInput, strict=False).plan
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         plan = ""
     if not plan:
         return
-    now.state.plan = shortened(plan, _LONGEST_PLAN)
-    change = now.say().plan_mode
+    builder.state.plan = shortened(plan, _LONGEST_PLAN)
+    change = builder.new_event().plan_mode
     change.active = True
     change.plan = plan
 
 
-def on_answer(frame: ControlResponse, now: Moment) -> None:
+def on_answer(frame: ControlResponse, builder: ClaudeEventBuilder) -> None:
     """An answer of ours has been written to the agent."""
-    state, answer = now.state, frame.response
+    state, answer = builder.state, frame.response
     state.refused.pop(answer.request_id, None)
     state.calls.pop(answer.request_id, None)
     request = state.requests.pop(answer.request_id, None)
@@ -161,24 +161,24 @@ def on_answer(frame: ControlResponse, now: Moment) -> None:
         return
     tool = state.tools.get(request.tool_use_id)
     if tool is not None:
-        tool.began_ns = now.mono_ns  # how long a person took is not how long the tool ran
+        tool.began_ns = builder.mono_ns  # how long a person took is not how long the tool ran
     if state.requests or not state.turn:
         return
     allowed = answer.response is not None and answer.response.behavior == "allow"
     if allowed and tool is not None and not request.needs_person:
-        now.status(v1.EXECUTING_TOOL, tool.name)
+        builder.status(v1.EXECUTING_TOOL, tool.name)
     else:
-        now.turn_to(v1.THINKING)
+        builder.turn_to(v1.THINKING)
 
 
-def on_withdrawn(frame: ControlCancel, now: Moment) -> None:
-    state = now.state
+def on_withdrawn(frame: ControlCancel, builder: ClaudeEventBuilder) -> None:
+    state = builder.state
     state.refused.pop(frame.request_id, None)
     state.calls.pop(frame.request_id, None)
     if frame.request_id in state.requests:
-        tools.withdraw(now, frame.request_id)
+        tools.withdraw(builder, frame.request_id)
         if not state.requests and state.turn:
-            now.turn_to(v1.THINKING)
+            builder.turn_to(v1.THINKING)
 
 
 def _grants(suggestion: Raw) -> list[str]:

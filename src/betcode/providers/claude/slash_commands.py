@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from betcode.domain.values.text import shortened, valid
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.v1 import agent_pb2 as v1
 
 _MOST = 500
@@ -37,39 +37,39 @@ def greeting(request_id: str) -> bytes:
     return json.dumps({"type": "control_request", "request_id": request_id, "request": request}).encode() + b"\n"
 
 
-def on_described(said: Raw, now: Moment) -> None:
+def on_described(said: Raw, builder: ClaudeEventBuilder) -> None:
     """The agent has answered to a greeting; what is new in it is told at once."""
     found = [_made(each) for each in _read(_descriptions, said) if _is_typed(each.name)][:_MOST]
     told = _digest(part for each in found for part in (each.name, each.description, each.argument_hint))
     if not found:
         return
-    now.commands.clear()
-    now.commands.update((each.name, each) for each in found)
-    if told == now.state.described:
+    builder.commands.clear()
+    builder.commands.update((each.name, each) for each in found)
+    if told == builder.state.described:
         return
-    now.state.described, now.state.commands = told, _digest(now.commands)
-    info = now.say().session_info
-    info.session_id = now.session.session_id
-    info.model = now.state.model or now.session.model
-    info.working_directory = now.session.working_directory
-    info.worktree_id = now.session.worktree_id
-    info.provider = now.session.provider
-    info.is_compacted = now.state.compacted
-    info.context_usage_percent = now.state.context_percent
+    builder.state.described, builder.state.commands = told, _digest(builder.commands)
+    info = builder.new_event().session_info
+    info.session_id = builder.session.session_id
+    info.model = builder.state.model or builder.session.model
+    info.working_directory = builder.session.working_directory
+    info.worktree_id = builder.session.worktree_id
+    info.provider = builder.session.provider
+    info.is_compacted = builder.state.compacted
+    info.context_usage_percent = builder.state.context_percent
     info.commands.extend(_fitting(found))
 
 
-def newly_named(said: Raw, now: Moment) -> list[v1.AgentCommand]:
+def newly_named(said: Raw, builder: ClaudeEventBuilder) -> list[v1.AgentCommand]:
     """All that are named at the beginning of a turn, with what is known of them, if the names are others than before.
 
     They may be: skills are found and servers connect while it works.
     """
     names = [name for name in _read(_names, said) if _is_typed(name)][:_MOST]
     told = _digest(names)
-    if not names or told == now.state.commands:
+    if not names or told == builder.state.commands:
         return []
-    now.state.commands = told
-    return _fitting([now.commands.get(name) or v1.AgentCommand(name=name) for name in names])
+    builder.state.commands = told
+    return _fitting([builder.commands.get(name) or v1.AgentCommand(name=name) for name in names])
 
 
 def _made(said: _Described) -> v1.AgentCommand:

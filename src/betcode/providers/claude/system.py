@@ -4,7 +4,7 @@ import hashlib
 
 from betcode.domain.values.text import shortened
 from betcode.providers.claude import jobs, slash_commands, turns
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.event_builder import uint64
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
@@ -21,66 +21,66 @@ _PLAN = "plan"
 _MCP_SERVERS = 200
 
 
-def on_init(frame: Init, now: Moment) -> None:
+def on_init(frame: Init, builder: ClaudeEventBuilder) -> None:
     """A turn begins; what is new about the session is told first."""
-    state = now.state
-    _follow_conversation(frame.session_id, now)
+    state = builder.state
+    _follow_conversation(frame.session_id, builder)
     state.began = True
     state.model = frame.model or state.model
     servers = [f"{server.name}\1{server.status}" for server in frame.mcp_servers]
     told = hashlib.sha256("\0".join((frame.model, frame.cwd, *frame.tools, *servers)).encode()).hexdigest()[:16]
-    commands = slash_commands.newly_named(frame.slash_commands, now)
+    commands = slash_commands.newly_named(frame.slash_commands, builder)
     if told != state.info or commands:
         state.info = told
-        info = now.say().session_info
-        info.session_id = now.session.session_id
+        info = builder.new_event().session_info
+        info.session_id = builder.session.session_id
         info.model = frame.model
         info.working_directory = frame.cwd
-        info.worktree_id = now.session.worktree_id
-        info.provider = now.session.provider
+        info.worktree_id = builder.session.worktree_id
+        info.provider = builder.session.provider
         info.is_compacted = state.compacted
         info.context_usage_percent = state.context_percent
         info.tools.extend(frame.tools)
         for server in frame.mcp_servers[:_MCP_SERVERS]:
             info.mcp_servers.add(name=shortened(server.name, _LONGEST), status=shortened(server.status, _LONGEST))
         info.commands.extend(commands)
-    jobs.forget_past(now)
-    turns.begin(now)
-    _follow_mode(frame.permission_mode, now)
+    jobs.forget_past(builder)
+    turns.begin(builder)
+    _follow_mode(frame.permission_mode, builder)
 
 
-def on_status(frame: Status, now: Moment) -> None:
+def on_status(frame: Status, builder: ClaudeEventBuilder) -> None:
     if frame.status == "compacting":
-        turns.begin(now)
-        now.turn_to(v1.COMPACTING)
+        turns.begin(builder)
+        builder.turn_to(v1.COMPACTING)
     elif frame.status is not None:
-        turns.begin(now)
-        if now.state.status == v1.COMPACTING:
-            now.status(v1.THINKING)
+        turns.begin(builder)
+        if builder.state.status == v1.COMPACTING:
+            builder.status(v1.THINKING)
     elif frame.compact_result is not None:
-        if now.state.status == v1.COMPACTING:
-            now.status(v1.THINKING)
+        if builder.state.status == v1.COMPACTING:
+            builder.status(v1.THINKING)
         if frame.compact_error:
-            now.state.compact_error = shortened(frame.compact_error, _LONGEST)
-            now.notice(v1.NOTICE_KIND_AGENT, f"The conversation was not compacted: {now.state.compact_error}")
-    _follow_mode(frame.permission_mode, now)
+            builder.state.compact_error = shortened(frame.compact_error, _LONGEST)
+            builder.notice(v1.NOTICE_KIND_AGENT, f"The conversation was not compacted: {builder.state.compact_error}")
+    _follow_mode(frame.permission_mode, builder)
 
 
-def _follow_mode(mode: str | None, now: Moment) -> None:
-    if mode is None or (mode == _PLAN) == now.state.plan_mode:
+def _follow_mode(mode: str | None, builder: ClaudeEventBuilder) -> None:
+    if mode is None or (mode == _PLAN) == builder.state.plan_mode:
         return
-    now.state.plan_mode = mode == _PLAN
-    change = now.say().plan_mode
-    change.active = now.state.plan_mode
-    change.plan = now.state.plan
-    now.state.plan = ""
+    builder.state.plan_mode = mode == _PLAN
+    change = builder.new_event().plan_mode
+    change.active = builder.state.plan_mode
+    change.plan = builder.state.plan
+    builder.state.plan = ""
 
 
-def _follow_conversation(session_id: str, now: Moment) -> None:
+def _follow_conversation(session_id: str, builder: ClaudeEventBuilder) -> None:
     """`/clear` gives the conversation another id, and only a later frame says which."""
-    state = now.state
+    state = builder.state
     if session_id and state.began and (state.is_reset or session_id != state.conversation_id):
-        boundary = now.say().compaction
+        boundary = builder.new_event().compaction
         boundary.trigger = "clear"
         boundary.new_conversation_id = session_id
         state.context_tokens = 0
@@ -90,23 +90,23 @@ def _follow_conversation(session_id: str, now: Moment) -> None:
     state.conversation_id = session_id or state.conversation_id
 
 
-def on_reset(frame: ConversationReset, now: Moment) -> None:  # noqa: ARG001 (its id is not the one to resume by)
-    now.state.is_reset = True
+def on_reset(frame: ConversationReset, builder: ClaudeEventBuilder) -> None:  # noqa: ARG001 (its id is not the one to resume by)
+    builder.state.is_reset = True
 
 
-def on_compacted(frame: CompactBoundary, now: Moment) -> None:
+def on_compacted(frame: CompactBoundary, builder: ClaudeEventBuilder) -> None:
     facts = frame.compact_metadata
-    boundary = now.say().compaction
+    boundary = builder.new_event().compaction
     boundary.trigger = facts.trigger
     boundary.tokens_before = uint64(facts.pre_tokens)
     boundary.tokens_after = uint64(facts.post_tokens)
-    now.state.compacted = True
-    now.state.context_tokens = 0
-    now.state.read_tokens = 0
+    builder.state.compacted = True
+    builder.state.context_tokens = 0
+    builder.state.read_tokens = 0
 
 
-def on_denied(frame: PermissionDenied, now: Moment) -> None:
-    now.notice(
+def on_denied(frame: PermissionDenied, builder: ClaudeEventBuilder) -> None:
+    builder.notice(
         v1.NOTICE_KIND_AGENT,
         f"{frame.tool_name} was denied by the agent's own rules",
         tool_name=frame.tool_name,
@@ -116,6 +116,6 @@ def on_denied(frame: PermissionDenied, now: Moment) -> None:
     )
 
 
-def on_informational(frame: Informational, now: Moment) -> None:
+def on_informational(frame: Informational, builder: ClaudeEventBuilder) -> None:
     if frame.content:
-        now.notice(v1.NOTICE_KIND_AGENT, shortened(frame.content, _LONGEST), level=frame.level)
+        builder.notice(v1.NOTICE_KIND_AGENT, shortened(frame.content, _LONGEST), level=frame.level)

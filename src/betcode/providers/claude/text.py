@@ -1,7 +1,7 @@
 """What the agent says and thinks: shown by deltas, settled by the whole block, void where its stream was cut off."""
 
 from betcode.providers.claude import api_pauses, turns
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import State, Stream
 from betcode.providers.event_builder import uint32
 from betcode.v1 import agent_pb2 as v1
@@ -10,18 +10,18 @@ from betcode.wire.frames import ApiEvent, StreamEvent
 _MESSAGES = 16  # whose next block is remembered
 
 
-def on_stream(frame: StreamEvent, now: Moment) -> None:
+def on_stream(frame: StreamEvent, builder: ClaudeEventBuilder) -> None:
     event = frame.event
     if frame.parent_tool_use_id:
         return  # a subagent's words come whole
     if event.type == "content_block_delta":
-        _on_delta(event, now)
+        _on_delta(event, builder)
         return
-    state = now.state
-    turns.begin(now)
+    state = builder.state
+    turns.begin(builder)
     match event.type:
         case "message_start":
-            void(now)
+            void(builder)
             api_pauses.resumed(state)
             message = event.message
             state.stream = Stream(message.id if message else "")
@@ -38,27 +38,27 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
                 state.read_tokens = turns.read_tokens(event.usage) or state.read_tokens
         case "message_stop" if state.stream is not None:
             if frame.abandoned_blocks is not None:
-                void(now, frame.abandoned_blocks.from_block_index)
+                void(builder, frame.abandoned_blocks.from_block_index)
             # What ended as it should and was not settled was said all the same.
             state.stream.unsettled.clear()
         case _:
             pass
 
 
-def _on_delta(event: ApiEvent, now: Moment) -> None:
-    state, delta = now.state, event.delta
+def _on_delta(event: ApiEvent, builder: ClaudeEventBuilder) -> None:
+    state, delta = builder.state, event.delta
     if delta is None:
         return
     if not state.turn:
-        turns.begin(now)
+        turns.begin(builder)
     stream = state.stream
     if stream is None:
         stream = state.stream = Stream("")
     if delta.text:
-        said: v1.TextDelta | v1.ThinkingDelta = now.say().text_delta
+        said: v1.TextDelta | v1.ThinkingDelta = builder.new_event().text_delta
         said.text = delta.text
     elif delta.thinking:
-        said = now.say().thinking_delta
+        said = builder.new_event().thinking_delta
         said.text = delta.thinking
     else:
         return
@@ -70,7 +70,7 @@ def _on_delta(event: ApiEvent, now: Moment) -> None:
 
 
 def settle(
-    now: Moment,
+    builder: ClaudeEventBuilder,
     message_id: str,
     index: int,
     text: str,
@@ -80,10 +80,10 @@ def settle(
     is_partial: bool = False,
 ) -> None:
     """The whole text of a block, whatever deltas came before it."""
-    stream = now.state.stream
+    stream = builder.state.stream
     was_shown = stream is not None and stream.message_id == message_id and stream.unsettled.pop(index, None) is not None
     if text or was_shown:
-        event = now.say(parent)
+        event = builder.new_event(parent)
         said = event.thinking_delta if thinking else event.text_delta
         said.text = text
         said.is_complete = True
@@ -92,14 +92,14 @@ def settle(
         said.block = uint32(index)
 
 
-def void(now: Moment, first: int = 0) -> None:
+def void(builder: ClaudeEventBuilder, first: int = 0) -> None:
     """Deltas of a stream that was cut off: their blocks settle as empty."""
-    stream = now.state.stream
+    stream = builder.state.stream
     if stream is None:
         return
     for index, thinking in sorted(stream.unsettled.items()):
         if index >= first:
-            settle(now, stream.message_id, index, "", thinking=thinking)
+            settle(builder, stream.message_id, index, "", thinking=thinking)
 
 
 def block_of(state: State, message_id: str) -> int:

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from betcode.domain.values.text import shortened
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import Todo, TodoChange
 from betcode.v1 import agent_pb2 as v1
 
@@ -14,7 +14,7 @@ _MOST_ITEMS = 100
 _LONGEST = 300
 
 
-class _Entry(Struct):
+class _TodoInput(Struct):
     """One task, in the words of any of the tools."""
 
     id: str = ""
@@ -24,12 +24,12 @@ class _Entry(Struct):
     description: str = ""
     active_form: str = field(default="", name="activeForm")
     status: str = ""
-    todos: "list[_Entry]" = field(default_factory=list)
+    todos: "list[_TodoInput]" = field(default_factory=list)
 
 
-class _Outcome(Struct):
-    task: _Entry | None = None
-    tasks: list[_Entry] | None = None
+class _TaskResult(Struct):
+    task: _TodoInput | None = None
+    tasks: list[_TodoInput] | None = None
 
 
 def planned(tool_name: str, own_input: bytes) -> TodoChange | None:
@@ -37,7 +37,7 @@ def planned(tool_name: str, own_input: bytes) -> TodoChange | None:
     if tool_name not in ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"):
         return None
     try:
-        entry = msgspec.json.decode(own_input, type=_Entry, strict=False)
+        entry = msgspec.json.decode(own_input, type=_TodoInput, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if tool_name == "TodoWrite":
@@ -46,15 +46,15 @@ def planned(tool_name: str, own_input: bytes) -> TodoChange | None:
     return TodoChange(tool_name, [_todo(entry.taskId, entry)])
 
 
-def happened(now: Moment, change: TodoChange | None, outcome: Raw) -> None:
+def happened(builder: ClaudeEventBuilder, change: TodoChange | None, outcome: Raw) -> None:
     """The call succeeded: say the whole list, if that changed it."""
     if change is None:
         return
-    before = now.state.todos
-    now.state.todos = _after(before, change, _read(outcome))[:_MOST_ITEMS]
-    if now.state.todos != before:
-        update = now.say().todo_update
-        for todo in now.state.todos:
+    before = builder.state.todos
+    builder.state.todos = _after(before, change, _read(outcome))[:_MOST_ITEMS]
+    if builder.state.todos != before:
+        update = builder.new_event().todo_update
+        for todo in builder.state.todos:
             update.items.add(
                 id=todo.id,
                 subject=todo.subject,
@@ -64,7 +64,7 @@ def happened(now: Moment, change: TodoChange | None, outcome: Raw) -> None:
             )
 
 
-def _after(before: list[Todo], change: TodoChange, outcome: _Outcome) -> list[Todo]:
+def _after(before: list[Todo], change: TodoChange, outcome: _TaskResult) -> list[Todo]:
     match change.kind:
         case "TodoWrite":
             return change.items
@@ -94,7 +94,7 @@ def _updated(todo: Todo, wanted: Todo) -> Todo:
     )
 
 
-def _todo(todo_id: str, entry: _Entry) -> Todo:
+def _todo(todo_id: str, entry: _TodoInput) -> Todo:
     """A status of -1 is one that was not given."""
     status = _STATUS.get(entry.status, _GONE if entry.status == "deleted" else -1)
     subject = shortened(entry.subject or entry.content, _LONGEST)
@@ -103,8 +103,8 @@ def _todo(todo_id: str, entry: _Entry) -> Todo:
     )
 
 
-def _read(outcome: Raw) -> _Outcome:
+def _read(outcome: Raw) -> _TaskResult:
     try:
-        return msgspec.json.decode(outcome, type=_Outcome, strict=False)
+        return msgspec.json.decode(outcome, type=_TaskResult, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _Outcome()
+        return _TaskResult()

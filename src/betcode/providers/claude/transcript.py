@@ -29,22 +29,22 @@ _CLOCK_SLACK_NS = 60 * 1_000_000_000  # a line from a later time than that has n
 _UNFINISHED_FOR_NS = 600 * 1_000_000_000  # a turn without an end is taken as it is when it was silent for so long
 
 
-class _Block(msgspec.Struct):
+class _TranscriptBlock(msgspec.Struct):
     type: str = ""
     text: str = ""
 
 
-class _Message(msgspec.Struct):
-    content: str | list[_Block] = ""
+class _TranscriptMessage(msgspec.Struct):
+    content: str | list[_TranscriptBlock] = ""
     stop_reason: str | None = None
 
 
-class _Line(msgspec.Struct, rename="camel"):
+class _TranscriptLine(msgspec.Struct, rename="camel"):
     type: str = ""
     uuid: str = ""
     timestamp: str = ""
     entrypoint: str = ""
-    message: _Message = msgspec.field(default_factory=_Message)
+    message: _TranscriptMessage = msgspec.field(default_factory=_TranscriptMessage)
     prompt_source: str = ""
     turn_origin: str = ""
     is_meta: bool = False
@@ -77,7 +77,7 @@ class Window:
     now_ns: int
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_TranscriptLine).decode
 
 
 def find_transcript(environment: Mapping[str, str], conversation_id: str) -> Path | None:
@@ -159,7 +159,7 @@ def find_outside(lines: Iterable[bytes], window: Window) -> FoundTurns:
     return FoundTurns(turns, max([window.now_ns, *(turn.last_ns for turn in turns)]))
 
 
-def _after_own(lines: Iterable[bytes], own: frozenset[str]) -> Iterator[tuple[_Line, bytes]]:
+def _after_own(lines: Iterable[bytes], own: frozenset[str]) -> Iterator[tuple[_TranscriptLine, bytes]]:
     """What follows a message of ours: a branched conversation begins with lines of the one it was branched from."""
     has_begun = False
     for raw in lines:
@@ -177,7 +177,7 @@ def _after_own(lines: Iterable[bytes], own: frozenset[str]) -> Iterator[tuple[_L
             yield line, raw
 
 
-def _is_prompt(line: _Line, text: str) -> bool:
+def _is_prompt(line: _TranscriptLine, text: str) -> bool:
     return (
         bool(line.uuid)
         and line.prompt_source in _PROMPTS
@@ -187,16 +187,16 @@ def _is_prompt(line: _Line, text: str) -> bool:
     )
 
 
-def _has(line: _Line, kind: str) -> bool:
+def _has(line: _TranscriptLine, kind: str) -> bool:
     content = line.message.content
     return not isinstance(content, str) and any(block.type == kind for block in content)
 
 
-def _calls_tool(line: _Line) -> bool:
+def _calls_tool(line: _TranscriptLine) -> bool:
     return line.message.stop_reason == "tool_use"
 
 
-def _text(line: _Line) -> str:
+def _text(line: _TranscriptLine) -> str:
     content = line.message.content
     if isinstance(content, str):
         return content
@@ -206,9 +206,9 @@ def _text(line: _Line) -> str:
 def _time(text: str) -> int:
     """Nanoseconds since 1970; 0 for what is no time."""
     try:
-        moment = datetime.fromisoformat(text)
+        builder = datetime.fromisoformat(text)
     except ValueError:
         return 0
-    if moment.tzinfo is None:
+    if builder.tzinfo is None:
         return 0
-    return max(round(moment.timestamp() * 1000), 0) * 1_000_000
+    return max(round(builder.timestamp() * 1000), 0) * 1_000_000

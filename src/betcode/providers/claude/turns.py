@@ -7,7 +7,7 @@ from betcode.domain.values.text import shortened
 from betcode.domain.values.times import rfc3339
 from betcode.providers.claude import api_pauses
 from betcode.providers.claude.advice import failure_in
-from betcode.providers.claude.event_builder import Moment
+from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import State, await_message
 from betcode.providers.event_builder import dollars, uint32, uint64
 from betcode.providers.stored_state import remember
@@ -32,41 +32,41 @@ POINT_SEPARATOR = "@"  # between a conversation's id and the message where it ca
 _ERRORS_TAKEN = 3
 
 
-def begin(now: Moment) -> None:
+def begin(builder: ClaudeEventBuilder) -> None:
     """A turn is open from here on, if none was."""
-    if not now.state.turn:
-        now.state.turn = True
-        now.state.turn_failed = False
-        now.status(v1.THINKING)
+    if not builder.state.turn:
+        builder.state.turn = True
+        builder.state.turn_failed = False
+        builder.status(v1.THINKING)
 
 
-def rest(now: Moment) -> None:
+def rest(builder: ClaudeEventBuilder) -> None:
     """Say that the agent is idle, once nothing is open and nothing is queued."""
-    state = now.state
+    state = builder.state
     if not state.turn and not state.pending and state.status not in (0, v1.IDLE):
-        now.status(v1.IDLE)
+        builder.status(v1.IDLE)
 
 
-def pass_point(now: Moment, message_uuid: str) -> None:
+def pass_point(builder: ClaudeEventBuilder, message_uuid: str) -> None:
     """The conversation has come to this message."""
-    now.state.point = message_uuid or now.state.point
+    builder.state.point = message_uuid or builder.state.point
 
 
 # ---------------------------------------------------------------- messages
 
 
-def on_delivered(frame: User, now: Moment) -> None:
+def on_delivered(frame: User, builder: ClaudeEventBuilder) -> None:
     """A person's message has been written to the agent."""
-    if frame.uuid and frame.uuid not in now.state.settled:
-        await_message(now.state, frame.uuid)
-        _message_state(now, frame.uuid, v1.MESSAGE_STATE_DELIVERED)
+    if frame.uuid and frame.uuid not in builder.state.settled:
+        await_message(builder.state, frame.uuid)
+        _message_state(builder, frame.uuid, v1.MESSAGE_STATE_DELIVERED)
 
 
-def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
-    state, message_id = now.state, frame.command_uuid
+def on_lifecycle(frame: CommandLifecycle, builder: ClaudeEventBuilder) -> None:
+    state, message_id = builder.state, frame.command_uuid
     state.has_lifecycle = True
     if message_id not in state.pending:
-        _on_own_turn(frame, now)
+        _on_own_turn(frame, builder)
         return
     match frame.state:
         case "queued":
@@ -76,49 +76,51 @@ def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
         case "completed" if state.own_turn and state.pending[message_id] == 0:
             state.repeats.append(message_id)
         case "completed":
-            _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED)
+            _settle(builder, message_id, v1.MESSAGE_STATE_CONSUMED)
         case "cancelled":
             reason = WITHDRAWN if message_id in state.withdrawing.values() else ""
-            _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED, reason)
+            _settle(builder, message_id, v1.MESSAGE_STATE_CANCELLED, reason)
         case _:
             pass
-    rest(now)
+    rest(builder)
 
 
-def on_withdrawn(frame: ControlResponse, now: Moment) -> None:
+def on_withdrawn(frame: ControlResponse, builder: ClaudeEventBuilder) -> None:
     """The agent has let go of a message or, having begun with it, has not; what it said of the message counts first."""
-    message_id = now.state.withdrawing.pop(frame.response.request_id)
-    answer, begun = frame.response.response, now.state.pending.get(message_id, 2) == 2
+    message_id = builder.state.withdrawing.pop(frame.response.request_id)
+    answer, begun = frame.response.response, builder.state.pending.get(message_id, 2) == 2
     if answer is not None and bytes(answer.cancelled) == b"true" and not begun:
-        _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED, WITHDRAWN)
-        rest(now)
+        _settle(builder, message_id, v1.MESSAGE_STATE_CANCELLED, WITHDRAWN)
+        rest(builder)
 
 
-def _on_own_turn(frame: CommandLifecycle, now: Moment) -> None:
+def _on_own_turn(frame: CommandLifecycle, builder: ClaudeEventBuilder) -> None:
     """A repeat is said to be completed at once, though the turn it belongs to may only be continued."""
-    state = now.state
+    state = builder.state
     if frame.state == "started":
         state.own_turn = frame.command_uuid
     elif frame.command_uuid == state.own_turn and frame.state in ("completed", "cancelled"):
         state.own_turn = ""
         for message_id in state.repeats:
-            _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED)
+            _settle(builder, message_id, v1.MESSAGE_STATE_CONSUMED)
         state.repeats.clear()
-        rest(now)
+        rest(builder)
 
 
-def _message_state(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
-    change = now.say().message_state
+def _message_state(
+    builder: ClaudeEventBuilder, message_id: str, to: v1.MessageState.ValueType, reason: str = ""
+) -> None:
+    change = builder.new_event().message_state
     change.message_id = message_id
     change.state = to
     change.reason = reason
 
 
-def _settle(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
-    now.state.pending.pop(message_id, None)
-    if message_id not in now.state.settled:
-        remember(now.state.settled, message_id)
-        _message_state(now, message_id, to, reason)
+def _settle(builder: ClaudeEventBuilder, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
+    builder.state.pending.pop(message_id, None)
+    if message_id not in builder.state.settled:
+        remember(builder.state.settled, message_id)
+        _message_state(builder, message_id, to, reason)
 
 
 def _answered(frame: Result, state: State) -> list[str]:
@@ -139,8 +141,8 @@ def begun(state: State) -> list[str]:
 # ---------------------------------------------------------------- the end of a turn
 
 
-def on_result(frame: Result, now: Moment) -> None:
-    state = now.state
+def on_result(frame: Result, builder: ClaudeEventBuilder) -> None:
+    state = builder.state
     if _did_not_start(frame, state):
         # No turn was begun, so none ends: the agent's end comes next, and the engine judges it.
         state.stillborn = True
@@ -149,15 +151,15 @@ def on_result(frame: Result, now: Moment) -> None:
     reason = _stop_reason(frame, state)
     answered = _answered(frame, state)
     for message_id in answered:
-        _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
+        _settle(builder, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
     if reason == "error" and state.compact_error:
-        _compaction_failed(now)
+        _compaction_failed(builder)
     elif reason == "error" and not state.turn_failed:
         text = "; ".join(frame.errors) or frame.result or "The turn failed"
-        _error(now, text, frame.api_error_status, frame.api_error_type or "")
-    _report_context(frame, now)
-    _report_usage(frame, now)
-    end_turn(now, reason, answered, frame.origin.kind if frame.origin else "")
+        _error(builder, text, frame.api_error_status, frame.api_error_type or "")
+    _report_context(frame, builder)
+    _report_usage(frame, builder)
+    end_turn(builder, reason, answered, frame.origin.kind if frame.origin else "")
 
 
 def _did_not_start(frame: Result, state: State) -> bool:
@@ -167,9 +169,9 @@ def _did_not_start(frame: Result, state: State) -> bool:
     )
 
 
-def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str = "") -> None:
-    state = now.state
-    complete = now.say().turn_complete
+def end_turn(builder: ClaudeEventBuilder, reason: str, answered: Iterable[str] = (), origin: str = "") -> None:
+    state = builder.state
+    complete = builder.new_event().turn_complete
     complete.stop_reason = reason
     complete.message_ids.extend(answered)
     complete.origin = origin
@@ -178,13 +180,13 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     state.turn = False
     state.compact_error = ""
     state.interrupted = False
-    api_pauses.turn_over(now)
+    api_pauses.turn_over(builder)
     state.stream = None
     state.next_block.clear()
     # What the main thread left open will never end; a background agent's calls go on.
     state.tools = {name: tool for name, tool in state.tools.items() if tool.parent}
     if not state.pending:
-        now.turn_to(v1.IDLE)
+        builder.turn_to(v1.IDLE)
 
 
 def _stop_reason(frame: Result, state: State) -> str:
@@ -202,21 +204,21 @@ def _stop_reason(frame: Result, state: State) -> str:
     return frame.stop_reason or "end_turn"
 
 
-def on_api_error(frame: Assistant, text: str, now: Moment) -> None:
+def on_api_error(frame: Assistant, text: str, builder: ClaudeEventBuilder) -> None:
     """What the model's API refused; the turn ends with it, the agent does not."""
-    now.state.turn_failed = True
-    _error(now, text, frame.api_error_status, frame.api_error_type or frame.error or "")
+    builder.state.turn_failed = True
+    _error(builder, text, frame.api_error_status, frame.api_error_type or frame.error or "")
 
 
-def _compaction_failed(now: Moment) -> None:
-    error = now.say().error
+def _compaction_failed(builder: ClaudeEventBuilder) -> None:
+    error = builder.new_event().error
     error.code = ErrorCode.COMPACTION_FAILED
     error.message = "Session compaction failed"
-    error.details["reason"] = now.state.compact_error
+    error.details["reason"] = builder.state.compact_error
 
 
-def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
-    error = now.say().error
+def _error(builder: ClaudeEventBuilder, text: str, status: int | None, kind: str) -> None:
+    error = builder.new_event().error
     limited = status == _RATE_LIMITED or kind.startswith("rate_limit")
     error.code = ErrorCode.RATE_LIMITED if limited else ErrorCode.AGENT_ERROR
     error.message = shortened(text, _LONGEST_ERROR)
@@ -224,7 +226,7 @@ def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
         error.details["api_error_status"] = str(status)
     if kind:
         error.details["api_error_type"] = kind
-    if limited and (reset_at := rfc3339(now.state.pause_until_ns)):
+    if limited and (reset_at := rfc3339(builder.state.pause_until_ns)):
         error.details["reset_at"] = reset_at
     if (failure := failure_in([text])) is not None:
         error.message += f". What to do: {failure.advice}"
@@ -243,15 +245,15 @@ def read_tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.cache_read_input_tokens
 
 
-def on_interrupt(frame: ControlRequest, now: Moment) -> None:
+def on_interrupt(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
     """We told the agent to stop."""
-    if frame.request.subtype == "interrupt" and (now.state.turn or now.state.pending):
-        now.state.interrupted = True
+    if frame.request.subtype == "interrupt" and (builder.state.turn or builder.state.pending):
+        builder.state.interrupted = True
 
 
-def _report_usage(frame: Result, now: Moment) -> None:
+def _report_usage(frame: Result, builder: ClaudeEventBuilder) -> None:
     """One turn's tokens and cost, its subagents' included."""
-    state = now.state
+    state = builder.state
     since = frame.model_usage_since_last_result
     # The total is cumulative over the session, but a killed process takes its part with it and the next one counts from
     # less. The agent's own count since its last result is right in both cases; older agents do not give it.
@@ -262,7 +264,7 @@ def _report_usage(frame: Result, now: Moment) -> None:
     else:
         cost = frame.total_cost_usd
     state.total_cost = dollars(frame.total_cost_usd)
-    usage = now.say().usage
+    usage = builder.new_event().usage
     usage.model = _model(since, state)
     usage.cost_usd = dollars(cost)
     usage.duration_ms = uint32(frame.duration_ms)
@@ -289,9 +291,9 @@ def _model(since: dict[str, ModelUsage] | None, state: State) -> str:
     return next(iter(since)) if since and len(since) == 1 else state.model
 
 
-def _report_context(frame: Result, now: Moment) -> None:
+def _report_context(frame: Result, builder: ClaudeEventBuilder) -> None:
     """How full the agent's context is, when that has changed visibly."""
-    state = now.state
+    state = builder.state
     model = frame.model_usage.get(state.model)
     if model is None or model.context_window <= 0 or not state.context_tokens:
         return
@@ -299,11 +301,11 @@ def _report_context(frame: Result, now: Moment) -> None:
     if abs(percent - state.context_percent) < _PERCENT_STEP:
         return
     state.context_percent = percent
-    info = now.say().session_info
-    info.session_id = now.session.session_id
+    info = builder.new_event().session_info
+    info.session_id = builder.session.session_id
     info.model = state.model
-    info.working_directory = now.session.working_directory
-    info.worktree_id = now.session.worktree_id
-    info.provider = now.session.provider
+    info.working_directory = builder.session.working_directory
+    info.worktree_id = builder.session.worktree_id
+    info.provider = builder.session.provider
     info.is_compacted = state.compacted
     info.context_usage_percent = percent

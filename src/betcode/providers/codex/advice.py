@@ -59,7 +59,7 @@ _OVERLOADED = frozenset({"serverOverloaded", "internalServerError"})
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class TurnTrouble:
     """What a turn's error is about."""
 
     kind: str
@@ -87,9 +87,9 @@ class Trouble:
         return _ADVICE.get(self.kind) or _BY_STATUS.get(self.status or 0, "")
 
 
-def trouble_in(error: frames.TurnError) -> Trouble:
+def trouble_in(error: frames.TurnError) -> TurnTrouble:
     kind, status = _kind(error.codex_error_info)
-    return Trouble(kind, status, error.message or "The turn failed")
+    return TurnTrouble(kind, status, error.message or "The turn failed")
 
 
 def failure_in(last_errors: Sequence[str], refused_thread: str) -> Failure | None:

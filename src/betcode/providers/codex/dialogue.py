@@ -16,7 +16,7 @@ from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers import malformed
 from betcode.providers.codex import commands, frames, handshake, items, oversized, prompts, turns
 from betcode.providers.codex.advice import failure_in
-from betcode.providers.codex.event_builder import Moment
+from betcode.providers.codex.event_builder import CodexEventBuilder
 from betcode.providers.codex.launch import INITIALIZE_ID, MODELS_ID
 from betcode.providers.codex.state import VERSION, State, dump, load
 from betcode.v1 import agent_pb2 as v1
@@ -29,24 +29,24 @@ _MCP_SERVERS = 200
 _NOISE = re.compile(r"could not create PATH aliases|could not find bubblewrap|codex_core::tools::router")
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]{8,20}Z\s+")
 
-Handler = Callable[[Any, Moment], None]
+Handler = Callable[[Any, CodexEventBuilder], None]
 
 
-def _on_warning(news: frames.Warned, now: Moment) -> None:
+def _on_warning(news: frames.Warned, builder: CodexEventBuilder) -> None:
     if news.message:
-        now.notice(v1.NOTICE_KIND_AGENT, shortened(news.message, 4000))
+        builder.notice(v1.NOTICE_KIND_AGENT, shortened(news.message, 4000))
 
 
-def _on_rerouted(news: frames.Rerouted, now: Moment) -> None:
-    now.state.model = news.to_model or now.state.model
-    now.notice(v1.NOTICE_KIND_AGENT, f"The model {news.from_model} is not served: {news.to_model} answers instead")
+def _on_rerouted(news: frames.Rerouted, builder: CodexEventBuilder) -> None:
+    builder.state.model = news.to_model or builder.state.model
+    builder.notice(v1.NOTICE_KIND_AGENT, f"The model {news.from_model} is not served: {news.to_model} answers instead")
 
 
-def _on_mcp(news: frames.McpStatus, now: Moment) -> None:
-    if news.name and now.state.mcp.get(news.name) != news.status and len(now.state.mcp) < _MCP_SERVERS:
-        now.state.mcp[shortened(news.name, malformed.EXCERPT)] = shortened(news.status, malformed.EXCERPT)
+def _on_mcp(news: frames.McpStatus, builder: CodexEventBuilder) -> None:
+    if news.name and builder.state.mcp.get(news.name) != news.status and len(builder.state.mcp) < _MCP_SERVERS:
+        builder.state.mcp[shortened(news.name, malformed.EXCERPT)] = shortened(news.status, malformed.EXCERPT)
         if news.status != "starting":
-            turns.say_info(now)
+            turns.say_info(builder)
 
 
 # By method: what its parameters are, and who takes them. Everything else is passed over.
@@ -82,22 +82,22 @@ class CodexDialogue:
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a turn ends that has ended."""
-        now = Moment(self._state, self._session, record)
+        builder = CodexEventBuilder(self._state, self._session, record)
         match record.kind:
             case RecordKind.OUT if record.too_long:
-                self._on_too_long(record, now)
+                self._on_too_long(record, builder)
             case RecordKind.OUT:
-                self._on_line(record, now)
+                self._on_line(record, builder)
             case RecordKind.IN:
                 for line in record.data.split(b"\n"):
-                    self._guarded(partial(self._on_said, line, now), record, now)
+                    self._guarded(partial(self._on_said, line, builder), record, builder)
             case RecordKind.ERR:
-                self._on_error_line(record, now)
+                self._on_error_line(record, builder)
             case RecordKind.DAMAGED:
-                malformed.say_damaged(record, now)
+                malformed.say_damaged(record, builder)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
-        return now.events
+        return builder.events
 
     def may_ask(self, record: Record) -> bool:
         return record.kind is RecordKind.OUT and b"requestApproval" in record.data[: malformed.EXCERPT]
@@ -110,9 +110,9 @@ class CodexDialogue:
         return commands.addressed(self._state, line, provider_config(self._session).get("effort", ""))
 
     def voided(self, now_ns: int) -> list[v1.AgentEvent]:
-        now = Moment(self._state, self._session, None, now_ns)
-        turns.void(now)
-        return now.events
+        builder = CodexEventBuilder(self._state, self._session, None, now_ns)
+        turns.void(builder)
+        return builder.events
 
     def state(self) -> bytes:
         return dump(self._state)
@@ -206,59 +206,59 @@ class CodexDialogue:
 
     # ------------------------------------------------------------ lines
 
-    def _on_said(self, line: bytes, now: Moment) -> None:
+    def _on_said(self, line: bytes, builder: CodexEventBuilder) -> None:
         """Something of ours has been written to Codex."""
-        frame, state = frames.decode(line), now.state
+        frame, state = frames.decode(line), builder.state
         if isinstance(frame, Malformed):
             return
         match frame.method:
             case "":
-                prompts.on_answer(frame, now)
+                prompts.on_answer(frame, builder)
             case commands.TURN:
-                turns.delivered(str(frame.id), now)
-                handshake.told_mode(frames.read(frame.params, frames.Said) or frames.Said(), now)
+                turns.delivered(str(frame.id), builder)
+                handshake.told_mode(frames.read(frame.params, frames.RequestParams) or frames.RequestParams(), builder)
             case commands.COMPACTION:
                 state.compacting = True
-                turns.delivered(str(frame.id), now)
+                turns.delivered(str(frame.id), builder)
             case "thread/start" | "thread/resume" | "thread/fork":
-                handshake.asked(frame, line, now)
+                handshake.asked(frame, line, builder)
             case commands.CLEANING:
                 state.errands.pop(str(frame.id), None)
                 state.background.clear()
             case _:
                 pass
 
-    def _on_line(self, record: Record, now: Moment) -> None:
+    def _on_line(self, record: Record, builder: CodexEventBuilder) -> None:
         frame = frames.decode(record.data)
         if isinstance(frame, Malformed):
-            malformed.on_malformed(frame, now)
+            malformed.on_malformed(frame, builder)
             return
         if self._state.bad_lines:
-            malformed.end_bad_lines(now)
+            malformed.end_bad_lines(builder)
         if frame.id is not None and frame.method:
             rpc_id = frame.id
             self._state.has_spoken = True
-            if not self._guarded(lambda: prompts.on_request(rpc_id, frame.method, frame, now), record, now):
-                prompts.refuse(rpc_id, prompts.UNREAD, now)  # or it would wait for ever
+            if not self._guarded(lambda: prompts.on_request(rpc_id, frame.method, frame, builder), record, builder):
+                prompts.refuse(rpc_id, prompts.UNREAD, builder)  # or it would wait for ever
         elif frame.method:
-            self._on_news(frame, record, now)
+            self._on_news(frame, record, builder)
         elif frame.id is not None:
-            self._guarded(lambda: self._on_reply(frame, now), record, now)
+            self._guarded(lambda: self._on_reply(frame, builder), record, builder)
 
-    def _on_reply(self, frame: frames.Message, now: Moment) -> None:
+    def _on_reply(self, frame: frames.RpcMessage, builder: CodexEventBuilder) -> None:
         """What a request of ours was answered with."""
-        state = now.state
+        state = builder.state
         if frame.id in state.pending:
             state.has_spoken = True
-            turns.on_answered(str(frame.id), frame, now)
+            turns.on_answered(str(frame.id), frame, builder)
         elif handshake.is_thread(frame.id):
-            handshake.on_thread(frame, now)
+            handshake.on_thread(frame, builder)
         elif frame.id == MODELS_ID:
-            handshake.on_models(frame, now)
+            handshake.on_models(frame, builder)
         elif frame.id == INITIALIZE_ID and (refusal := frame.refusal) is not None:
             state.refused_thread = shortened(f"initialize: {refusal.message}", malformed.LONGEST_ERROR)
 
-    def _on_news(self, frame: frames.Message, record: Record, now: Moment) -> None:
+    def _on_news(self, frame: frames.RpcMessage, record: Record, builder: CodexEventBuilder) -> None:
         kind, handler = NEWS.get(frame.method, (None, None))
         if kind is None or handler is None:
             logger.debug("passed over %r", frame.method)
@@ -269,37 +269,39 @@ class CodexDialogue:
             self._state.has_spoken = True
         news = frames.read(frame.params, kind)
         if news is None:
-            self._on_unread(frame, record, now)
+            self._on_unread(frame, record, builder)
         elif kind is frames.Delta:  # they come by the thousand, and change next to nothing
-            handler(news, now)
+            handler(news, builder)
         else:
-            self._guarded(lambda: handler(news, now), record, now, ends=frame.method == "turn/completed")
+            self._guarded(lambda: handler(news, builder), record, builder, ends=frame.method == "turn/completed")
 
-    def _on_unread(self, frame: frames.Message, record: Record, now: Moment) -> None:
-        malformed.say_malformed(now, f"{shortened(frame.method, malformed.EXCERPT)} is not to be read", record.data)
-        if frame.method == "turn/completed" and now.state.turn:
-            turns.end(now, "error", list(now.state.pending))
+    def _on_unread(self, frame: frames.RpcMessage, record: Record, builder: CodexEventBuilder) -> None:
+        malformed.say_malformed(builder, f"{shortened(frame.method, malformed.EXCERPT)} is not to be read", record.data)
+        if frame.method == "turn/completed" and builder.state.turn:
+            turns.end(builder, "error", list(builder.state.pending))
 
-    def _guarded(self, work: Callable[[], None], record: Record, now: Moment, *, ends: bool = False) -> bool:
+    def _guarded(
+        self, work: Callable[[], None], record: Record, builder: CodexEventBuilder, *, ends: bool = False
+    ) -> bool:
         """Whether that was done; if not, it is as if it had not been begun."""
-        before, said = dump(self._state), len(now.events)
+        before, said = dump(self._state), len(builder.events)
         try:
             work()
         except Exception:
             logger.exception("a line could not be translated", extra={"offset": record.offset})
-            self._state = now.state = load(before, VERSION)
-            del now.events[said:]
-            malformed.say_malformed(now, "something it said could not be translated", record.data)
+            self._state = builder.state = load(before, VERSION)
+            del builder.events[said:]
+            malformed.say_malformed(builder, "something it said could not be translated", record.data)
             if ends:
-                turns.end(now, "error", list(now.state.pending))
+                turns.end(builder, "error", list(builder.state.pending))
             return False
         return True
 
-    def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = malformed.say_too_long(record, now)
-        self._guarded(lambda: oversized.take(record.data, size, now), record, now)
+    def _on_too_long(self, record: Record, builder: CodexEventBuilder) -> None:
+        size = malformed.say_too_long(record, builder)
+        self._guarded(lambda: oversized.take(record.data, size, builder), record, builder)
 
-    def _on_error_line(self, record: Record, now: Moment) -> None:
+    def _on_error_line(self, record: Record, builder: CodexEventBuilder) -> None:
         text = _STAMP.sub("", without_escapes(malformed.error_text(record)).strip())
         if not _NOISE.search(text) and text not in self._state.errors[-1:]:
-            malformed.on_error_line(text, now)
+            malformed.on_error_line(text, builder)

@@ -8,7 +8,7 @@ from betcode.providers import event_builder
 from betcode.providers.codex.state import State
 
 
-class Moment(event_builder.Moment[State]):
+class CodexEventBuilder(event_builder.EventBuilder[State]):
     __slots__ = ("_place",)
 
     def __init__(self, state: State, session: NewSession, record: Record | None, wall_ns: int = 0) -> None:

@@ -21,7 +21,7 @@ class RpcError(Struct):
     message: str = ""
 
 
-class Message(Struct):
+class RpcMessage(Struct):
     """One line: a request has an id and a method, an answer only an id, a notification only a method.
 
     The ids of Codex's own requests are numbers and begin with 0; ours are texts.
@@ -51,13 +51,13 @@ class ThreadAnswer(Struct, rename="camel"):
     cwd: str = ""
 
 
-class Model(Struct, rename="camel"):
+class ModelInfo(Struct, rename="camel"):
     id: str = ""
     hidden: bool = False
 
 
 class Models(Struct):
-    data: list[Model] = field(default_factory=list)
+    data: list[ModelInfo] = field(default_factory=list)
 
 
 class TurnError(Struct, rename="camel"):
@@ -93,7 +93,7 @@ class Change(Struct):
     diff: str = ""
 
 
-class Part(Struct):
+class TextPart(Struct):
     type: str = ""
     text: str = ""
 
@@ -127,7 +127,7 @@ class Item(Struct, rename="camel"):
     arguments: Raw = NOTHING
     result: Raw = NOTHING
     error: McpError | None = None
-    content_items: list[Part] | None = None
+    content_items: list[TextPart] | None = None
     success: bool | None = None
     query: str = ""
     path: str = ""
@@ -241,7 +241,7 @@ class Option(Struct):
     description: str = ""
 
 
-class Question(Struct, rename="camel"):
+class UserQuestion(Struct, rename="camel"):
     id: str = ""
     header: str = ""
     question: str = ""
@@ -250,7 +250,7 @@ class Question(Struct, rename="camel"):
 
 
 class Questions(Struct):
-    questions: list[Question] = field(default_factory=list)
+    questions: list[UserQuestion] = field(default_factory=list)
 
 
 class _Listed(Struct):
@@ -260,22 +260,22 @@ class _Listed(Struct):
 # What we say ourselves, read back from the journal.
 
 
-class Said(Struct, rename="camel"):
+class RequestParams(Struct, rename="camel"):
     """The parameters of a request of ours, as far as their effect depends on them."""
 
     thread_id: str = ""
-    collaboration_mode: "Mode | None" = None
+    collaboration_mode: "CollaborationMode | None" = None
 
 
-class Mode(Struct):
+class CollaborationMode(Struct):
     mode: str = ""
 
 
-_message: Callable[[bytes], Message] = msgspec.json.Decoder(Message, strict=False).decode
+_message: Callable[[bytes], RpcMessage] = msgspec.json.Decoder(RpcMessage, strict=False).decode
 _Read = TypeVar("_Read")
 
 
-def decode(line: bytes) -> Message | Malformed:
+def decode(line: bytes) -> RpcMessage | Malformed:
     """What the line is. Never raises: what cannot be read is tried again with repaired text."""
     reason = "no JSON"
     for mend in (_as_it_is, repair.whole_characters, repair.plain_json, lambda text: repair.shallow(text, _DEEPEST)):

@@ -8,7 +8,7 @@ from typing import Any
 from betcode.domain.events.display import struct_of
 from betcode.domain.values.text import shortened
 from betcode.providers.codex import frames, turns
-from betcode.providers.codex.event_builder import Moment
+from betcode.providers.codex.event_builder import CodexEventBuilder
 from betcode.providers.codex.state import OpenTool, open_tool
 from betcode.providers.event_builder import uint32, uint64
 from betcode.providers.stored_state import remember
@@ -36,25 +36,25 @@ def script_of(command: str) -> str:
 # ---------------------------------------------------------------- words
 
 
-def on_text(news: frames.Delta, now: Moment) -> None:
-    _show(news, news.item_id, 0, now, thinking=False)
+def on_text(news: frames.Delta, builder: CodexEventBuilder) -> None:
+    _show(news, news.item_id, 0, builder, thinking=False)
 
 
-def on_summary(news: frames.Delta, now: Moment) -> None:
-    _show(news, news.item_id, news.summary_index, now, thinking=True)
+def on_summary(news: frames.Delta, builder: CodexEventBuilder) -> None:
+    _show(news, news.item_id, news.summary_index, builder, thinking=True)
 
 
-def on_thought(news: frames.Delta, now: Moment) -> None:
-    _show(news, news.item_id, _RAW_THOUGHTS + news.content_index, now, thinking=True)
+def on_thought(news: frames.Delta, builder: CodexEventBuilder) -> None:
+    _show(news, news.item_id, _RAW_THOUGHTS + news.content_index, builder, thinking=True)
 
 
-def _show(news: frames.Delta, item_id: str, block: int, now: Moment, *, thinking: bool) -> None:
-    state = now.state
+def _show(news: frames.Delta, item_id: str, block: int, builder: CodexEventBuilder, *, thinking: bool) -> None:
+    state = builder.state
     if news.thread_id not in ("", state.thread) or not news.delta or not item_id:
         return
     if turns.is_over(state, news.turn_id):
         return
-    turns.begin(now, news.turn_id)
+    turns.begin(builder, news.turn_id)
     turns.resumed(state)
     block = uint32(block)
     blocks = state.unsettled.setdefault(item_id, [])
@@ -62,39 +62,39 @@ def _show(news: frames.Delta, item_id: str, block: int, now: Moment, *, thinking
         blocks.append(block)
     if thinking and item_id not in state.thinking:
         state.thinking.append(item_id)
-    event = now.say()
+    event = builder.new_event()
     said = event.thinking_delta if thinking else event.text_delta
     said.text, said.message_id, said.block = news.delta, item_id, block
 
 
-def _settle(now: Moment, item: frames.Item, texts: dict[int, str], *, thinking: bool) -> None:
+def _settle(builder: CodexEventBuilder, item: frames.Item, texts: dict[int, str], *, thinking: bool) -> None:
     """The whole text of each block, whatever deltas came before it."""
-    state = now.state
+    state = builder.state
     for block in state.unsettled.pop(item.id, []):
         texts.setdefault(block, "")
     if item.id in state.thinking:
         state.thinking.remove(item.id)
     for block, text in sorted(texts.items()):
-        event = now.say()
+        event = builder.new_event()
         said = event.thinking_delta if thinking else event.text_delta
         said.text, said.message_id, said.block, said.is_complete = text, item.id, uint32(block), True
 
 
-def _settle_thoughts(now: Moment, item: frames.Item) -> None:
+def _settle_thoughts(builder: CodexEventBuilder, item: frames.Item) -> None:
     texts = dict(enumerate(item.summary))
     raw = [part for each in item.content if isinstance(part := frames.plain(each), str)]
-    shown = now.state.unsettled.get(item.id, [])
+    shown = builder.state.unsettled.get(item.id, [])
     if any(block >= _RAW_THOUGHTS for block in shown) or not texts:
         texts |= {_RAW_THOUGHTS + number: text for number, text in enumerate(raw)}
-    _settle(now, item, texts, thinking=True)
+    _settle(builder, item, texts, thinking=True)
 
 
-def _propose(now: Moment, item: frames.Item) -> None:
+def _propose(builder: CodexEventBuilder, item: frames.Item) -> None:
     """The plan that a person may have carried out."""
-    _settle(now, item, {0: item.text} if item.text else {}, thinking=False)
+    _settle(builder, item, {0: item.text} if item.text else {}, thinking=False)
     if item.text:
-        change = now.say().plan_mode
-        change.active = now.state.plan_mode
+        change = builder.new_event().plan_mode
+        change.active = builder.state.plan_mode
         change.plan = item.text
 
 
@@ -149,47 +149,49 @@ _TOOLS: dict[str, Callable[[frames.Item], tuple[str, dict[str, Any]]]] = {
 }
 
 
-def on_started(news: frames.ItemNews, now: Moment) -> None:
-    item, state = news.item, now.state
+def on_started(news: frames.ItemNews, builder: CodexEventBuilder) -> None:
+    item, state = news.item, builder.state
     is_own = news.thread_id in ("", state.thread)
     if is_own and turns.is_over(state, news.turn_id):
         return
     if item.type == "contextCompaction" and is_own:
-        turns.begin(now, news.turn_id)
+        turns.begin(builder, news.turn_id)
         state.before_tokens = state.context_tokens
-        now.turn_to(v1.COMPACTING)
+        builder.turn_to(v1.COMPACTING)
         return
     if item.type == "userMessage" or (not is_own and news.thread_id not in state.parents):
         return
     found = tool_of(item)
     if is_own:
-        turns.begin(now, news.turn_id)
+        turns.begin(builder, news.turn_id)
         turns.resumed(state)
     if found is not None:
-        start(now, item.id, *found, cwd=item.cwd, parent="" if is_own else state.parents[news.thread_id])
+        start(builder, item.id, *found, cwd=item.cwd, parent="" if is_own else state.parents[news.thread_id])
         for thread in item.receiver_thread_ids:
             state.parents[thread] = item.id
             if len(state.parents) > _MOST_BLOCKS:
                 del state.parents[next(iter(state.parents))]
 
 
-def start(now: Moment, tool_id: str, name: str, own_input: dict[str, Any], *, cwd: str = "", parent: str = "") -> None:
-    state = now.state
+def start(
+    builder: CodexEventBuilder, tool_id: str, name: str, own_input: dict[str, Any], *, cwd: str = "", parent: str = ""
+) -> None:
+    state = builder.state
     if not tool_id or tool_id in state.tools or tool_id in state.ended:
         return
-    event = now.say(parent).tool_call_start
+    event = builder.new_event(parent).tool_call_start
     event.tool_id = tool_id
     event.tool_name = name
     event.input_json = json.dumps(own_input, ensure_ascii=False)
     event.input.CopyFrom(struct_of(own_input))
-    tool = OpenTool(name, now.mono_ns, cwd, parent)
+    tool = OpenTool(name, builder.mono_ns, cwd, parent)
     if name in ("Edit", "Write"):
         tool.input = event.input_json if len(event.input_json) <= _MOST_KEPT else _without_texts(own_input)
     elif name == "Bash":
         tool.input = shortened(str(own_input.get("command", "")), _LONGEST_COMMAND)
     open_tool(state, tool_id, tool)
     if not parent and not state.requests:
-        now.status(v1.EXECUTING_TOOL, name)
+        builder.status(v1.EXECUTING_TOOL, name)
 
 
 def _without_texts(patch: dict[str, Any]) -> str:
@@ -200,11 +202,11 @@ def _without_texts(patch: dict[str, Any]) -> str:
     return json.dumps({**kept, "note": "the patch is too long to be shown here"}, ensure_ascii=False)
 
 
-def on_completed(news: frames.ItemNews, now: Moment) -> None:
-    item, state = news.item, now.state
+def on_completed(news: frames.ItemNews, builder: CodexEventBuilder) -> None:
+    item, state = news.item, builder.state
     if news.thread_id not in ("", state.thread):
         if news.thread_id in state.parents and item.id in state.tools:
-            finish(now, item)
+            finish(builder, item)
         return
     if item.id in state.background:
         del state.background[item.id]
@@ -213,55 +215,55 @@ def on_completed(news: frames.ItemNews, now: Moment) -> None:
         return
     match item.type:
         case "agentMessage":
-            turns.begin(now, news.turn_id)
-            _settle(now, item, {0: item.text} if item.text else {}, thinking=False)
+            turns.begin(builder, news.turn_id)
+            _settle(builder, item, {0: item.text} if item.text else {}, thinking=False)
         case "reasoning":
-            turns.begin(now, news.turn_id)
-            _settle_thoughts(now, item)
+            turns.begin(builder, news.turn_id)
+            _settle_thoughts(builder, item)
         case "plan":
-            turns.begin(now, news.turn_id)
-            _propose(now, item)
+            turns.begin(builder, news.turn_id)
+            _propose(builder, item)
         case "contextCompaction":
-            _compacted(now)
+            _compacted(builder)
         case _ if (found := tool_of(item)) is not None and item.id not in state.ended:
-            turns.begin(now, news.turn_id)
-            start(now, item.id, *found, cwd=item.cwd)
-            finish(now, item)
+            turns.begin(builder, news.turn_id)
+            start(builder, item.id, *found, cwd=item.cwd)
+            finish(builder, item)
         case _:
             pass
 
 
-def _compacted(now: Moment) -> None:
-    state = now.state
-    boundary = now.say().compaction
+def _compacted(builder: CodexEventBuilder) -> None:
+    state = builder.state
+    boundary = builder.new_event().compaction
     boundary.trigger = "manual" if state.compacting else "auto"
     boundary.tokens_before = uint64(state.before_tokens)
     boundary.tokens_after = uint64(state.context_tokens)
     state.compacted = state.boundary = True
     if state.turn and not state.compacting:
-        now.turn_to(v1.THINKING)
+        builder.turn_to(v1.THINKING)
 
 
-def finish(now: Moment, item: frames.Item, output: str | None = None) -> None:
-    state = now.state
+def finish(builder: CodexEventBuilder, item: frames.Item, output: str | None = None) -> None:
+    state = builder.state
     tool = state.tools.pop(item.id, None)
     if tool is None:
         return
     remember(state.ended, item.id)
     for request_id in [name for name, each in state.requests.items() if each.tool_use_id == item.id]:
-        turns.withdraw(now, request_id)  # nobody answered, and Codex went on without
-    result = now.say(tool.parent).tool_call_result
+        turns.withdraw(builder, request_id)  # nobody answered, and Codex went on without
+    result = builder.new_event(tool.parent).tool_call_result
     result.tool_id = item.id
     result.output = _output(item) if output is None else output
     result.is_error = item.status in ("failed", "declined") or item.success is False
-    spent_ms = (now.mono_ns - tool.began_ns) / 1_000_000
+    spent_ms = (builder.mono_ns - tool.began_ns) / 1_000_000
     result.duration_ms = uint32(item.duration_ms if item.duration_ms is not None else spent_ms)
     if item.status == "declined":
         result.denied_by = "answer" if item.id in state.declined else "agent"
     if item.id in state.declined:
         state.declined.remove(item.id)
     if not tool.parent and state.turn and not state.requests and not state.tools:
-        now.turn_to(v1.THINKING)
+        builder.turn_to(v1.THINKING)
 
 
 def _output(item: frames.Item) -> str:
@@ -282,5 +284,5 @@ def _output(item: frames.Item) -> str:
 
 def _mcp_text(item: frames.Item) -> str:
     result = frames.read(item.result, frames.McpResult)
-    parts = [frames.read(part, frames.Part) for part in (result.content if result is not None else [])]
+    parts = [frames.read(part, frames.TextPart) for part in (result.content if result is not None else [])]
     return "\n".join(part.text or f"[{part.type}]" for part in parts if part is not None)

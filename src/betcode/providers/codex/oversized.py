@@ -4,7 +4,7 @@ import re
 
 from betcode.domain.values.text import shortened
 from betcode.providers.codex import frames, handshake, items, prompts, turns
-from betcode.providers.codex.event_builder import Moment
+from betcode.providers.codex.event_builder import CodexEventBuilder
 from betcode.providers.codex.launch import THREAD_ID
 
 _REQUEST = re.compile(rb'\{"method":"([\w/]{1,100})","id":(\d{1,15})[,}]')
@@ -14,14 +14,18 @@ _TURN = b'{"method":"turn/completed"'
 _REASON = "the request is too long to be read: make it smaller"
 
 
-def take(beginning: bytes, size: int, now: Moment) -> None:
+def take(beginning: bytes, size: int, builder: CodexEventBuilder) -> None:
     """What the line was can be told from its beginning."""
     if (found := _REQUEST.match(beginning)) is not None:
-        prompts.refuse(int(found[2]), _REASON, now)
+        prompts.refuse(int(found[2]), _REASON, builder)
     elif (found := _ITEM.match(beginning)) is not None:
         item = frames.Item(found[1].decode(), found[2].decode(errors="replace"), "completed")
-        items.finish(now, item, f"[a result of about {size} bytes, over the limit for a line]")
+        items.finish(builder, item, f"[a result of about {size} bytes, over the limit for a line]")
     elif (found := _THREAD.match(beginning)) is not None:
-        handshake.greet(frames.ThreadAnswer(frames.Thread(shortened(found[1].decode(), 100))), now)
-    elif beginning.startswith(_TURN) and now.state.turn:
-        turns.end(now, "error", [name for name, turn in now.state.pending.items() if turn in ("", now.state.turn_id)])
+        handshake.greet(frames.ThreadAnswer(frames.Thread(shortened(found[1].decode(), 100))), builder)
+    elif beginning.startswith(_TURN) and builder.state.turn:
+        turns.end(
+            builder,
+            "error",
+            [name for name, turn in builder.state.pending.items() if turn in ("", builder.state.turn_id)],
+        )

@@ -8,7 +8,7 @@ from typing import Any
 from betcode.domain.events.display import struct_of
 from betcode.domain.values.text import shortened
 from betcode.providers.codex import commands, frames, items, turns
-from betcode.providers.codex.event_builder import Moment
+from betcode.providers.codex.event_builder import CodexEventBuilder
 from betcode.providers.codex.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 
@@ -31,35 +31,37 @@ _NO: dict[str, dict[str, Any]] = {
 }
 
 
-def on_request(rpc_id: int | str, method: str, frame: frames.Message, now: Moment) -> None:
+def on_request(rpc_id: int | str, method: str, frame: frames.RpcMessage, builder: CodexEventBuilder) -> None:
     handler = _ASKED.get(method)
-    if any(each.rpc_id == rpc_id for each in now.state.requests.values()):
+    if any(each.rpc_id == rpc_id for each in builder.state.requests.values()):
         return
     if handler is None:
-        _refuse(rpc_id, method, now)
-    elif len(now.state.requests) >= _MOST_OPEN:
-        refuse(rpc_id, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer", now)
-    elif not handler(rpc_id, frame, now):
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"Codex asked something that cannot be read ({method}), and was refused")
-        refuse(rpc_id, UNREAD, now)
-    elif now.state.requests:
-        now.status(v1.WAITING_FOR_USER)
+        _refuse(rpc_id, method, builder)
+    elif len(builder.state.requests) >= _MOST_OPEN:
+        refuse(rpc_id, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer", builder)
+    elif not handler(rpc_id, frame, builder):
+        builder.notice(
+            v1.NOTICE_KIND_MALFORMED, f"Codex asked something that cannot be read ({method}), and was refused"
+        )
+        refuse(rpc_id, UNREAD, builder)
+    elif builder.state.requests:
+        builder.status(v1.WAITING_FOR_USER)
 
 
-def _refuse(rpc_id: int | str, method: str, now: Moment) -> None:
+def _refuse(rpc_id: int | str, method: str, builder: CodexEventBuilder) -> None:
     what = shortened(method, _LONGEST_NAME)
-    now.notice(v1.NOTICE_KIND_AGENT, f"Codex asked for {what}, which nobody here can answer, and was refused")
+    builder.notice(v1.NOTICE_KIND_AGENT, f"Codex asked for {what}, which nobody here can answer, and was refused")
     if method in _NO:
-        now.state.errands[f"answer-{rpc_id}"] = commands.answer(rpc_id, _NO[method]).decode()
+        builder.state.errands[f"answer-{rpc_id}"] = commands.answer(rpc_id, _NO[method]).decode()
     else:
-        refuse(rpc_id, f"{what} is not supported here", now)
+        refuse(rpc_id, f"{what} is not supported here", builder)
 
 
-def refuse(rpc_id: int | str, reason: str, now: Moment) -> None:
-    now.state.errands[f"answer-{rpc_id}"] = commands.refusal(rpc_id, reason).decode()
+def refuse(rpc_id: int | str, reason: str, builder: CodexEventBuilder) -> None:
+    builder.state.errands[f"answer-{rpc_id}"] = commands.refusal(rpc_id, reason).decode()
 
 
-def _on_command(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+def _on_command(rpc_id: int | str, frame: frames.RpcMessage, builder: CodexEventBuilder) -> bool:
     asked = frames.read(frame.params, frames.Approval)
     if asked is None:
         return False
@@ -70,42 +72,42 @@ def _on_command(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
         tool, own_input = "Bash", {"command": items.script_of(asked.command or ""), "cwd": asked.cwd or ""}
     if asked.kind == "writeStdin":
         own_input["note"] = "input for a command that runs"
-    _ask(rpc_id, asked, tool, own_input, now)
+    _ask(rpc_id, asked, tool, own_input, builder)
     return True
 
 
-def _on_patch(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+def _on_patch(rpc_id: int | str, frame: frames.RpcMessage, builder: CodexEventBuilder) -> bool:
     """The patch itself came with the item before; where it was not seen, nothing is known but that there is one."""
     asked = frames.read(frame.params, frames.Approval)
     if asked is None:
         return False
-    known = now.state.tools.get(asked.item_id)
+    known = builder.state.tools.get(asked.item_id)
     if known is None or known.name not in ("Edit", "Write"):
-        _ask(rpc_id, asked, "Edit", {"changes": []}, now)
+        _ask(rpc_id, asked, "Edit", {"changes": []}, builder)
     else:
-        _ask(rpc_id, asked, known.name, json.loads(known.input), now)
+        _ask(rpc_id, asked, known.name, json.loads(known.input), builder)
     return True
 
 
-def _on_form(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+def _on_form(rpc_id: int | str, frame: frames.RpcMessage, builder: CodexEventBuilder) -> bool:
     """Whether a tool of an MCP server may be used; what a server itself asks for in a form is not given."""
     form = frames.read(frame.params, frames.Form)
     if form is None:
         return False
     if form.meta is None or form.meta.codex_approval_kind != "mcp_tool_call":
-        _refuse(rpc_id, frame.method, now)
+        _refuse(rpc_id, frame.method, builder)
         return True
-    tool, item_id = _tool_of(form, now)
+    tool, item_id = _tool_of(form, builder)
     given = frames.plain(form.meta.tool_params)
     approval = frames.Approval(item_id=item_id or f"form-{rpc_id}", reason=form.message)
-    _ask(rpc_id, approval, tool, given if isinstance(given, dict) else {}, now, is_form=True)
+    _ask(rpc_id, approval, tool, given if isinstance(given, dict) else {}, builder, is_form=True)
     return True
 
 
-def _tool_of(form: frames.Form, now: Moment) -> tuple[str, str]:
+def _tool_of(form: frames.Form, builder: CodexEventBuilder) -> tuple[str, str]:
     """The call that a form is about, which began just before. Where that may be another one, the server alone is named:
     no rule about a tool of it then allows what was not meant."""
-    state, prefix = now.state, f"mcp__{form.server_name}__"
+    state, prefix = builder.state, f"mcp__{form.server_name}__"
     asked = {each.tool_use_id for each in state.requests.values()}
     names = {
         each: tool.name for each, tool in state.tools.items() if tool.name.startswith(prefix) and each not in asked
@@ -122,17 +124,17 @@ def _ask(
     asked: frames.Approval,
     tool: str,
     own_input: dict[str, Any],
-    now: Moment,
+    builder: CodexEventBuilder,
     *,
     is_form: bool = False,
 ) -> None:
-    state = now.state
+    state = builder.state
     if asked.thread_id in ("", state.thread):
-        turns.begin(now, asked.turn_id)
-    items.start(now, asked.item_id, tool, own_input, cwd=asked.cwd or "")
+        turns.begin(builder, asked.turn_id)
+    items.start(builder, asked.item_id, tool, own_input, cwd=asked.cwd or "")
     known = state.tools.get(asked.item_id)
-    event = now.say(known.parent if known is not None else "").permission_request
-    event.request_id = now.prompt_id(rpc_id)
+    event = builder.new_event(known.parent if known is not None else "").permission_request
+    event.request_id = builder.prompt_id(rpc_id)
     event.tool_name = tool
     event.tool_use_id = asked.item_id
     event.input_json = json.dumps(own_input, ensure_ascii=False)
@@ -141,14 +143,14 @@ def _ask(
     state.requests[event.request_id] = OpenRequest(rpc_id, asked.item_id, is_form=is_form)
 
 
-def _on_questions(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+def _on_questions(rpc_id: int | str, frame: frames.RpcMessage, builder: CodexEventBuilder) -> bool:
     asked = frames.read(frame.params, frames.Questions)
     if asked is None or not asked.questions:
         return False
-    turns.begin(now)
-    group = now.prompt_id(rpc_id)
+    turns.begin(builder)
+    group = builder.prompt_id(rpc_id)
     for number, one in enumerate(asked.questions):
-        question = now.say().user_question
+        question = builder.new_event().user_question
         question.question_id = f"{group}#{number}"
         question.group_id = group
         question.question = one.question
@@ -159,11 +161,11 @@ def _on_questions(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool
             question.input_json = frames.questions_in(frame.params).decode(errors="replace")
         for option in one.options or []:
             question.options.add(value=option.label, label=option.label, description=option.description)
-    now.state.requests[group] = OpenRequest(rpc_id, is_question=True)
+    builder.state.requests[group] = OpenRequest(rpc_id, is_question=True)
     return True
 
 
-_ASKED: dict[str, Callable[[int | str, frames.Message, Moment], bool]] = {
+_ASKED: dict[str, Callable[[int | str, frames.RpcMessage, CodexEventBuilder], bool]] = {
     "item/commandExecution/requestApproval": _on_command,
     "item/fileChange/requestApproval": _on_patch,
     "item/tool/requestUserInput": _on_questions,
@@ -171,9 +173,9 @@ _ASKED: dict[str, Callable[[int | str, frames.Message, Moment], bool]] = {
 }
 
 
-def on_answer(frame: frames.Message, now: Moment) -> None:
+def on_answer(frame: frames.RpcMessage, builder: CodexEventBuilder) -> None:
     """An answer of ours has been written to Codex."""
-    state = now.state
+    state = builder.state
     state.errands.pop(f"answer-{frame.id}", None)
     found = next((name for name, each in state.requests.items() if each.rpc_id == frame.id), None)
     if found is None:
@@ -181,22 +183,22 @@ def on_answer(frame: frames.Message, now: Moment) -> None:
     answered = state.requests.pop(found)
     tool = state.tools.get(answered.tool_use_id)
     if tool is not None:
-        tool.began_ns = now.mono_ns  # how long a person took is not how long the tool ran
+        tool.began_ns = builder.mono_ns  # how long a person took is not how long the tool ran
     allowed = b'"accept' in bytes(frame.result)
     if tool is not None and not allowed:
         state.declined.append(answered.tool_use_id)
     if state.requests or not state.turn:
         return
     if allowed and tool is not None:
-        now.status(v1.EXECUTING_TOOL, tool.name)
+        builder.status(v1.EXECUTING_TOOL, tool.name)
     else:
-        now.turn_to(v1.THINKING)
+        builder.turn_to(v1.THINKING)
 
 
-def on_resolved(news: frames.Resolved, now: Moment) -> None:
+def on_resolved(news: frames.Resolved, builder: CodexEventBuilder) -> None:
     """Codex went on without the answer; where there was one, it is settled already."""
-    found = next((name for name, each in now.state.requests.items() if each.rpc_id == news.request_id), None)
+    found = next((name for name, each in builder.state.requests.items() if each.rpc_id == news.request_id), None)
     if found is not None:
-        turns.withdraw(now, found)
-        if not now.state.requests and now.state.turn:
-            now.turn_to(v1.THINKING)
+        turns.withdraw(builder, found)
+        if not builder.state.requests and builder.state.turn:
+            builder.turn_to(v1.THINKING)

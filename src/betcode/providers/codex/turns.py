@@ -5,7 +5,7 @@ from betcode.domain.error_codes import ErrorCode
 from betcode.domain.values.text import shortened
 from betcode.providers.codex import advice, frames
 from betcode.providers.codex.commands import CLEANING
-from betcode.providers.codex.event_builder import Moment
+from betcode.providers.codex.event_builder import CodexEventBuilder
 from betcode.providers.codex.launch import POINT_SEPARATOR, request
 from betcode.providers.codex.state import Counted, OpenTool, State, Todo
 from betcode.providers.event_builder import uint32, uint64
@@ -27,9 +27,9 @@ def is_over(state: State, turn_id: str) -> bool:
     return bool(turn_id) and turn_id == state.point and turn_id != state.turn_id
 
 
-def begin(now: Moment, turn_id: str = "", *, anew: bool = False) -> None:
+def begin(builder: CodexEventBuilder, turn_id: str = "", *, anew: bool = False) -> None:
     """A turn is open from here on, if none was; only `anew` another one takes its place."""
-    state = now.state
+    state = builder.state
     if is_over(state, turn_id):
         return
     if turn_id and (anew or not state.turn_id):
@@ -38,76 +38,76 @@ def begin(now: Moment, turn_id: str = "", *, anew: bool = False) -> None:
     if not state.turn:
         state.turn = state.began = True
         state.turn_failed = state.boundary = False
-        now.status(v1.COMPACTING if state.compacting else v1.THINKING)
+        builder.status(v1.COMPACTING if state.compacting else v1.THINKING)
 
 
-def on_started(news: frames.TurnNews, now: Moment) -> None:
-    if news.thread_id in ("", now.state.thread):
-        now.state.lost = False
-        begin(now, news.turn.id, anew=True)
+def on_started(news: frames.TurnNews, builder: CodexEventBuilder) -> None:
+    if news.thread_id in ("", builder.state.thread):
+        builder.state.lost = False
+        begin(builder, news.turn.id, anew=True)
 
 
-def on_answered(message_id: str, frame: frames.Message, now: Moment) -> None:
+def on_answered(message_id: str, frame: frames.RpcMessage, builder: CodexEventBuilder) -> None:
     """Codex took a message or a compaction, or refused it."""
     if (refusal := frame.refusal) is not None:
-        _fail(now, refusal.message or "Codex refused the message", "", None, "")
-        end(now, "error", [message_id])
+        _fail(builder, refusal.message or "Codex refused the message", "", None, "")
+        end(builder, "error", [message_id])
         return
     answer = frames.read(frame.result, frames.TurnAnswer)
-    begin(now, answer.turn.id if answer is not None else "", anew=True)
+    begin(builder, answer.turn.id if answer is not None else "", anew=True)
 
 
-def delivered(message_id: str, now: Moment) -> None:
+def delivered(message_id: str, builder: CodexEventBuilder) -> None:
     """A person's message, or what asks for a compaction, has been written to Codex."""
-    if message_id and message_id not in now.state.settled:
-        now.state.pending[message_id] = ""
-        _message_state(now, message_id, v1.MESSAGE_STATE_DELIVERED)
+    if message_id and message_id not in builder.state.settled:
+        builder.state.pending[message_id] = ""
+        _message_state(builder, message_id, v1.MESSAGE_STATE_DELIVERED)
 
 
-def on_completed(news: frames.TurnNews, now: Moment) -> None:
-    state, turn = now.state, news.turn
+def on_completed(news: frames.TurnNews, builder: CodexEventBuilder) -> None:
+    state, turn = builder.state, news.turn
     if news.thread_id not in ("", state.thread):
         return
     if is_over(state, turn.id) or (state.turn_id and turn.id and turn.id != state.turn_id):
         return
     state.lost = False
-    begin(now, turn.id)
+    begin(builder, turn.id)
     reason = _REASONS.get(turn.status, "error")
     if reason == "error" and not state.turn_failed:
-        tell(now, turn.error or frames.TurnError())
+        tell(builder, turn.error or frames.TurnError())
     if reason == "cancelled":
-        clean(now, turn.id)
+        clean(builder, turn.id)
     answered = [message for message, turn_id in state.pending.items() if turn_id in ("", state.turn_id)]
-    end(now, reason, answered, duration_ms=turn.duration_ms or 0)
+    end(builder, reason, answered, duration_ms=turn.duration_ms or 0)
 
 
-def clean(now: Moment, turn_id: str) -> None:
+def clean(builder: CodexEventBuilder, turn_id: str) -> None:
     """A command outlives the turn that is interrupted, unless Codex is told to end it."""
     errand = f"clean-{turn_id}"
-    now.state.errands[errand] = request(errand, CLEANING, {"threadId": now.state.thread}).decode()
+    builder.state.errands[errand] = request(errand, CLEANING, {"threadId": builder.state.thread}).decode()
 
 
-def end(now: Moment, reason: str, answered: list[str], *, duration_ms: int = 0) -> None:
+def end(builder: CodexEventBuilder, reason: str, answered: list[str], *, duration_ms: int = 0) -> None:
     """Everything that the turn left open is closed, and it is told what it took."""
-    state = now.state
-    void(now)
+    state = builder.state
+    void(builder)
     for request_id in list(state.requests):
-        withdraw(now, request_id)
+        withdraw(builder, request_id)
     for tool_id, tool in list(state.tools.items()):
-        _close(now, tool_id, tool, reason)
+        _close(builder, tool_id, tool, reason)
     for message_id in answered:
         state.pending.pop(message_id, None)
         if message_id not in state.settled:
             remember(state.settled, message_id)
-            _message_state(now, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
+            _message_state(builder, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
     if state.compacting and not state.boundary and reason == "end_turn":
         reason = "error"
-        _compaction_failed(now, "Codex did not say why")
-    _report_context(now)
-    _report_usage(now, duration_ms)
+        _compaction_failed(builder, "Codex did not say why")
+    _report_context(builder)
+    _report_usage(builder, duration_ms)
     if state.turn_id:
         state.point = state.turn_id
-    complete = now.say().turn_complete
+    complete = builder.new_event().turn_complete
     complete.stop_reason = reason
     complete.message_ids.extend(message for message in answered if not state.compacting)
     if not answered:
@@ -119,12 +119,12 @@ def end(now: Moment, reason: str, answered: list[str], *, duration_ms: int = 0) 
     state.turn_id = ""
     state.pause = ""
     if not state.pending:
-        now.turn_to(v1.IDLE)
+        builder.turn_to(v1.IDLE)
 
 
-def _close(now: Moment, tool_id: str, tool: OpenTool, reason: str) -> None:
+def _close(builder: CodexEventBuilder, tool_id: str, tool: OpenTool, reason: str) -> None:
     """Codex itself says nothing of what was open; a command may go on behind the turn that began it."""
-    state = now.state
+    state = builder.state
     del state.tools[tool_id]
     remember(state.ended, tool_id)
     runs_on = reason == "end_turn" and tool.name == "Bash"
@@ -132,54 +132,56 @@ def _close(now: Moment, tool_id: str, tool: OpenTool, reason: str) -> None:
         state.background[tool_id] = shortened(tool.input, _LONGEST_STEP)
         if len(state.background) > _MOST_STEPS:
             del state.background[next(iter(state.background))]
-    result = now.say(tool.parent).tool_call_result
+    result = builder.new_event(tool.parent).tool_call_result
     result.tool_id = tool_id
     result.output = _RUNS_ON if runs_on else _INTERRUPTED
     result.is_error = not runs_on
-    result.duration_ms = uint32((now.mono_ns - tool.began_ns) / 1_000_000)
+    result.duration_ms = uint32((builder.mono_ns - tool.began_ns) / 1_000_000)
 
 
-def withdraw(now: Moment, request_id: str) -> None:
+def withdraw(builder: CodexEventBuilder, request_id: str) -> None:
     """Codex no longer waits for an answer."""
-    if now.state.requests.pop(request_id, None) is not None:
-        resolved = now.say().permission_resolved
+    if builder.state.requests.pop(request_id, None) is not None:
+        resolved = builder.new_event().permission_resolved
         resolved.request_id = request_id
         resolved.resolution = "withdrawn"
 
 
-def void(now: Moment) -> None:
+def void(builder: CodexEventBuilder) -> None:
     """Words whose stream was cut off: what deltas showed of them settles as empty."""
-    state = now.state
+    state = builder.state
     for item_id, blocks in state.unsettled.items():
         for block in blocks:
-            event = now.say()
+            event = builder.new_event()
             said = event.thinking_delta if item_id in state.thinking else event.text_delta
             said.message_id, said.block, said.is_complete = item_id, uint32(block), True
     state.unsettled.clear()
     state.thinking.clear()
 
 
-def _message_state(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
-    change = now.say().message_state
+def _message_state(
+    builder: CodexEventBuilder, message_id: str, to: v1.MessageState.ValueType, reason: str = ""
+) -> None:
+    change = builder.new_event().message_state
     change.message_id, change.state, change.reason = message_id, to, reason
 
 
 # ---------------------------------------------------------------- errors
 
 
-def on_error(news: frames.ErrorNews, now: Moment) -> None:
-    state = now.state
+def on_error(news: frames.ErrorNews, builder: CodexEventBuilder) -> None:
+    state = builder.state
     if news.thread_id not in ("", state.thread) or is_over(state, news.turn_id):
         return
-    begin(now, news.turn_id)
+    begin(builder, news.turn_id)
     if not news.will_retry:
-        tell(now, news.error)
+        tell(builder, news.error)
         return
-    void(now)
+    void(builder)
     trouble = advice.trouble_in(news.error)
     state.pause = trouble.pause.value
     details = news.error.additional_details or ""
-    now.notice(
+    builder.notice(
         v1.NOTICE_KIND_API_RETRY,
         f"The model's API failed ({shortened(details or trouble.message, 200)}); trying again",
         error=trouble.kind,
@@ -189,25 +191,30 @@ def on_error(news: frames.ErrorNews, now: Moment) -> None:
     )
 
 
-def tell(now: Moment, error: frames.TurnError) -> None:
+def tell(builder: CodexEventBuilder, error: frames.TurnError) -> None:
     """The error that ends a turn; once."""
-    if now.state.turn_failed:
+    if builder.state.turn_failed:
         return
-    now.state.turn_failed = True
-    if now.state.compacting:
-        _compaction_failed(now, error.message)
+    builder.state.turn_failed = True
+    if builder.state.compacting:
+        _compaction_failed(builder, error.message)
         return
     trouble = advice.trouble_in(error)
-    known = f" (this Codex knows {', '.join(now.state.models[:10])})" if now.state.models else ""
+    known = f" (this Codex knows {', '.join(builder.state.models[:10])})" if builder.state.models else ""
     what = trouble.advice + (known if trouble.kind == "modelNotFound" or trouble.status == 404 else "")
-    _fail(now, trouble.message, trouble.kind, trouble.status, what if trouble.advice else "", trouble.code)
+    _fail(builder, trouble.message, trouble.kind, trouble.status, what if trouble.advice else "", trouble.code)
 
 
 def _fail(
-    now: Moment, message: str, kind: str, status: int | None, what: str, code: ErrorCode = ErrorCode.AGENT_ERROR
+    builder: CodexEventBuilder,
+    message: str,
+    kind: str,
+    status: int | None,
+    what: str,
+    code: ErrorCode = ErrorCode.AGENT_ERROR,
 ) -> None:
-    now.state.turn_failed = True
-    error = now.say().error
+    builder.state.turn_failed = True
+    error = builder.new_event().error
     error.code = code
     error.message = shortened(message, _LONGEST_ERROR)
     if kind:
@@ -219,8 +226,8 @@ def _fail(
         error.details["advice"] = what
 
 
-def _compaction_failed(now: Moment, reason: str) -> None:
-    error = now.say().error
+def _compaction_failed(builder: CodexEventBuilder, reason: str) -> None:
+    error = builder.new_event().error
     error.code = ErrorCode.COMPACTION_FAILED
     error.message = "Session compaction failed"
     error.details["reason"] = shortened(reason, _LONGEST_ERROR)
@@ -238,9 +245,9 @@ def api_pause(state: State) -> ApiPause | None:
 # ---------------------------------------------------------------- what it took
 
 
-def on_usage(news: frames.UsageNews, now: Moment) -> None:
+def on_usage(news: frames.UsageNews, builder: CodexEventBuilder) -> None:
     """Codex says totals of the thread; those of another process are counted here, too, once."""
-    state, usage = now.state, news.token_usage
+    state, usage = builder.state, news.token_usage
     if news.thread_id not in ("", state.thread):
         return
     total = _counted(usage.total)
@@ -280,9 +287,9 @@ def _sum(one: Counted, other: Counted) -> Counted:
     )
 
 
-def _report_usage(now: Moment, duration_ms: int) -> None:
-    state = now.state
-    usage = now.say().usage
+def _report_usage(builder: CodexEventBuilder, duration_ms: int) -> None:
+    state = builder.state
+    usage = builder.new_event().usage
     usage.model = state.model
     usage.input_tokens = uint32(state.used.input)
     usage.output_tokens = uint32(state.used.output)
@@ -293,24 +300,24 @@ def _report_usage(now: Moment, duration_ms: int) -> None:
     state.used = Counted()
 
 
-def _report_context(now: Moment) -> None:
+def _report_context(builder: CodexEventBuilder) -> None:
     """How full the context is, when that has changed visibly."""
-    state = now.state
+    state = builder.state
     percent = min(100.0 * state.context_tokens / state.window, 100.0) if state.window > 0 else 0.0
     if abs(percent - state.context_percent) < _PERCENT_STEP:
         return
     state.context_percent = percent
-    say_info(now)
+    say_info(builder)
 
 
-def say_info(now: Moment) -> v1.SessionInfo:
-    state = now.state
-    info = now.say().session_info
-    info.session_id = now.session.session_id
+def say_info(builder: CodexEventBuilder) -> v1.SessionInfo:
+    state = builder.state
+    info = builder.new_event().session_info
+    info.session_id = builder.session.session_id
     info.model = state.model
-    info.working_directory = state.cwd or now.session.working_directory
-    info.worktree_id = now.session.worktree_id
-    info.provider = now.session.provider
+    info.working_directory = state.cwd or builder.session.working_directory
+    info.worktree_id = builder.session.worktree_id
+    info.provider = builder.session.provider
     info.is_compacted = state.compacted
     info.context_usage_percent = state.context_percent
     info.models.extend(state.models)
@@ -322,13 +329,13 @@ def say_info(now: Moment) -> v1.SessionInfo:
 # ---------------------------------------------------------------- its list of steps
 
 
-def on_plan(news: frames.PlanNews, now: Moment) -> None:
-    if news.thread_id not in ("", now.state.thread):
+def on_plan(news: frames.PlanNews, builder: CodexEventBuilder) -> None:
+    if news.thread_id not in ("", builder.state.thread):
         return
     steps = [Todo(shortened(one.step, _LONGEST_STEP), _STATUS.get(one.status, v1.PENDING)) for one in news.plan]
-    if steps[:_MOST_STEPS] == now.state.todos:
+    if steps[:_MOST_STEPS] == builder.state.todos:
         return
-    now.state.todos = steps[:_MOST_STEPS]
-    update = now.say().todo_update
-    for number, todo in enumerate(now.state.todos, 1):
+    builder.state.todos = steps[:_MOST_STEPS]
+    update = builder.new_event().todo_update
+    for number, todo in enumerate(builder.state.todos, 1):
         update.items.add(id=str(number), subject=todo.subject, status=v1.TodoStatus.ValueType(todo.status))

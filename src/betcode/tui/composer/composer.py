@@ -13,16 +13,10 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from betcode.domain.agents.commands import AttachedFile
+from betcode.tui.composer import completion
 from betcode.tui.composer.attachments import DraftAttachments
 from betcode.tui.composer.chips import ChipBar
-from betcode.tui.composer.completion import (
-    AgentCommand,
-    Candidate,
-    CompletionKind,
-    CompletionRequest,
-    completion_at,
-    own_command,
-)
+from betcode.tui.composer.completion import AgentCommand, Candidate, CompletionKind, CompletionRequest
 from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.composer.completion_updates import CompletionUpdater
 from betcode.tui.composer.drafts import TEXT_LIMIT, Drafts
@@ -242,7 +236,7 @@ class Composer(TextArea):
         if self.attaching.is_reading:
             self.notify("A file is still being read: wait for it, then send", markup=False)
             return
-        command = own_command(draft.text, {one.name for one in self._completing.commands})
+        command = completion.own_command(draft.text, {one.name for one in self._completing.commands})
         self._remember(draft.text)
         if command is not None:
             self.load_text("")
@@ -311,7 +305,7 @@ class Composer(TextArea):
             self._completing.look(CompletionRequest(CompletionKind.HISTORY, self.text, 0, 0))
             return
         row, column = self.cursor_location
-        wanted = completion_at(self.document.get_line(row), column) if self.selection.is_empty else None
+        wanted = completion.completion_at(self.document.get_line(row), column) if self.selection.is_empty else None
         is_late_command = wanted is not None and wanted.kind is CompletionKind.COMMAND and row > 0
         self._completing.look(None if is_late_command else wanted)
 

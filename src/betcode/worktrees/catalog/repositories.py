@@ -11,7 +11,7 @@ import anyio
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import GitFailed, InvalidRequest, RepositoryNotFound
 from betcode.domain.repositories.worktrees import RepositoryId, RepositoryRow, new_repository_id
-from betcode.git.repository import listed_worktrees, place_of
+from betcode.git.repository import listed_worktrees, locate
 from betcode.git.worktree_files import configured_top, mark_of, on_disk
 from betcode.util import wall_clock
 from betcode.worktrees.context import WorktreeContext
@@ -48,7 +48,7 @@ class Repositories:
             known = row_at(await self._context.store.worktrees(), spot)
             if known is not None:
                 return await self.get(known.repository)
-            place = await place_of(self._context.git, directory)
+            place = await locate(self._context.git, directory)
             is_main = bool(place.top) and (await looks.look(place.top, partial(on_disk, place.top))).git_dir == (
                 place.common_dir
             )

@@ -9,16 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.agents.openai import transcript
-from betcode.agents.openai.records import Answer, Begun, Call, Ended, Message, Output, Part, Record, Told, Trimmed
+from betcode.agents.openai.records import (
+    AnswerReported,
+    Begun,
+    Call,
+    ContentPart,
+    Ended,
+    ModelAnswer,
+    Record,
+    ToolOutput,
+    Trimmed,
+    UserMessage,
+)
 
 TEXT = st.text(max_size=40)
 CALLS = st.builds(Call, TEXT, TEXT, TEXT)
 RECORDS: st.SearchStrategy[Record] = st.one_of(
-    st.builds(Message, TEXT, st.lists(st.builds(Part, TEXT, TEXT, TEXT), max_size=2).map(tuple)),
-    st.builds(Answer, TEXT, st.lists(CALLS, max_size=2).map(tuple), st.just(({"type": "reasoning"},)), st.booleans()),
-    st.builds(Told),
+    st.builds(UserMessage, TEXT, st.lists(st.builds(ContentPart, TEXT, TEXT, TEXT), max_size=2).map(tuple)),
+    st.builds(
+        ModelAnswer, TEXT, st.lists(CALLS, max_size=2).map(tuple), st.just(({"type": "reasoning"},)), st.booleans()
+    ),
+    st.builds(AnswerReported),
     st.builds(Begun, TEXT),
-    st.builds(Output, TEXT, TEXT, st.booleans()),
+    st.builds(ToolOutput, TEXT, TEXT, st.booleans()),
     st.builds(Trimmed, st.integers(0, 99), st.lists(TEXT, max_size=2).map(tuple)),
     st.builds(Ended, TEXT, st.sampled_from(["end_turn", "cancelled", "error"]), TEXT),
 )
@@ -45,15 +58,15 @@ def test_a_file_cut_at_any_byte_gives_the_whole_lines_before_it_and_goes_on_ther
         kept = transcript.resume(directory, "c1")
         number = whole[:cut].count(b"\n")
         assert kept.records == records[:number]
-        kept.append(Told())
+        kept.append(AnswerReported())
         kept.close()
         again = transcript.resume(directory, "c1")
-        assert again.records == [*records[:number], Told()]
+        assert again.records == [*records[:number], AnswerReported()]
         again.close()
 
 
 def test_a_transcript_is_private(tmp_path: Path) -> None:
-    path = written(tmp_path / "made", [Told()])
+    path = written(tmp_path / "made", [AnswerReported()])
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
@@ -66,7 +79,7 @@ def test_two_processes_do_not_write_one_transcript(tmp_path: Path) -> None:
 
 
 def test_damage_before_the_end_is_said_and_nothing_is_changed(tmp_path: Path) -> None:
-    path = written(tmp_path, [Told(), Told()])
+    path = written(tmp_path, [AnswerReported(), AnswerReported()])
     path.write_bytes(b'{"type": "tol\n' + path.read_bytes())
     before = path.read_bytes()
     with pytest.raises(transcript.DamagedTranscript, match="line 1"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.agents.openclaw.json5 import read_json5
-from betcode.agents.openclaw.paths import Places, find_token, make_token, own_config, users_config
+from betcode.agents.openclaw.paths import GatewayPaths, find_token, make_token, own_config, users_config
 
 _JSON5 = """
 // a comment
@@ -66,7 +66,7 @@ def test_a_token_is_made_once_and_private(tmp_path: Path) -> None:
 
 def test_a_gateway_of_ours_has_the_persons_models_and_none_of_the_rest(home: Path) -> None:
     users = users_config({"HOME": str(home)}) | {"channels": {"telegram": {}}, "agents": {"defaults": {"model": "m"}}}
-    config = json.loads(own_config(18790, "ours", Places(home / "state"), users))
+    config = json.loads(own_config(18790, "ours", GatewayPaths(home / "state"), users))
     assert config["models"] == {"a": 1}
     assert config["agents"]["defaults"]["model"] == "m"
     assert config["gateway"]["auth"] == {"mode": "token", "token": "ours"}

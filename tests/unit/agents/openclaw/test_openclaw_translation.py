@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from betcode.agents.openclaw import tools
-from betcode.agents.openclaw.frames import Answer, Event, Unreadable, decode
+from betcode.agents.openclaw.frames import Event, GatewayAnswer, Unreadable, decode
 from betcode.agents.openclaw.history import read_history
-from betcode.agents.openclaw.translation import Ended, News, Said, Translation, Used
+from betcode.agents.openclaw.translation import Ended, News, RunUpdate, Translation, Used
 
 KEY = "agent:main:x"
 _JSON = st.recursive(
@@ -38,7 +38,9 @@ def _agent(stream: str, run_id: str = "r", **data: Any) -> Event:
 
 
 def _text(news: list[News]) -> str:
-    chunks = [each.update for each in news if isinstance(each, Said) and isinstance(each.update, AgentMessageChunk)]
+    chunks = [
+        each.update for each in news if isinstance(each, RunUpdate) and isinstance(each.update, AgentMessageChunk)
+    ]
     return "".join(chunk.content.text for chunk in chunks if isinstance(chunk.content, TextContentBlock))
 
 
@@ -48,7 +50,7 @@ def test_whatever_a_gateway_says_it_is_translated_or_left_out(said: list[tuple[s
     translation = Translation(KEY, "/work")
     for name, payload in said:
         for news in translation.hear(Event(name, payload)):
-            if isinstance(news, Said):
+            if isinstance(news, RunUpdate):
                 json.dumps(news.update.model_dump(mode="json", by_alias=True))
 
 
@@ -62,7 +64,7 @@ def test_whatever_is_in_a_history_it_is_read(told: Any) -> None:
 
 @given(st.text() | st.binary())
 def test_whatever_frame_comes_it_is_a_value(frame: str | bytes) -> None:
-    assert isinstance(decode(frame), Answer | Event | Unreadable)
+    assert isinstance(decode(frame), GatewayAnswer | Event | Unreadable)
 
 
 @given(st.text(min_size=1, max_size=40), st.sets(st.integers(0, 39)))

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from betcode.providers.acp.profiles import GENERIC, PROFILES
-from betcode.providers.acp.tool_names import LONGEST_TITLE, Known, contradicts, named
+from betcode.providers.acp.tool_names import LONGEST_TITLE, KnownTool, contradicts, named
 from betcode.wire.acp.frames import ToolContent
 
 
-def use(kind: str, given: dict[str, Any] | None = None, **more: Any) -> Known:
-    return Known(kind, input="" if given is None else json.dumps(given), **more)
+def use(kind: str, given: dict[str, Any] | None = None, **more: Any) -> KnownTool:
+    return KnownTool(kind, input="" if given is None else json.dumps(given), **more)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_command_is_one_wherever_it_stands(given: dict[str, Any], command: str
 
 def test_the_agents_own_words_are_kept_where_they_serve() -> None:
     text = '{"command": "ls",  "description": "look"}'
-    assert named(Known("execute", input=text), GENERIC).input_json == text
+    assert named(KnownTool("execute", input=text), GENERIC).input_json == text
 
 
 def test_a_command_that_is_shown_as_reading_is_still_a_command() -> None:
@@ -42,7 +42,7 @@ def test_a_command_that_is_shown_as_reading_is_still_a_command() -> None:
 
 @pytest.mark.parametrize("kind", ["execute", "read"])
 def test_a_shell_whose_command_is_not_said_is_a_command_that_nobody_knows(kind: str) -> None:
-    found = named(Known(kind, "List files", "exec_command", paths=["/x/a"]), GENERIC)
+    found = named(KnownTool(kind, "List files", "exec_command", paths=["/x/a"]), GENERIC)
     assert (found.name, json.loads(found.input_json)) == ("Bash", {"title": "List files"})
 
 
@@ -72,7 +72,7 @@ def test_a_command_beside_a_file_or_an_address_is_one(kind: str) -> None:
 @pytest.mark.parametrize("name", ["Read", "Bash", "Edit", "WebFetch", "Task"])
 @pytest.mark.parametrize("kind", ["", "other", "think", "Read"])
 def test_a_tools_own_name_is_none_of_those_that_rules_know(name: str, kind: str) -> None:
-    found = named(Known(kind, "Read a file", name, input='{"x": 1}'), GENERIC)
+    found = named(KnownTool(kind, "Read a file", name, input='{"x": 1}'), GENERIC)
     assert found.name == (kind if kind in ("other", "think") else "tool")
 
 
@@ -92,11 +92,11 @@ def test_a_search_is_looked_at_where_it_is_done() -> None:
 
 
 def test_a_title_is_a_command_only_where_the_program_is_known_to_mean_it() -> None:
-    shown = Known("execute", "touch x")
+    shown = KnownTool("execute", "touch x")
     assert named(shown, PROFILES["gemini"]).name == "Bash"
     assert json.loads(named(shown, PROFILES["gemini"]).input_json) == {"command": "touch x"}
     assert json.loads(named(shown, GENERIC).input_json) == {"title": "touch x"}
-    cut = Known("execute", "touch x; ".ljust(LONGEST_TITLE, "y"))
+    cut = KnownTool("execute", "touch x; ".ljust(LONGEST_TITLE, "y"))
     assert "command" not in json.loads(named(cut, PROFILES["gemini"]).input_json)
 
 
@@ -113,23 +113,23 @@ def test_a_whole_content_is_written_and_a_part_is_edited() -> None:
 
 def test_a_diff_says_which_file_is_edited() -> None:
     diff = ToolContent("diff", path="/x/a", old_text="old", new_text="new")
-    found = named(Known("edit", diffs=[diff]), GENERIC)
+    found = named(KnownTool("edit", diffs=[diff]), GENERIC)
     assert json.loads(found.input_json) == {"file_path": "/x/a", "old_string": "old", "new_string": "new"}
-    found = named(Known("edit", diffs=[ToolContent("diff", path="/x/a", new_text="new")]), GENERIC)
+    found = named(KnownTool("edit", diffs=[ToolContent("diff", path="/x/a", new_text="new")]), GENERIC)
     assert (found.name, json.loads(found.input_json)) == ("Write", {"file_path": "/x/a", "content": "new"})
 
 
 @pytest.mark.parametrize(
     "several",
     [
-        Known("edit", diffs=[ToolContent("diff", path="/x/a"), ToolContent("diff", path="/etc/b")]),
-        Known("edit", input='{"path": "/x/a"}', diffs=[ToolContent("diff", path="/etc/b")]),
-        Known("read", paths=["/x/a", "/etc/b"]),
-        Known("edit", title="Edit something"),
-        Known("read", input='{"file_path": "/x/a", "path": "/etc/b"}'),
+        KnownTool("edit", diffs=[ToolContent("diff", path="/x/a"), ToolContent("diff", path="/etc/b")]),
+        KnownTool("edit", input='{"path": "/x/a"}', diffs=[ToolContent("diff", path="/etc/b")]),
+        KnownTool("read", paths=["/x/a", "/etc/b"]),
+        KnownTool("edit", title="Edit something"),
+        KnownTool("read", input='{"file_path": "/x/a", "path": "/etc/b"}'),
     ],
 )
-def test_a_use_of_several_files_or_of_none_is_asked_about(several: Known) -> None:
+def test_a_use_of_several_files_or_of_none_is_asked_about(several: KnownTool) -> None:
     assert named(several, GENERIC).name in ("edit", "read")
 
 
@@ -138,4 +138,4 @@ def test_other_tools_keep_their_names() -> None:
     assert named(use("fetch", {"url": "https://example.com"}), GENERIC).name == "WebFetch"
     assert named(use("other", {"command": "view"}, own_name="mcp__editor"), GENERIC).name == "mcp__editor"
     assert named(use("delete", {"path": "/x/a"}), GENERIC).name == "delete"
-    assert named(Known(), GENERIC).name == "tool"
+    assert named(KnownTool(), GENERIC).name == "tool"

@@ -66,7 +66,7 @@ async def run_command(
     """Runs it to its end; nothing of its group is left when this returns, also where this is cancelled."""
     with _pipe() as output:
         process = await _started(argv, cwd, environment, stdin, output)
-        kept = _Kept()
+        kept = _OutputBuffer()
         timed_out = False
         try:
             with anyio.move_on_after(limit_s) as limit:
@@ -136,7 +136,7 @@ async def _started(
     return process
 
 
-async def _drain(descriptor: int, kept: "_Kept", drained: anyio.Event) -> None:
+async def _drain(descriptor: int, kept: "_OutputBuffer", drained: anyio.Event) -> None:
     os.set_blocking(descriptor, False)
     while True:
         await anyio.wait_readable(descriptor)
@@ -163,7 +163,7 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-class _Kept:
+class _OutputBuffer:
     """The beginning and the end of an output of any length."""
 
     def __init__(self) -> None:

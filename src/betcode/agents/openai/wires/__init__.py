@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from betcode.agents.openai.history import Shown
-from betcode.agents.openai.records import Answer
+from betcode.agents.openai.records import ModelAnswer
 
 _MOST_TOKENS = 10**12
 MOST_CHARACTERS = 4_000_000  # of an answer, or of a call's arguments: ten times what models can say at once
@@ -22,7 +22,7 @@ class ThoughtDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Of one answer; `input_tokens` has the cached ones in it."""
 
     input_tokens: int
@@ -39,9 +39,9 @@ def counted(told: object) -> int:
 class Finished:
     """The end of a stream: nothing comes behind it."""
 
-    answer: Answer
+    answer: ModelAnswer
     reason: str = ""  # why it is not whole: "length" or "filter"
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
 
 
 class StreamCut(Exception):
@@ -66,7 +66,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelRequest:
     """One request: everything that the model is to know."""
 
     model: str
@@ -80,7 +80,7 @@ class Wire(Protocol):
         """Let go of connections."""
         ...
 
-    def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+    def ask(self, question: ModelRequest) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
         """Deltas, and `Finished` as the last.
 
         Raises:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from betcode.agents.openai.history import Shown
-from betcode.agents.openai.records import Answer, Call, Message, Output, Part
+from betcode.agents.openai.records import Call, ContentPart, ModelAnswer, ToolOutput, UserMessage
 from betcode.agents.openai.wires import (
     MOST_CHARACTERS,
     Finished,
     ModelFailed,
-    Question,
+    ModelRequest,
     StreamCut,
     TextDelta,
     ThoughtDelta,
-    Usage,
+    TokenUsage,
     counted,
 )
 
@@ -46,7 +46,7 @@ class ChatWire:
     async def close(self) -> None:
         await self._client.close()
 
-    async def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+    async def ask(self, question: ModelRequest) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
         request: dict[str, Any] = {
             "model": question.model,
             "messages": [
@@ -64,7 +64,7 @@ class ChatWire:
             "stream_options": {"include_usage": True},
         }
         text, calls, reason = "", list[_Growing](), ""
-        usage: Usage | None = None
+        usage: TokenUsage | None = None
         async with await self._client.chat.completions.create(**request) as stream:
             async for chunk in stream:
                 if chunk.usage is not None:
@@ -80,10 +80,10 @@ class ChatWire:
         if not reason:
             raise StreamCut
         if reason in _CUT:
-            yield Finished(Answer(text, is_partial=True), _CUT[reason], usage)
+            yield Finished(ModelAnswer(text, is_partial=True), _CUT[reason], usage)
         else:
             made = (Call(call.call_id, call.name, call.arguments) for call in calls)
-            yield Finished(Answer(text, tuple(made)), usage=usage)
+            yield Finished(ModelAnswer(text, tuple(made)), usage=usage)
 
 
 def _grow(calls: list[_Growing], delta: "ChoiceDelta") -> None:
@@ -108,27 +108,27 @@ def _thought(delta: "ChoiceDelta") -> str:
     return thought if isinstance(thought, str) else ""
 
 
-def _usage(told: "CompletionUsage") -> Usage:
+def _usage(told: "CompletionUsage") -> TokenUsage:
     """Servers leave out what they like."""
     cached = getattr(getattr(told, "prompt_tokens_details", None), "cached_tokens", 0)
     given, made = getattr(told, "prompt_tokens", 0), getattr(told, "completion_tokens", 0)
-    return Usage(counted(given), counted(made), counted(cached))
+    return TokenUsage(counted(given), counted(made), counted(cached))
 
 
 def _message(shown: Shown) -> dict[str, Any]:
     match shown:
-        case Message():
+        case UserMessage():
             if all(not part.image for part in shown.parts):  # a list of parts is more than some servers take
                 return {"role": "user", "content": "\n".join(part.text for part in shown.parts)}
             return {"role": "user", "content": [_part(part) for part in shown.parts]}
-        case Answer():
+        case ModelAnswer():
             message: dict[str, Any] = {"role": "assistant", "content": shown.text or None}
             if shown.calls:
                 message["tool_calls"] = [_call(call) for call in shown.calls]
             elif not shown.text:
                 message["content"] = ""
             return message
-        case Output():
+        case ToolOutput():
             return {"role": "tool", "tool_call_id": shown.call_id, "content": shown.text}
 
 
@@ -146,7 +146,7 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ContentPart) -> dict[str, Any]:
     if part.image:
         return {"type": "image_url", "image_url": {"url": f"data:{part.mime_type};base64,{part.image}"}}
     return {"type": "text", "text": part.text}

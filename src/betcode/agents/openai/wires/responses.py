@@ -4,15 +4,15 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from betcode.agents.openai.history import Shown
-from betcode.agents.openai.records import Answer, Call, Message, Output, Part
+from betcode.agents.openai.records import Call, ContentPart, ModelAnswer, ToolOutput, UserMessage
 from betcode.agents.openai.wires import (
     Finished,
     ModelFailed,
-    Question,
+    ModelRequest,
     StreamCut,
     TextDelta,
     ThoughtDelta,
-    Usage,
+    TokenUsage,
     counted,
 )
 
@@ -31,7 +31,7 @@ class ResponsesWire:
     async def close(self) -> None:
         await self._client.close()
 
-    async def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+    async def ask(self, question: ModelRequest) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
         request: dict[str, Any] = {
             "model": question.model,
             "instructions": question.instructions,
@@ -85,13 +85,13 @@ def _finished(response: "Response") -> Finished:
         told = response.usage  # of which some servers leave out what they like
         cached = getattr(getattr(told, "input_tokens_details", None), "cached_tokens", 0)
         given, made = getattr(told, "input_tokens", 0), getattr(told, "output_tokens", 0)
-        usage = Usage(counted(given), counted(made), counted(cached))
+        usage = TokenUsage(counted(given), counted(made), counted(cached))
     items = tuple({k: v for k, v in each.items() if k not in _NOT_SENT} for each in dumped)
     if response.status != "incomplete":
-        return Finished(Answer(text, calls, items), usage=usage)
+        return Finished(ModelAnswer(text, calls, items), usage=usage)
     # A call that was cut has no arguments worth running, and reasoning without what it led to is refused.
     why = response.incomplete_details.reason if response.incomplete_details else None
-    return Finished(Answer(text, is_partial=True), "filter" if why == "content_filter" else "length", usage)
+    return Finished(ModelAnswer(text, is_partial=True), "filter" if why == "content_filter" else "length", usage)
 
 
 def _is_call(item: dict[str, Any]) -> bool:
@@ -100,11 +100,11 @@ def _is_call(item: dict[str, Any]) -> bool:
 
 def _items(shown: Shown) -> Iterator[dict[str, Any]]:
     match shown:
-        case Message():
+        case UserMessage():
             yield {"role": "user", "content": [_part(part) for part in shown.parts]}
-        case Answer(items=items) if items:
+        case ModelAnswer(items=items) if items:
             yield from items
-        case Answer():
+        case ModelAnswer():
             if shown.text:
                 yield {"role": "assistant", "content": shown.text}
             for call in shown.calls:
@@ -114,11 +114,11 @@ def _items(shown: Shown) -> Iterator[dict[str, Any]]:
                     "name": call.name,
                     "arguments": call.arguments,
                 }
-        case Output():
+        case ToolOutput():
             yield {"type": "function_call_output", "call_id": shown.call_id, "output": shown.text}
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ContentPart) -> dict[str, Any]:
     if part.image:
         return {"type": "input_image", "detail": "auto", "image_url": f"data:{part.mime_type};base64,{part.image}"}
     return {"type": "input_text", "text": part.text}
