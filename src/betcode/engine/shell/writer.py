@@ -162,7 +162,6 @@ class SessionWriter:
         except BaseException:
             self.state = before
             raise
-        self.tail = Tail(self.state.last_seq)
 
     async def _until_written(
         self, said: Sequence[AgentEvent], changes: Sequence[Change], fields: dict[str, object]
