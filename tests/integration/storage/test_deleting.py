@@ -147,6 +147,8 @@ async def test_no_byte_of_a_deleted_session_stays_in_the_database_files(tmp_path
         await store.commit([AddBlob(gone, blob), *map(SavePrompt, prompts), *map(AddInput, inputs)])
         assert (await store.search(SearchQuestion(secret.decode() + "*"))).total
         await store.mark_deleted(gone)
+        # The name and the preview go with the mark: erasing may have to wait for a full disk.
+        assert ask(path, "SELECT name, preview FROM sessions WHERE deleted = 1") == [("", "")]
         await store.erase_session(gone)
         left = {file.name: file.read_bytes().count(secret) for file in tmp_path.iterdir()}
         assert set(left.values()) == {0}, left
