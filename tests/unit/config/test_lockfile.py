@@ -1,5 +1,6 @@
 """One process holds a state directory, and everyone can see which."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -63,3 +64,17 @@ def test_a_holder_that_has_not_said_its_name_is_nobody_in_particular(tmp_path: P
         path.write_text("{half")
         assert is_held(path)
         assert read_holder(path) is None
+
+
+def test_a_lock_holds_though_its_owner_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    path.write_text("what another daemon wrote")
+
+    def no_room(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", no_room)
+    with hold_lock(path, ME):
+        assert is_held(path)
+        assert read_holder(path) is None
+        assert path.read_bytes() == b"", "nobody is taken for the other daemon"
