@@ -1,7 +1,9 @@
 """Property: a burst of keys has the effects that the same keys have when each is typed after the one before is done."""
 
 import math
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import ClassVar
 
 import anyio
@@ -168,3 +170,31 @@ async def test_the_key_that_leaves_works_although_nothing_else_is_let_through() 
             while not app._exit:
                 await pilot.pause()
         assert app.composer.text == ""
+
+
+async def test_keys_that_waited_when_a_question_opened_are_delivered_after_it() -> None:
+    app = Desk()
+    async with app.run_test() as pilot:
+        await _idle(app, pilot)
+        with ExitStack() as question:
+            with app.input.hold():
+                type_burst(app, "ab")
+                await pilot.pause()
+                question.enter_context(app.input.aside(before=time.monotonic()))
+            type_burst(app, "c")
+            await _idle(app, pilot)
+            assert app.composer.text == "c", "only keys that were typed later answer the question"
+        await _idle(app, pilot)
+        assert app.composer.text == "cab"
+
+
+async def test_keys_that_arrive_late_but_were_typed_before_a_question_are_delivered_after_it() -> None:
+    app = Desk()
+    async with app.run_test() as pilot:
+        await _idle(app, pilot)
+        with app.input.aside(before=math.inf):
+            type_burst(app, "ab")
+            await _idle(app, pilot)
+            assert app.composer.text == ""
+        await _idle(app, pilot)
+        assert app.composer.text == "ab"
