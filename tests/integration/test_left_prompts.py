@@ -171,6 +171,8 @@ async def test_questions_are_answered_before_they_are_asked_again(here: Engine) 
     events = await here.until(is_idle)
     assert not any(event.HasField("user_question") for event in events)
     assert '"red"' in settled_text(events)
+    (given,) = [event.permission_resolved for event in events if event.permission_resolved.rule]
+    assert dict(given.answers) == answers, "clients show each question with its own answer"
 
 
 @pytest.mark.parametrize("answered", [False, True])
