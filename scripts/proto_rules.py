@@ -26,7 +26,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 from grpc_tools import protoc
 
-from betcode.domain.release.deprecations import DEPRECATIONS, Deprecation, Kind
+from betcode.domain.release.deprecations import DEPRECATIONS, DeprecatedKind, Deprecation
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_RELEASE = ROOT / "proto" / "released-0.1.0.txt"
@@ -49,7 +49,7 @@ class Entry:
     """One named thing of the contract: what is said about it, and about that which it stands in."""
 
     name: str
-    kind: Kind | None  # None: of a kind that is not deprecated by itself
+    kind: DeprecatedKind | None  # None: of a kind that is not deprecated by itself
     comment: str
     comments_around: tuple[str, ...]
     is_deprecated: bool
@@ -81,7 +81,7 @@ def entries(file: FileDescriptorProto) -> Iterator[Entry]:
     }
     whole = said.get(_SYNTAX, "")
 
-    def entry(item: Item, name: str, path: Place, kind: Kind | None, around: tuple[str, ...]) -> Entry:
+    def entry(item: Item, name: str, path: Place, kind: DeprecatedKind | None, around: tuple[str, ...]) -> Entry:
         return Entry(name, kind, said.get(path, ""), around, item.options.deprecated)
 
     def messages(items: Iterable[DescriptorProto], scope: str, path: Place, around: tuple[str, ...]) -> Iterator[Entry]:
@@ -92,7 +92,7 @@ def entries(file: FileDescriptorProto) -> Iterator[Entry]:
             yield entry(item, name, own, None, around)
             inside = (*around, said.get(own, ""))
             for index, each in enumerate(item.field):
-                yield entry(each, f"{name}.{each.name}", (*own, 2, index), Kind.FIELD, inside)
+                yield entry(each, f"{name}.{each.name}", (*own, 2, index), DeprecatedKind.FIELD, inside)
             yield from messages(item.nested_type, name, (*own, 3), inside)
             yield from enums(item.enum_type, name, (*own, 4), inside)
 
@@ -104,15 +104,17 @@ def entries(file: FileDescriptorProto) -> Iterator[Entry]:
             yield entry(item, f"{scope}.{item.name}", own, None, around)
             for index, each in enumerate(item.value):
                 inside = (*around, said.get(own, ""))
-                yield entry(each, f"{scope}.{each.name}", (*own, 2, index), Kind.ENUM_VALUE, inside)
+                yield entry(each, f"{scope}.{each.name}", (*own, 2, index), DeprecatedKind.ENUM_VALUE, inside)
 
     yield from messages(file.message_type, file.package, (4,), (whole,))
     yield from enums(file.enum_type, file.package, (5,), (whole,))
     for number, service in enumerate(file.service):
         own, name = (6, number), f"{file.package}.{service.name}"
-        yield entry(service, name, own, Kind.SERVICE, (whole,))
+        yield entry(service, name, own, DeprecatedKind.SERVICE, (whole,))
         for index, method in enumerate(service.method):
-            yield entry(method, f"{name}.{method.name}", (*own, 2, index), Kind.RPC, (whole, said.get(own, "")))
+            yield entry(
+                method, f"{name}.{method.name}", (*own, 2, index), DeprecatedKind.RPC, (whole, said.get(own, ""))
+            )
 
 
 def unversioned(files: Sequence[FileDescriptorProto], first: frozenset[str]) -> Iterator[str]:
@@ -125,7 +127,9 @@ def unversioned(files: Sequence[FileDescriptorProto], first: frozenset[str]) -> 
 
 def marks(files: Sequence[FileDescriptorProto], records: Sequence[Deprecation]) -> Iterator[str]:
     """Where the marks in the protos and the records of what is deprecated differ."""
-    declared: Mapping[str, Deprecation] = {each.feature: each for each in records if each.kind is not Kind.FLAG}
+    declared: Mapping[str, Deprecation] = {
+        each.feature: each for each in records if each.kind is not DeprecatedKind.FLAG
+    }
     known = {each.name: each for file in files for each in entries(file)}
     for name, record in declared.items():
         found = known.get(name)

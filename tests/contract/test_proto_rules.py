@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from proto_rules import ROOT, alpha, compiled, complaints, entries, marks, unversioned
 
 from betcode._version import __version__
-from betcode.domain.release.deprecations import Deprecation, Kind, months_later
+from betcode.domain.release.deprecations import DeprecatedKind, Deprecation, months_later
 from betcode.domain.values.versions import is_older
 
 FILE = """
@@ -50,14 +50,14 @@ def files(root: Path, **texts: str) -> list[FileDescriptorProto]:
     return compiled(root)
 
 
-def record(feature: str, kind: Kind, replacement: str) -> Deprecation:
+def record(feature: str, kind: DeprecatedKind, replacement: str) -> Deprecation:
     day = date(2027, 1, 1)
     return Deprecation(feature, kind, replacement, day, day, "0.2.0", day, months_later(day, 24), "2.0.0", "place")
 
 
 DECLARED = [
-    record("betcode.v1.Greeting.tone", Kind.FIELD, "mood"),
-    record("betcode.v1.Greeter.Hail", Kind.RPC, "Greet"),
+    record("betcode.v1.Greeting.tone", DeprecatedKind.FIELD, "mood"),
+    record("betcode.v1.Greeter.Hail", DeprecatedKind.RPC, "Greet"),
 ]
 
 
@@ -105,11 +105,11 @@ def test_marks_and_records_must_be_the_same(tmp_path: Path) -> None:
     assert list(marks(made, DECLARED)) == []
     (unrecorded,) = marks(made, DECLARED[:1])
     assert "betcode.v1.Greeter.Hail is marked" in unrecorded
-    (unmarked,) = marks(made, [*DECLARED, record("betcode.v1.Greeting.text", Kind.FIELD, "nothing")])
+    (unmarked,) = marks(made, [*DECLARED, record("betcode.v1.Greeting.text", DeprecatedKind.FIELD, "nothing")])
     assert "deprecated = true" in unmarked
-    (unnamed,) = marks(made, [record("betcode.v1.Greeting.tone", Kind.FIELD, "temper"), DECLARED[1]])
+    (unnamed,) = marks(made, [record("betcode.v1.Greeting.tone", DeprecatedKind.FIELD, "temper"), DECLARED[1]])
     assert "names its replacement, temper" in unnamed
-    (unknown,) = marks(made, [*DECLARED, record("betcode.v1.Greeting.shade", Kind.FIELD, "tone")])
+    (unknown,) = marks(made, [*DECLARED, record("betcode.v1.Greeting.shade", DeprecatedKind.FIELD, "tone")])
     assert "no such one" in unknown
 
 

@@ -8,7 +8,7 @@ import pytest
 from betcode.domain.errors import PermissionStale
 from betcode.domain.permissions.audit import AuditFilter, DecidedBy
 from betcode.domain.runs.crash_policy import CrashPolicy
-from betcode.domain.store.rows import Kept, PromptState
+from betcode.domain.store.rows import CarriedState, PromptState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
 from support.engine import ME, Engine, engine
@@ -74,7 +74,7 @@ async def test_a_denial_is_kept_and_given_when_the_same_is_asked(here: Engine) -
     assert given.rule == f"the answer to {request.request_id}"
     assert (given.decision, given.client_id) == (v1.DENY, "me")
     row = await here.row(request.request_id)
-    assert (row.state, row.kept, row.superseded_by) == (PromptState.ANSWERED, Kept.NO, given.request_id)
+    assert (row.state, row.kept, row.superseded_by) == (PromptState.ANSWERED, CarriedState.NO, given.request_id)
     entries = [row.entry for row in await here.store.audit_page(AuditFilter(here.session), None, 100)]
     kept = [entry for entry in entries if entry.decided_by is DecidedBy.KEPT_ANSWER]
     assert [(entry.request_id, entry.outcome) for entry in kept] == [(given.request_id, "deny")]
@@ -186,10 +186,10 @@ async def test_a_turn_that_goes_on_without_asking_ends_what_was_left(here: Engin
     events = await here.until(lambda event: event.HasField("turn_complete"))
     row = await here.row(request.request_id)
     if answered:
-        assert (row.state, row.kept) == (PromptState.ANSWERED, Kept.NO)
+        assert (row.state, row.kept) == (PromptState.ANSWERED, CarriedState.NO)
         assert any("was not used" in event.notice.message for event in events)
         return
-    assert (row.state, row.kept) == (PromptState.WITHDRAWN, Kept.NO)
+    assert (row.state, row.kept) == (PromptState.WITHDRAWN, CarriedState.NO)
     (told,) = resolutions(events, request.request_id)
     assert told.resolution == "withdrawn"
     assert "did not ask again" in told.message
@@ -239,7 +239,7 @@ async def test_what_the_lost_agent_had_heard_goes_to_a_person_who_is_told_that_i
     await becomes_true((here.work / f"at-{step}").exists)
     here.kill_agent()
     await here.until(is_crash)
-    assert (await here.row(request.request_id)).kept is Kept.SPENT
+    assert (await here.row(request.request_id)).kept is CarriedState.SPENT
     (here.work / "hold").unlink()
     await here.say("say hurry")
     again = await here.asked()
@@ -247,7 +247,7 @@ async def test_what_the_lost_agent_had_heard_goes_to_a_person_who_is_told_that_i
     await here.answer(again.request_id, v1.DENY)
     await here.until(is_idle)
     assert here.ran == (0 if step == "heard" else 1)
-    assert (await here.row(request.request_id)).kept is Kept.NO
+    assert (await here.row(request.request_id)).kept is CarriedState.NO
 
 
 async def test_what_was_left_waits_for_the_next_daemon_too(tmp_path: Path) -> None:

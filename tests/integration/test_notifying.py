@@ -14,7 +14,7 @@ import pytest
 
 from betcode.client import open_client
 from betcode.config.notify_settings import NotifySettings
-from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
 from support.command import shell
@@ -28,7 +28,7 @@ from support.world import obedient_talk
 pytestmark = pytest.mark.anyio
 
 KEY = "a-key-that-nobody-else-has"
-TOLD = Notification("n-1", Occasion.ASK, "r-1", "s-1", "api", "/work", "Bash", "a mark", 10**18, 2 * 10**18)
+TOLD = Notification("n-1", NotificationReason.ASK, "r-1", "s-1", "api", "/work", "Bash", "a mark", 10**18, 2 * 10**18)
 
 
 def is_signed(posted: Posted) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
 from support.hook_server import hook_server
@@ -13,7 +13,7 @@ from support.http_proxy import http_proxy
 
 pytestmark = pytest.mark.anyio
 
-ASK = Notification("n-1", Occasion.ASK, "r-1", "s-1", "api", "/work", "Bash", "a mark", 10**18, 2 * 10**18)
+ASK = Notification("n-1", NotificationReason.ASK, "r-1", "s-1", "api", "/work", "Bash", "a mark", 10**18, 2 * 10**18)
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 

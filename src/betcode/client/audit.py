@@ -7,7 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.client.connection import Connection
 from betcode.client.stream import told
-from betcode.domain.permissions.audit import AuditFilter, Noted
+from betcode.domain.permissions.audit import AuditFilter, AuditHead
 from betcode.v1 import audit_pb2 as v1
 from betcode.v1.audit_pb2_grpc import AuditServiceStub
 
@@ -32,7 +32,7 @@ class AuditReader:
                 for record in batch.records:
                     yield record
 
-    async def verify(self, noted: Noted | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
+    async def verify(self, noted: AuditHead | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
         """How far the rows were checked, now and then; the last is the result. Hold it in `aclosing`."""
         request = v1.VerifyAuditRequest()
         if noted is not None:

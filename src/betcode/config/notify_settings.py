@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from betcode.config.units import NotUnderstood
 from betcode.config.value_types import ValueType
-from betcode.domain.permissions.notification import Occasion
+from betcode.domain.permissions.notification import NotificationReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def place() -> ValueType:
 
 def occasions() -> ValueType:
     """What people can be told of."""
-    known = [each.value for each in Occasion]
+    known = [each.value for each in NotificationReason]
     allowed = 'a list of "ask", "reminder" and "expired"'
 
     def read(value: object) -> tuple[str, ...]:

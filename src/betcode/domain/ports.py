@@ -8,8 +8,8 @@ from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, 
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.commands import Command, Errand, RefuseRequest
 from betcode.domain.agents.provider_about import ProviderAbout
-from betcode.domain.events.search_documents import SearchPage, SearchQuestion
-from betcode.domain.permissions.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.events.search_documents import SearchPage, SearchQuery
+from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditRow, AuditVerification
 from betcode.domain.runs.journal_record import Record
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.sessions.binding import Bond, Bonds
@@ -30,7 +30,7 @@ from betcode.domain.store.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.domain.store.startup import StoreOpening
+from betcode.domain.store.startup import StartupStore
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.v1.agent_pb2 import AgentEvent
 
@@ -44,7 +44,7 @@ class SessionFilter:
     offset: int = 0
 
 
-class Store(Bonds, SessionDeletion, StoreOpening, Protocol):
+class Store(Bonds, SessionDeletion, StartupStore, Protocol):
     """The durable log and what belongs to it. Every method may be awaited from the event loop."""
 
     epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
@@ -136,7 +136,9 @@ class Store(Bonds, SessionDeletion, StoreOpening, Protocol):
         """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
         ...
 
-    async def check_audit(self, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
+    async def check_audit(
+        self, so_far: AuditVerification, limit: int, noted: AuditHead | None = None
+    ) -> AuditVerification:
         """Compare up to `limit` more rows of the audit with their hashes."""
         ...
 
@@ -166,7 +168,7 @@ class Store(Bonds, SessionDeletion, StoreOpening, Protocol):
         """How many clients are connected and how many input locks are held, as the rows say."""
         ...
 
-    async def search(self, question: SearchQuestion) -> SearchPage:
+    async def search(self, question: SearchQuery) -> SearchPage:
         """One page of what was said with these words."""
         ...
 

@@ -15,7 +15,7 @@ from betcode.domain.permissions.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.repositories.worktrees import WorktreePlaces
 from betcode.domain.runs.crash_policy import CrashPolicy
-from betcode.domain.sessions.turn_watch import TurnWatch
+from betcode.domain.sessions.turn_watch import TurnListener
 from betcode.engine.agents.agent_processes import AgentProcesses
 from betcode.engine.agents.agent_reports import Reports
 from betcode.engine.agents.login_shell import LoginShell
@@ -69,7 +69,7 @@ class Room:
     traces: TraceSink | None = None  # None: nobody wants them
     places: WorktreePlaces | None = None  # of sessions that belong to worktrees
     places_known: anyio.Event = field(default_factory=anyio.Event)
-    watch: TurnWatch | None = None  # of turns as they begin and end
+    watch: TurnListener | None = None  # of turns as they begin and end
     phases: PhaseBoard = field(default_factory=PhaseBoard)
     growth: Growth = field(default_factory=Growth)
     timeouts: Deadlines = field(default_factory=Deadlines)  # of sessions

@@ -12,7 +12,7 @@ from betcode.domain.errors import (
     StorageDegraded,
     StorageFailed,
 )
-from betcode.domain.events.search_documents import SearchPage, SearchQuestion
+from betcode.domain.events.search_documents import SearchPage, SearchQuery
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.unusable import UnusableRun
@@ -146,7 +146,7 @@ class Supervisor:
                 await live.budget.change(budget)
             return live.writer.state
 
-    async def search(self, question: SearchQuestion) -> SearchPage:
+    async def search(self, question: SearchQuery) -> SearchPage:
         """One page of what was said with these words, in one session or in all."""
         return await self._room.store.search(question)
 

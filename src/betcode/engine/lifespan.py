@@ -15,7 +15,7 @@ from betcode.domain.metrics.turn_trace import TraceSink
 from betcode.domain.permissions.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.runs.crash_policy import CrashPolicy
-from betcode.domain.sessions.turn_watch import TurnWatch
+from betcode.domain.sessions.turn_watch import TurnListener
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
@@ -77,7 +77,7 @@ async def open_supervisor(
     fixed: frozenset[str] = frozenset(),
     counts: Counts | None = None,
     traces: TraceSink | None = None,
-    watch: TurnWatch | None = None,
+    watch: TurnListener | None = None,
     default_provider: DefaultProvider = any_provider,
     umask: int = -1,
     own: OwnProcesses | None = None,

@@ -4,7 +4,7 @@ import shutil
 import sys
 from html import escape
 
-from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import DESKTOP, NotSent, run_program
 
 # Text comes as arguments of the script, so that nothing in it is read as a script.
@@ -21,7 +21,7 @@ def command_for(notification: Notification, platform: str) -> list[str]:
     if platform == "darwin":
         return ["osascript", *(part for line in _SCRIPT for part in ("-e", line)), title, body]
     if platform.startswith("linux"):
-        urgency = "low" if notification.occasion is Occasion.EXPIRED else "normal"
+        urgency = "low" if notification.occasion is NotificationReason.EXPIRED else "normal"
         return ["notify-send", "--app-name=betcode", f"--urgency={urgency}", "--", title, escape(body, quote=False)]
     raise NotSent(f"there is no desktop notification on {platform}")
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from betcode.config.notify_settings import NotifySettings
-from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify import desktop, webhook
 from betcode.notify.programs import NotSent, run_program
 
@@ -29,7 +29,7 @@ class Notifying:
         """Go on with other settings; what waits is sent by them, too."""
         self._settings = settings
 
-    def wants(self, occasion: Occasion) -> bool:
+    def wants(self, occasion: NotificationReason) -> bool:
         """Whether anybody would be told."""
         return occasion.value in self._settings.occasions and bool(self._on())
 

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from betcode.rules.commands import Command, CommandNode, Script, names
+from betcode.rules.commands import CommandNode, Script, SimpleCommand, names
 from betcode.rules.inline_code import mentioned_in_code
 from betcode.rules.lists import RuleList, Rules
 from betcode.rules.program_files import arguments, changed_by, edited_by, is_known, mentioned_by, read_by
@@ -75,7 +75,7 @@ class Touched:
                 yield from (("Edit", path, bases) for path in edited)
                 yield from (("Read", path, bases) for path in read)
 
-    def _bases_of(self, command: Command) -> tuple[str, ...]:
+    def _bases_of(self, command: SimpleCommand) -> tuple[str, ...]:
         """Where relative names among the arguments may begin: an option may say so, and a link begins where it is."""
         more = _places(command)
         if len(more) > _PLACES_AT_MOST:
@@ -225,7 +225,7 @@ def _targets(script: Script) -> Iterator[str]:
             yield (words[-1].value or words[-1].written) if len(words) > 1 else "~"
 
 
-def _moves_unseen(command: Command) -> bool:
+def _moves_unseen(command: SimpleCommand) -> bool:
     """Does it change to a directory that its words do not name?"""
     if command.name == "popd":
         return True
@@ -235,7 +235,7 @@ def _moves_unseen(command: Command) -> bool:
     return bool((target or "").startswith(("-", "+"))) or any(found.name in PLACING for found in command.assignments)
 
 
-def _places(command: Command) -> list[str]:
+def _places(command: SimpleCommand) -> list[str]:
     """Directories that options name as the place to begin at."""
     found: list[str] = []
     for number, word in enumerate(command.words[1:], 1):

@@ -35,7 +35,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SimpleCommand:
     """One program and its arguments."""
 
     words: tuple[Word, ...]
@@ -74,7 +74,7 @@ class CommandKind(Enum):
 class CommandNode:
     """A command and the commands that it starts in turn."""
 
-    command: Command
+    command: SimpleCommand
     kind: CommandKind = CommandKind.PLAIN
     inner: tuple["CommandNode", ...] = ()
     named: int = 0  # so many words, from the first, say what is started

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from betcode.rules.commands import Command, names
+from betcode.rules.commands import SimpleCommand, names
 
 _TAKES_A_VALUE: Final = names(
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env --attr-source --super-prefix"
@@ -33,7 +33,7 @@ _WITH_A_MESSAGE: Final = frozenset({"commit", "tag"})
 _MESSAGE: Final = frozenset({"-m", "-am", "--message"})
 
 
-def git_globals(command: Command) -> tuple[int, ...]:
+def git_globals(command: SimpleCommand) -> tuple[int, ...]:
     """The words between `git` and its subcommand."""
     found: list[int] = []
     at = 1
@@ -49,7 +49,7 @@ def git_globals(command: Command) -> tuple[int, ...]:
     return tuple(found)
 
 
-def strange_globals(command: Command) -> bool:
+def strange_globals(command: SimpleCommand) -> bool:
     """Is there an option before the subcommand of which it is not known how many words it takes?"""
     taken = False
     for number in git_globals(command):
@@ -61,7 +61,7 @@ def strange_globals(command: Command) -> bool:
     return False
 
 
-def risky_in_git(command: Command) -> Iterator[int]:
+def risky_in_git(command: SimpleCommand) -> Iterator[int]:
     """Which words of a git command its options alone do not tell to be harmless."""
     before = git_globals(command)
     # One of unknown value may become several words, the second of them the subcommand.
@@ -83,7 +83,7 @@ def risky_in_git(command: Command) -> Iterator[int]:
             yield number
 
 
-def is_operand(command: Command, number: int) -> bool:
+def is_operand(command: SimpleCommand, number: int) -> bool:
     """Is this word no option, whatever its value: a path behind `--`, or the message of a commit?"""
     words = command.words
     at = len(git_globals(command)) + 1

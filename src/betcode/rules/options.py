@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from betcode.rules.commands import Command, Word, names
+from betcode.rules.commands import SimpleCommand, Word, names
 from betcode.rules.git import is_operand, risky_in_git
 from betcode.rules.sed import is_harmless, scripts
 from betcode.rules.variables import is_own_variable
@@ -141,7 +141,7 @@ _AWK_ACTS = re.compile(r"system|getline|[|>@]")
 _QUOTED_BEGINNING = re.compile(r'"[\w./]')
 
 
-def risky_words(command: Command) -> tuple[int, ...]:
+def risky_words(command: SimpleCommand) -> tuple[int, ...]:
     """Which words make a known program run or write something else, or may do so for all that can be told."""
     name = (command.name or "").rpartition("/")[2]
     if name in _NAMING:
@@ -173,7 +173,7 @@ def _is_risky(name: str, value: str, options: tuple[str, ...]) -> bool:
     return _bundles(value, _LETTERS.get(name, frozenset()), _TAKING.get(name, ""))
 
 
-def _goes_nowhere(command: Command, number: int, name: str) -> bool:
+def _goes_nowhere(command: SimpleCommand, number: int, name: str) -> bool:
     """Is it an option that says where to write, and is that nowhere?"""
     letters, long = _OUTPUT.get(name, ("", ()))
     value = command.words[number].value or ""
@@ -187,7 +187,7 @@ def _goes_nowhere(command: Command, number: int, name: str) -> bool:
     return (value[at + 1 :] or following) in _NOWHERE
 
 
-def _by_meaning(command: Command, name: str) -> Iterator[int]:
+def _by_meaning(command: SimpleCommand, name: str) -> Iterator[int]:
     """The words that are risky by more than being an option."""
     values = [word.value or "" for word in command.words]
     if name == "git":
@@ -202,7 +202,7 @@ def _by_meaning(command: Command, name: str) -> Iterator[int]:
         yield from (number for number, value in enumerate(values) if number and _AWK_ACTS.search(value))
 
 
-def _may_be_risky(command: Command, number: int, name: str) -> bool:
+def _may_be_risky(command: SimpleCommand, number: int, name: str) -> bool:
     """Could a word of unknown value be one of the program's risky options?"""
     if name == "printf":
         return number == 1 and not _begins_plainly(command.words[1])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from betcode.rules.commands import Command, CommandKind, CommandNode, Script
+from betcode.rules.commands import CommandKind, CommandNode, Script, SimpleCommand
 from betcode.rules.git import git_globals
 from betcode.rules.options import risky_words
 from betcode.rules.rule import Rule
@@ -44,7 +44,7 @@ def command_pattern(rule: Rule) -> CommandPattern:
     return CommandPattern(rule, pieces[0], re.compile(expression, re.DOTALL))
 
 
-def forbidden_forms(command: Command) -> Iterator[str]:
+def forbidden_forms(command: SimpleCommand) -> Iterator[str]:
     """The ways to write a command under which a rule that forbids it may know it."""
     yield command.written
     yield command.prefix + command.written
@@ -96,7 +96,7 @@ class CommandIndex:
             if pattern.matches(form):
                 yield pattern
 
-    def may_know(self, command: Command) -> bool:
+    def may_know(self, command: SimpleCommand) -> bool:
         """May there be a rule for this program with some arguments?"""
         return bool(self._others) or (command.name or "").rpartition("/")[2].lower() in self._programs
 
@@ -104,7 +104,7 @@ class CommandIndex:
         found = self._exact.get(text)
         return found.rule if found is not None else None
 
-    def forbids(self, command: Command) -> Rule | None:
+    def forbids(self, command: SimpleCommand) -> Rule | None:
         """A rule for the command in any of its forms."""
         for form in forbidden_forms(command):
             for pattern in self.matching(form):
@@ -143,7 +143,7 @@ def covering(part: CommandNode, indices: Sequence[CommandIndex]) -> tuple[Rule, 
     return found
 
 
-def _rule_for(command: Command, named: int | None, indices: Sequence[CommandIndex]) -> Rule | None:
+def _rule_for(command: SimpleCommand, named: int | None, indices: Sequence[CommandIndex]) -> Rule | None:
     """A rule for the command that spells out its first `named` words (None: all), and whatever else it must."""
     words = max([named or 0, *(number + 1 for number in risky_words(command))])
     safe = all(assigned.known and is_safe_for_a_program(assigned.name) for assigned in command.assignments)
@@ -157,7 +157,7 @@ def _rule_for(command: Command, named: int | None, indices: Sequence[CommandInde
     return None
 
 
-def _forms(command: Command, prefix: str, words: int) -> Iterator[tuple[str, int]]:
+def _forms(command: SimpleCommand, prefix: str, words: int) -> Iterator[tuple[str, int]]:
     """The command as written and plainly quoted, with how much of it its first `words` words are."""
     written, plain = command.written, command.plain
     first = " ".join([word.written for word in command.words[:words]])

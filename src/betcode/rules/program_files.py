@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import unquote
 
-from betcode.rules.commands import Command, names
+from betcode.rules.commands import SimpleCommand, names
 
 _READERS: Final = names(
     ". awk base64 bat cat cmp cp cut dd diff egrep fgrep gawk grep gzip head hexdump install jq less ln "
@@ -38,7 +38,7 @@ _PIECES_AT_MOST = 8
 _LETTERS_AT_MOST = 24  # of short options in one word
 
 
-def arguments(command: Command) -> list[str]:
+def arguments(command: SimpleCommand) -> list[str]:
     """All that may be a file: operands, and the values of options."""
     texts = [word.written if word.value is None else word.value for word in command.words[1:]]
     texts = [text for text in texts if not text.startswith(("--exclude=", "--exclude-dir=", "--ignore="))]
@@ -56,12 +56,12 @@ def _named(text: str) -> Iterator[str]:
         yield from (text[at:].removeprefix("@") for at in range(2, min(len(text), _LETTERS_AT_MOST)))
 
 
-def read_by(command: Command) -> list[str]:
+def read_by(command: SimpleCommand) -> list[str]:
     """Arguments that may be files which the command reads."""
     return arguments(command) if command.base in _READERS else []
 
 
-def edited_by(command: Command) -> list[str]:
+def edited_by(command: SimpleCommand) -> list[str]:
     """Arguments that may be files which the command changes."""
     base = command.base
     if base in _EDITORS or (base in _WRITING and _writes(command, *_WRITING[base])):
@@ -74,12 +74,12 @@ def edited_by(command: Command) -> list[str]:
     return []
 
 
-def changed_by(command: Command) -> list[str]:
+def changed_by(command: SimpleCommand) -> list[str]:
     """Arguments that may be files which come to be, change or go: what is copied keeps its name."""
     return arguments(command) if command.base in _LAST_ONLY else edited_by(command)
 
 
-def mentioned_by(command: Command) -> list[str]:
+def mentioned_by(command: SimpleCommand) -> list[str]:
     """Arguments of a program that is not known here: it may do anything to a file of that name."""
     if is_known(command):
         return []
@@ -88,12 +88,12 @@ def mentioned_by(command: Command) -> list[str]:
     return given + [piece for text in given if _PIECES.search(text) for piece in _PIECES.split(text, _PIECES_AT_MOST)]
 
 
-def is_known(command: Command) -> bool:
+def is_known(command: SimpleCommand) -> bool:
     """Is it known what the program does to the files that it is given?"""
     return command.base in _READERS or command.base in _EDITORS or command.base in TOUCHES_NO_FILES
 
 
-def _writes(command: Command, letters: str, long: str) -> bool:
+def _writes(command: SimpleCommand, letters: str, long: str) -> bool:
     values = [word.value or "" for word in command.words[1:]]
     return any(
         value.startswith(long)

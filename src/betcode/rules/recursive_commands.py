@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from betcode.rules.commands import Command, names
+from betcode.rules.commands import SimpleCommand, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Below:
 _ANYTHING: Final = Below(here=False, lists=True, edits=True, writes_here=False, hidden=True)
 
 
-def goes_below(command: Command, *, is_known: bool) -> Below | None:
+def goes_below(command: SimpleCommand, *, is_known: bool) -> Below | None:
     """How the command goes below directories; None: it does not. A program that is not known may do anything there."""
     descent = _DESCENTS.get(command.base)
     if descent is None:

@@ -13,7 +13,7 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from betcode.rules.commands import Assignment, Command, CommandNode, Script, Unclear, Word, literal, names
+from betcode.rules.commands import Assignment, CommandNode, Script, SimpleCommand, Unclear, Word, literal, names
 from betcode.rules.grammar_gaps import BLANK, BLANK_LINES, confirm_comment, confirm_gaps
 from betcode.rules.heredocs import expands
 from betcode.rules.variables import is_own_variable
@@ -177,9 +177,9 @@ class _Reader:
             raise NotUnderstood("a command without a name")
         if node.end_byte in self._dashes:
             words.append(literal("-"))
-        self._add(Command(tuple(words), tuple(assignments)), depth)
+        self._add(SimpleCommand(tuple(words), tuple(assignments)), depth)
 
-    def _add(self, command: Command, depth: int) -> None:
+    def _add(self, command: SimpleCommand, depth: int) -> None:
         if command.words[0].written in RESERVED or command.name == "":
             raise NotUnderstood("a reserved word")
         part = unwrapped(command, lambda text: self._inside(text, depth))

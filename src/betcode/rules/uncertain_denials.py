@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from betcode.rules.commands import Assignment, Command, CommandKind, CommandNode, Script, Word, names
+from betcode.rules.commands import Assignment, CommandKind, CommandNode, Script, SimpleCommand, Word, names
 from betcode.rules.git import is_operand, strange_globals
 from betcode.rules.options import risky_words
 from betcode.rules.program_files import TOUCHES_NO_FILES
@@ -39,7 +39,7 @@ def may_start_anything(part: CommandNode) -> bool:
     return (base == "git" and strange_globals(command)) or (not starts_nothing(command) and has_unknown(command))
 
 
-def starts_nothing(command: Command) -> bool:
+def starts_nothing(command: SimpleCommand) -> bool:
     """Is it a program that starts no other, whatever its arguments are?"""
     return (command.name or "").rpartition("/")[2] in _STARTS_NOTHING
 
@@ -66,7 +66,7 @@ def _plain_value(assigned: Assignment) -> str | None:
         return None
 
 
-def possibly_started(command: Command) -> Iterator[Command | str]:
+def possibly_started(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
     """Commands that a program which is not known here would start, if it starts what its arguments say."""
     for assigned in command.assignments:
         yield _plain_value(assigned) or ""
@@ -74,7 +74,7 @@ def possibly_started(command: Command) -> Iterator[Command | str]:
         return
     words = command.words
     for number in range(1, len(words)):
-        yield Command(words[number : number + _WORDS_AT_MOST])
+        yield SimpleCommand(words[number : number + _WORDS_AT_MOST])
         value = words[number].value or ""
         if " " in value:
             yield value
@@ -96,7 +96,7 @@ def may_touch_anything(part: CommandNode) -> bool:
     return has_unknown(command) or bool(risky_words(command))
 
 
-def has_unknown(command: Command) -> bool:
+def has_unknown(command: SimpleCommand) -> bool:
     """Is there a word of which it is not known what it is, other than the text of a message?"""
     return any(
         word.value is None and not is_at_home(word) and not (command.name == "git" and _is_message(command, number))
@@ -109,5 +109,5 @@ def is_at_home(word: Word) -> bool:
     return bool(_AT_HOME.fullmatch(word.written))
 
 
-def _is_message(command: Command, number: int) -> bool:
+def _is_message(command: SimpleCommand, number: int) -> bool:
     return command.words[number].single and command.words[number - 1].value != "--" and is_operand(command, number)

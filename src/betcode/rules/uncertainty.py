@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from betcode.rules.command_files import short
-from betcode.rules.commands import Command, Script, names
+from betcode.rules.commands import Script, SimpleCommand, names
 from betcode.rules.domains import host_in
 from betcode.rules.inline_code import mentioned_in_code
 from betcode.rules.lists import RuleList
@@ -37,7 +37,7 @@ def unsure_commands(script: Script, indices: Sequence[CommandIndex]) -> str | No
     return None
 
 
-def _may_apply(index: CommandIndex, command: Command) -> bool:
+def _may_apply(index: CommandIndex, command: SimpleCommand) -> bool:
     """May one of the rules be for this command, or for one that it starts?"""
     if index.may_know(command) and has_unknown(command):
         return True
@@ -61,7 +61,7 @@ def unsure_hosts(script: Script, lists: Sequence[RuleList]) -> str | None:
     return None
 
 
-def _hosts(command: Command) -> Iterator[str]:
+def _hosts(command: SimpleCommand) -> Iterator[str]:
     if starts_nothing(command):
         return
     for word in command.words[1:]:

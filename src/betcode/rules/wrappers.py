@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from betcode.rules.commands import Assignment, Command, CommandKind, CommandNode, Word, names
+from betcode.rules.commands import Assignment, CommandKind, CommandNode, SimpleCommand, Word, names
 
 Inside = Callable[[str], tuple[CommandNode, ...] | None]
 _DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
@@ -76,12 +76,12 @@ _OPAQUE: Final = names(
 _NOTHING_TO_RUN: Final = frozenset({"true", "false", ":", "break", "continue", "return", "exit"})
 
 
-def runs_nothing(command: Command) -> bool:
+def runs_nothing(command: SimpleCommand) -> bool:
     """Is it one of the shell's own words that only steer?"""
     return command.name in _NOTHING_TO_RUN and not command.assignments
 
 
-def unwrapped(command: Command, inside: Inside, nested: int = 0) -> CommandNode:
+def unwrapped(command: SimpleCommand, inside: Inside, nested: int = 0) -> CommandNode:
     """The command with what it starts; `inside` takes a script apart."""
     name = command.name
     if name is None:
@@ -108,12 +108,12 @@ def unwrapped(command: Command, inside: Inside, nested: int = 0) -> CommandNode:
     return part if trusted else replace(part, kind=CommandKind.OPAQUE)
 
 
-def _guesses(command: Command) -> tuple[CommandNode, ...]:
+def _guesses(command: SimpleCommand) -> tuple[CommandNode, ...]:
     """Each rest of the words that may be the command started: only what forbids looks at them."""
-    return tuple(CommandNode(Command(command.words[number:])) for number in range(1, min(len(command.words), 12)))
+    return tuple(CommandNode(SimpleCommand(command.words[number:])) for number in range(1, min(len(command.words), 12)))
 
 
-def _opaque(command: Command, inside: Inside) -> CommandNode:
+def _opaque(command: SimpleCommand, inside: Inside) -> CommandNode:
     """A command that starts what cannot be told, with what it may start."""
     scripts = [inside(word.value) or () for word in command.words[1:] if word.value and " " in word.value]
     return CommandNode(
@@ -121,7 +121,7 @@ def _opaque(command: Command, inside: Inside) -> CommandNode:
     )
 
 
-def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> CommandNode:
+def _started(command: SimpleCommand, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> CommandNode:
     words = command.words
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
         return CommandNode(command)  # it only says where a command is
@@ -132,7 +132,7 @@ def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nes
     if at >= len(words):
         return _opaque(command, inside) if base in ("sudo", "xargs") else CommandNode(command)
     more = (_MORE,) if wrapper.appends else ()
-    started = Command(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
+    started = SimpleCommand(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
     if wrapper.appends and (part.inner or part.kind is not CommandKind.PLAIN or "{}" in (started.name or "{}")):
         return CommandNode(command, CommandKind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
@@ -189,7 +189,7 @@ def _option(value: str, after: Sequence[Word], wrapper: _Wrapper, base: str) -> 
     return None if name in ("-I", "--replace") and given != "{}" else length
 
 
-def _shell(command: Command, inside: Inside) -> CommandNode:
+def _shell(command: SimpleCommand, inside: Inside) -> CommandNode:
     values = [word.value for word in command.words]
     script = False
     at = 1
@@ -215,7 +215,7 @@ def _shell(command: Command, inside: Inside) -> CommandNode:
     return CommandNode(command) if at < len(values) else _opaque(command, inside)  # a file, or what comes on its input
 
 
-def _script(command: Command, texts: list[str | None], inside: Inside, named: int = 0) -> CommandNode:
+def _script(command: SimpleCommand, texts: list[str | None], inside: Inside, named: int = 0) -> CommandNode:
     """A command whose argument is a script."""
     known = [text for text in texts if text is not None]
     parts = inside(" ".join(known)) if len(known) == len(texts) and known else None
@@ -224,14 +224,14 @@ def _script(command: Command, texts: list[str | None], inside: Inside, named: in
     return CommandNode(command, CommandKind.THROUGH, parts, named or len(command.words))
 
 
-def _trap(command: Command, inside: Inside) -> CommandNode:
+def _trap(command: SimpleCommand, inside: Inside) -> CommandNode:
     values = [word.value for word in command.words[1:] if word.value != "--"]
     if not values or values[0] in ("-", "", "-l", "-p"):
         return CommandNode(command)
     return _script(command, values[:1], inside)
 
 
-def _find(command: Command, inside: Inside, nested: int) -> CommandNode:
+def _find(command: SimpleCommand, inside: Inside, nested: int) -> CommandNode:
     words = command.words
     inner: list[CommandNode] = []
     at = 1
@@ -248,7 +248,7 @@ def _find(command: Command, inside: Inside, nested: int) -> CommandNode:
             end += 1
         if end >= len(words) or end == at + 1:
             return _opaque(command, inside)
-        started = Command((*_filled_in(words[at + 1 : end]), _MORE), command.assignments)
+        started = SimpleCommand((*_filled_in(words[at + 1 : end]), _MORE), command.assignments)
         part = unwrapped(started, inside, nested + 1)
         if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not CommandKind.PLAIN):
             return CommandNode(command, CommandKind.OPAQUE, (part,))

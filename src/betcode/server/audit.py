@@ -5,7 +5,7 @@ import contextlib
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.permissions.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditRow, AuditVerification
 from betcode.domain.values.identifiers import NotAnIdentifier, parse_session_id
 from betcode.engine import Supervisor
 from betcode.server.rpc import Caller, Context
@@ -25,7 +25,7 @@ class AuditCalls:
                 await context.write(batch.SerializeToString())
 
     async def verify_audit(self, _: Caller, request: v1.VerifyAuditRequest, context: Context) -> None:
-        noted = Noted(request.noted_number, request.noted_hash) if request.noted_number else None
+        noted = AuditHead(request.noted_number, request.noted_hash) if request.noted_number else None
         async with contextlib.aclosing(self._engine.audit.verify(noted)) as steps:
             async for checked in steps:
                 await context.write(_verified(checked).SerializeToString())
@@ -69,7 +69,7 @@ def _ns(moment: Timestamp) -> int:
     return max(0, min(moment.ToNanoseconds(), 2**63 - 1))
 
 
-def _verified(checked: Checked) -> v1.VerifyAuditResponse:
+def _verified(checked: AuditVerification) -> v1.VerifyAuditResponse:
     return v1.VerifyAuditResponse(
         checked=checked.rows,
         total=checked.total,

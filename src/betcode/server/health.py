@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from betcode.domain.metrics.health import DATABASE_LIMIT, Outcome, memory_states
+from betcode.domain.metrics.health import DATABASE_LIMIT, HealthOutcome, memory_states
 from betcode.domain.runs.unusable import UnusableRun
 from betcode.engine import EngineFacts
 from betcode.holder.platform import resident_bytes
@@ -67,7 +67,7 @@ class CheckResult:
     """What a check found, and when it was made."""
 
     component: Component
-    outcome: Outcome
+    outcome: HealthOutcome
     at_ns: int  # of the wall clock
     at: float  # of the monotonic one
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.metrics.health import Outcome, pool_outcome
+from betcode.domain.metrics.health import HealthOutcome, pool_outcome
 from betcode.engine import EngineFacts
 
 Facts = Callable[[], EngineFacts]
@@ -31,7 +31,7 @@ class Component:
     name: str
     every_s: float
     is_critical: bool  # without it nothing is served
-    check: Callable[[], Awaitable[Outcome]]
+    check: Callable[[], Awaitable[HealthOutcome]]
     suspects: Callable[[], bool] = lambda: False  # there is reason to look before the time; costs nothing
 
 
@@ -46,28 +46,28 @@ def components(
     """Those of a daemon without a relay."""
     look_at_program, look_at_disk = _alone(agent_trouble), _alone(lambda: _free_bytes(state_dir))
 
-    async def pool() -> Outcome:
+    async def pool() -> HealthOutcome:
         trouble = await anyio.to_thread.run_sync(look_at_program, abandon_on_cancel=True)
         now = facts()
         return pool_outcome(now.turns_at_work, now.turn_limit, now.waiting_in_line, now.queue_limit, trouble)
 
-    async def sqlite() -> Outcome:
+    async def sqlite() -> HealthOutcome:
         try:
             await probe_storage()
         except BetcodeError as error:
-            return Outcome(False, error.message)
+            return HealthOutcome(False, error.message)
         # The trial is small, and may find room where nothing else would.
         free = await anyio.to_thread.run_sync(look_at_disk, abandon_on_cancel=True)
         if free < _LEAST_FREE_BYTES:
-            return Outcome(False, f"There is no room left on the disk of {state_dir}")
+            return HealthOutcome(False, f"There is no room left on the disk of {state_dir}")
         reason = degraded()
-        return Outcome(not reason, reason)
+        return HealthOutcome(not reason, reason)
 
-    async def local_server() -> Outcome:
+    async def local_server() -> HealthOutcome:
         for listener in listeners():
             if trouble := await listener.trouble():
-                return Outcome(False, trouble)
-        return Outcome(True)
+                return HealthOutcome(False, trouble)
+        return HealthOutcome(True)
 
     return (
         Component(POOL, 10.0, False, pool),
@@ -96,16 +96,16 @@ def _free_bytes(directory: Path) -> int:
     return (facts.f_bfree if os.geteuid() == 0 else facts.f_bavail) * facts.f_frsize
 
 
-async def look_at(component: Component) -> Outcome:
+async def look_at(component: Component) -> HealthOutcome:
     """What the check finds; one that does not end, or fails in a way of its own, is not well."""
     try:
         with anyio.fail_after(CHECK_BOUND_S):
             return await component.check()
     except TimeoutError:
         what = "nothing could be written" if component.name == SQLITE else "no answer"
-        return Outcome(False, f"{what} within {CHECK_BOUND_S:.0f} s")
+        return HealthOutcome(False, f"{what} within {CHECK_BOUND_S:.0f} s")
     except OSError as error:
-        return Outcome(False, f"it cannot be looked at: {error.strerror or error}")
+        return HealthOutcome(False, f"it cannot be looked at: {error.strerror or error}")
 
 
 @dataclass(frozen=True, slots=True)

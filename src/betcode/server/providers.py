@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from betcode.domain.agents.capability_table import told
-from betcode.domain.agents.provider_about import Login, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus
 from betcode.domain.release.compatibility import AGENTS
 from betcode.engine import Supervisor
 from betcode.server.requests import DefaultProvider, checked_environment
@@ -68,7 +68,9 @@ class ProviderCalls:
             profiles=profiles,
         )
 
-    async def _program(self, name: str, profile: str, standing: Standing, version_of: VersionOf) -> v1.AgentProgram:
+    async def _program(
+        self, name: str, profile: str, standing: ProgramStatus, version_of: VersionOf
+    ) -> v1.AgentProgram:
         version = standing.version
         if not version and standing.path and standing.tells_version:
             version = await version_of(Path(standing.path))

@@ -16,7 +16,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.metrics.request_counts import RequestCounts
-from betcode.domain.release.deprecations import Deprecation, Kind, warning
+from betcode.domain.release.deprecations import DeprecatedKind, Deprecation, warning
 from betcode.domain.release.features import FeatureFlags
 from betcode.v1 import version_pb2 as v1
 
@@ -52,8 +52,12 @@ class RequestInspector:
         self._features = features
         self._counts = counts
         records = features.deprecations.values()
-        self._calls = {each.feature: each for each in records if each.kind in (Kind.RPC, Kind.SERVICE)}
-        self._parts = {each.feature: each for each in records if each.kind in (Kind.FIELD, Kind.ENUM_VALUE)}
+        self._calls = {
+            each.feature: each for each in records if each.kind in (DeprecatedKind.RPC, DeprecatedKind.SERVICE)
+        }
+        self._parts = {
+            each.feature: each for each in records if each.kind in (DeprecatedKind.FIELD, DeprecatedKind.ENUM_VALUE)
+        }
 
     def admit(self, method: str, relied_on: Iterable[str], uses: DeprecatedUses) -> None:
         """Let a call begin that needs its own feature and those that its client named.

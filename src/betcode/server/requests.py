@@ -11,7 +11,7 @@ from google.protobuf import json_format
 
 from betcode.domain.agents.commands import AttachedFile, SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.events.search_documents import SearchQuestion
+from betcode.domain.events.search_documents import SearchQuery
 from betcode.domain.ports import SessionFilter
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import NewSession
@@ -227,7 +227,7 @@ def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
     )
 
 
-def search_question(request: v1.SearchSessionsRequest, session: SessionId | None) -> SearchQuestion:
+def search_question(request: v1.SearchSessionsRequest, session: SessionId | None) -> SearchQuery:
     """What is looked for.
 
     Raises:
@@ -239,7 +239,7 @@ def search_question(request: v1.SearchSessionsRequest, session: SessionId | None
         raise InvalidRequest(f"The query has {len(request.query)} characters: give at most {QUERY_LIMIT}")
     if request.limit > SEARCH_PAGE_LIMIT:
         raise InvalidRequest(f"A page has at most {SEARCH_PAGE_LIMIT} hits: ask for fewer and go on with offset")
-    return SearchQuestion(request.query, session, request.limit or SEARCH_PAGE_DEFAULT, request.offset)
+    return SearchQuery(request.query, session, request.limit or SEARCH_PAGE_DEFAULT, request.offset)
 
 
 def _check_size(what: str, values: Mapping[str, str], limit_bytes: int) -> None:

@@ -16,7 +16,7 @@ from grpc import aio
 from betcode.config.paths import Paths
 from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
-from betcode.domain.obey.activities import Reports
+from betcode.domain.obey.activities import ReportStore
 from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Supervisor
 from betcode.server.admin import AdminCalls, AskStop
@@ -101,7 +101,7 @@ class ObeyOptions:
     """What the obey API needs beside what this one has."""
 
     settings: ObeySettings
-    reports: Reports
+    reports: ReportStore
     environ: Mapping[str, str] = field(repr=False)
     umask: int = -1
 

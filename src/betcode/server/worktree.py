@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import SetupState, WorktreeOrigin, WorktreeState
 from betcode.server.rpc import Caller, Handler, RpcAdapter
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import SeenWorktree, Worktrees, problem_of
@@ -52,9 +52,9 @@ def info(seen: SeenWorktree) -> v1.WorktreeInfo:
         repo_path=seen.repository.path,
         state=_STATES[row.state],
         setup=_SETUPS[row.setup],
-        is_main=row.origin is Origin.MAIN,
+        is_main=row.origin is WorktreeOrigin.MAIN,
         is_active=seen.is_active,
-        was_adopted=row.origin is Origin.ADOPTED,
+        was_adopted=row.origin is WorktreeOrigin.ADOPTED,
         head=git.head if git else "",
         is_locked=bool(git and git.is_locked),
         locked=git.locked if git else "",

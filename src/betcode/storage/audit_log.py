@@ -11,13 +11,13 @@ import apsw
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.permissions.audit import (
     FIRST_HASH,
-    Audited,
     AuditEntry,
     AuditFilter,
+    AuditHead,
+    AuditKind,
     AuditRow,
-    Checked,
+    AuditVerification,
     DecidedBy,
-    Noted,
 )
 from betcode.storage.database import connect_to_look, unusable
 
@@ -83,14 +83,16 @@ def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int)
     return _rows(_fetched(db, _PAGE.format(wanted=wanted), values | {"limit": limit}))
 
 
-def check(db: apsw.Connection, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
+def check(
+    db: apsw.Connection, so_far: AuditVerification, limit: int, noted: AuditHead | None = None
+) -> AuditVerification:
     """Compare up to `limit` more rows with their hashes. What is behind a broken row is not looked at."""
     total, rows, head = so_far.total, so_far.rows, so_far.head
     if not total:
         total = _number(db, "SELECT count(*) FROM audit", {}) or 0
 
-    def broken(number: int, why: str) -> Checked:
-        return Checked(rows, total, head, True, number, f"row {number} {why}")
+    def broken(number: int, why: str) -> AuditVerification:
+        return AuditVerification(rows, total, head, True, number, f"row {number} {why}")
 
     found = _fetched(db, _NEXT, (rows or _BEFORE_ALL, limit))
     for number, *values, digest in found:
@@ -109,10 +111,10 @@ def check(db: apsw.Connection, so_far: Checked, limit: int, noted: Noted | None 
     complete = len(found) < limit
     if complete and noted is not None and noted.number > rows:
         return broken(rows + 1, f"and all up to the one that was noted, {noted.number}, are missing")
-    return Checked(rows, max(total, rows), head, complete)
+    return AuditVerification(rows, max(total, rows), head, complete)
 
 
-def check_file(path: Path, noted: Noted | None = None, limit: int = 5000) -> Iterator[Checked]:
+def check_file(path: Path, noted: AuditHead | None = None, limit: int = 5000) -> Iterator[AuditVerification]:
     """The same for the file itself, which is only read; the last one is the result.
 
     Raises:
@@ -121,7 +123,7 @@ def check_file(path: Path, noted: Noted | None = None, limit: int = 5000) -> Ite
     try:
         db = connect_to_look(path)
         try:
-            checked = Checked()
+            checked = AuditVerification()
             while not checked.complete:
                 checked = check(db, checked, limit, noted)
                 yield checked
@@ -173,7 +175,7 @@ def _rows(found: Iterable[Sequence[Any]]) -> list[AuditRow]:
 def _row(row: Sequence[Any]) -> AuditRow:
     number, at_ns, *texts, digest = row
     session, request, tool, sha256, what, outcome, decided_by, rule, client, peer, note = map(_shown, texts)
-    decision = (Audited(what), outcome, DecidedBy(decided_by), rule, client, peer, note)
+    decision = (AuditKind(what), outcome, DecidedBy(decided_by), rule, client, peer, note)
     moment_ns = at_ns if isinstance(at_ns, int) else 0
     entry = AuditEntry(moment_ns, session, request, tool, sha256, *decision)
     return AuditRow(number, entry, digest if isinstance(digest, bytes) else b"")

@@ -8,7 +8,7 @@ import apsw
 
 from betcode.domain.errors import StorageFailed
 from betcode.domain.store.changes import AddGrant, ClearGrant, SavePrompt
-from betcode.domain.store.rows import AskedUse, GrantRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import AskedUse, CarriedState, GrantRow, PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey
 
 _COLUMNS = """request_id, session_id, run, kind, tool_name, input, event, seq, received_at, state, decision, answers,
@@ -156,7 +156,7 @@ def _prompt_row(row: Sequence[Any]) -> tuple[SessionId, PromptRow]:
         extension_count=stored["extension_count"],
         reminders_sent=stored["reminders_sent"],
         push_notification_id=stored["push_notification_id"],
-        kept=Kept(stored["kept"]),
+        kept=CarriedState(stored["kept"]),
     )
     return SessionId(row[-1]), prompt
 

@@ -25,7 +25,7 @@ class _Execute(Protocol):
 
 
 class SqliteReports:
-    """Behind `betcode.domain.obey.activities.Reports`."""
+    """Behind `betcode.domain.obey.activities.ReportStore`."""
 
     def __init__(self, read: _Execute, write: _Execute) -> None:
         self._read = read

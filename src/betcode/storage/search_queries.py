@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from betcode.domain.events.search_documents import Document, SearchHit, SearchPage, SearchQuestion, document_of
+from betcode.domain.events.search_documents import Document, SearchHit, SearchPage, SearchQuery, document_of
 from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.storage.database import connect_reader
 from betcode.storage.event_rowid import SEQ_MASK, first_place, last_place, seq_of
@@ -47,7 +47,7 @@ def match_of(query: str) -> str:
     return " ".join(terms)
 
 
-def find(log: Path, question: SearchQuestion) -> SearchPage:
+def find(log: Path, question: SearchQuery) -> SearchPage:
     """One page of hits.
 
     Raises:

@@ -10,8 +10,8 @@ import anyio
 import anyio.to_thread
 import apsw
 
-from betcode.domain.events.search_documents import SearchPage, SearchQuestion
-from betcode.domain.permissions.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.events.search_documents import SearchPage, SearchQuery
+from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditRow, AuditVerification
 from betcode.domain.ports import SessionFilter
 from betcode.domain.sessions.binding import Bond, Bound, Unfinished
 from betcode.domain.sessions.deletion import DeletedSession
@@ -221,7 +221,9 @@ class SqliteStore:
         """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
         return await self._read(lambda db: audit_log.page(db, which, after, limit))
 
-    async def check_audit(self, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
+    async def check_audit(
+        self, so_far: AuditVerification, limit: int, noted: AuditHead | None = None
+    ) -> AuditVerification:
         """Compare up to `limit` more rows of the audit with their hashes."""
         return await self._read(lambda db: audit_log.check(db, so_far, limit, noted))
 
@@ -301,7 +303,7 @@ class SqliteStore:
         """How many clients are connected and how many input locks are held, as the rows say."""
         return await self._read(connections.counts)
 
-    async def search(self, question: SearchQuestion) -> SearchPage:
+    async def search(self, question: SearchQuery) -> SearchPage:
         """One page of what was said with these words; what was committed before is found, if the index kept up."""
         complete = await self._indexer.up_to_date(_SEARCH_WAITS_S)
         try:

@@ -8,12 +8,12 @@ import apsw
 
 from betcode.domain.errors import WorktreeExists
 from betcode.domain.repositories.worktrees import (
-    Origin,
     RepositoryId,
     RepositoryRow,
     SetupState,
     TurnSnapshot,
     WorktreeId,
+    WorktreeOrigin,
     WorktreeRow,
     WorktreeSessions,
     WorktreeState,
@@ -276,7 +276,7 @@ def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
         name=name,
         path=path,
         branch=branch,
-        origin=Origin(origin),
+        origin=WorktreeOrigin(origin),
         state=WorktreeState(state),
         created_ns=created_ns,
         last_used_ns=last_used_ns,

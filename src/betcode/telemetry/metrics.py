@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from betcode.domain.metrics.counts import Counts, Decided, Direction, Distribution
+from betcode.domain.metrics.counts import Counts, DecisionOutcome, Direction, Distribution
 
 
 class MetricKind(StrEnum):
@@ -89,7 +89,7 @@ METRICS: tuple[Metric, ...] = (
         "decisions about uses of tools: by rules and grants, by people, or because nobody answered in time",
         lambda now: now.counts.permission_decisions.items(),
         "type",
-        tuple(Decided),
+        tuple(DecisionOutcome),
     ),
     _gauge("betcode_grpc_clients_connected", "clients with a stream open", lambda now: now.gauges.clients_connected),
     _seconds(

@@ -9,7 +9,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from betcode.domain.metrics.turn_trace import Step, Summed, TurnTrace
+from betcode.domain.metrics.turn_trace import RepeatedStep, TraceStep, TurnTrace
 
 SCOPE = "betcode"
 _FAILED = frozenset({"error", "crashed"})
@@ -46,7 +46,9 @@ class TurnSpans:
         for step in trace.steps:
             yield self._step(step, trace_id, root, offset_ns)
 
-    def _summed(self, name: str, summed: Summed, trace_id: int, root: SpanContext, offset_ns: int) -> ReadableSpan:
+    def _summed(
+        self, name: str, summed: RepeatedStep, trace_id: int, root: SpanContext, offset_ns: int
+    ) -> ReadableSpan:
         facts: Facts = {
             "betcode.times": summed.times,
             "betcode.items": summed.items,
@@ -55,7 +57,7 @@ class TurnSpans:
         began_ns, ended_ns = summed.began_ns + offset_ns, summed.ended_ns + offset_ns
         return self._span(name, self._context(trace_id), root, began_ns, ended_ns, facts)
 
-    def _step(self, step: Step, trace_id: int, root: SpanContext, offset_ns: int) -> ReadableSpan:
+    def _step(self, step: TraceStep, trace_id: int, root: SpanContext, offset_ns: int) -> ReadableSpan:
         facts = {f"betcode.{name}": value for name, value in step.facts.items()}
         began_ns, ended_ns = step.began_ns + offset_ns, step.ended_ns + offset_ns
         return self._span(step.name, self._context(trace_id), root, began_ns, ended_ns, facts, step.failed)

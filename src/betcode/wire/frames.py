@@ -33,7 +33,7 @@ class Block(Struct):
     is_error: bool | None = None
 
 
-class Usage(Struct, gc=False):
+class ApiUsage(Struct, gc=False):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_input_tokens: int = 0
@@ -45,7 +45,7 @@ class Message(Struct):
     model: str = ""
     content: str | list[Block] = ""
     stop_reason: str | None = None
-    usage: Usage | None = None
+    usage: ApiUsage | None = None
 
 
 # ---------------------------------------------------------------- stream_event
@@ -65,7 +65,7 @@ class StartedBlock(Struct, gc=False):
 class StartedMessage(Struct):
     id: str = ""
     model: str = ""
-    usage: Usage | None = None
+    usage: ApiUsage | None = None
 
 
 class ApiEvent(Struct):
@@ -76,7 +76,7 @@ class ApiEvent(Struct):
     delta: Delta | None = None
     content_block: StartedBlock | None = None
     message: StartedMessage | None = None
-    usage: Usage | None = None
+    usage: ApiUsage | None = None
 
 
 class Abandoned(Struct, gc=False):
@@ -151,7 +151,7 @@ class Result(Struct, tag="result"):
     duration_ms: float = 0
     num_turns: int = 0
     total_cost_usd: float = 0.0
-    usage: Usage | None = None
+    usage: ApiUsage | None = None
     model_usage: dict[str, ModelUsage] = field(default_factory=dict, name="modelUsage")
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     user_message_uuids: list[str] = field(default_factory=list)

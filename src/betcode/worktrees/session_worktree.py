@@ -10,7 +10,7 @@ import anyio
 
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import BetcodeError, InvalidRequest, WorktreeUnusable
-from betcode.domain.repositories.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeId, WorktreeOrigin, WorktreeRow, WorktreeState
 from betcode.domain.store.rows import NewSession
 from betcode.git.worktree_files import on_disk
 from betcode.worktrees.catalog.problems import why_unusable
@@ -54,7 +54,7 @@ class SessionWorktrees:
         if row is None:
             return new
         new = replace(new, worktree_id=row.id, subdirectory=_below(spot.directory, row.path))
-        return await self._in_active(new, row) if in_active and row.origin is Origin.MAIN else new
+        return await self._in_active(new, row) if in_active and row.origin is WorktreeOrigin.MAIN else new
 
     async def directory_of(self, new: NewSession) -> str:
         """Where the agent of a session that has a worktree is to be started now.

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.domain.release.deprecations import Deprecation, Kind, months_later
+from betcode.domain.release.deprecations import DeprecatedKind, Deprecation, months_later
 from betcode.domain.release.features import FEATURES, Feature, FeatureFlags
 from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
@@ -36,15 +36,15 @@ OLD = Feature(
 DAY = date(2027, 1, 1)
 
 
-def record(feature: str, kind: Kind, removal: str = "0.4.0") -> Deprecation:
+def record(feature: str, kind: DeprecatedKind, removal: str = "0.4.0") -> Deprecation:
     end = months_later(DAY, 24)
     return Deprecation(feature, kind, "the new one", DAY, DAY, RUNNING, DAY, end, removal, "old-format")
 
 
 RECORDS = (
-    record("old_format", Kind.FLAG),
-    record("betcode.v1.CancelRequest.reason", Kind.FIELD, "0.3.0"),
-    record("betcode.v1.AgentService.ListPending", Kind.RPC, "3.0.0"),
+    record("old_format", DeprecatedKind.FLAG),
+    record("betcode.v1.CancelRequest.reason", DeprecatedKind.FIELD, "0.3.0"),
+    record("betcode.v1.AgentService.ListPending", DeprecatedKind.RPC, "3.0.0"),
 )
 COUNTS_ON_OLD = (("x-betcode-features", "old_format"),)
 

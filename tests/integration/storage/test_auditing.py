@@ -7,7 +7,15 @@ import apsw
 import pytest
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.domain.permissions.audit import FIRST_HASH, Audited, AuditEntry, AuditFilter, Checked, DecidedBy, Noted
+from betcode.domain.permissions.audit import (
+    FIRST_HASH,
+    AuditEntry,
+    AuditFilter,
+    AuditHead,
+    AuditKind,
+    AuditVerification,
+    DecidedBy,
+)
 from betcode.domain.store.changes import AddAudit
 from betcode.storage import SqliteStore, check_file
 from support.stored import store_at
@@ -25,7 +33,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 def entry(at_ns: int, session: str = "s") -> AuditEntry:
-    decision = (Audited.DECISION, "allow", DecidedBy.RULE)
+    decision = (AuditKind.DECISION, "allow", DecidedBy.RULE)
     return AuditEntry(at_ns, session, f"r-{at_ns}", "Bash", "00" * 32, *decision, rule="allow Bash")
 
 
@@ -33,8 +41,8 @@ async def numbers(store: SqliteStore, which: AuditFilter, after: int | None = No
     return [row.number for row in await store.audit_page(which, after, limit)]
 
 
-async def whole(store: SqliteStore, noted: Noted | None = None) -> Checked:
-    checked = Checked()
+async def whole(store: SqliteStore, noted: AuditHead | None = None) -> AuditVerification:
+    checked = AuditVerification()
     while not checked.complete:
         checked = await store.check_audit(checked, 2, noted)
     return checked
@@ -72,14 +80,14 @@ async def test_listing_uses_an_index_whatever_is_asked_for(store: SqliteStore, t
 
 
 async def test_an_empty_audit_is_whole(store: SqliteStore) -> None:
-    assert await whole(store) == Checked(0, 0, FIRST_HASH, complete=True)
+    assert await whole(store) == AuditVerification(0, 0, FIRST_HASH, complete=True)
 
 
 async def test_a_whole_chain_gives_its_count_and_head(store: SqliteStore) -> None:
     await store.commit([AddAudit(entry(at)) for at in range(5)])
     checked = await whole(store)
     last = (await store.audit_page(AuditFilter(newest=1), None, 1))[0]
-    assert checked == Checked(5, 5, last.hash, complete=True)
+    assert checked == AuditVerification(5, 5, last.hash, complete=True)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +120,7 @@ async def test_the_first_broken_row_is_named(
 
 async def test_a_cut_end_shows_only_against_a_head_that_was_noted(store: SqliteStore, tmp_path: Path) -> None:
     await store.commit([AddAudit(entry(at)) for at in range(5)])
-    noted = Noted(5, (await whole(store)).head)
+    noted = AuditHead(5, (await whole(store)).head)
     behind_our_back(tmp_path / "log.db", "DELETE FROM audit WHERE number > 3")
     assert (await whole(store)).broken is None
     checked = await whole(store, noted)
@@ -126,7 +134,7 @@ async def test_a_cut_end_shows_only_against_a_head_that_was_noted(store: SqliteS
 
 async def test_a_noted_head_that_is_still_there_is_fine(store: SqliteStore) -> None:
     await store.commit([AddAudit(entry(at)) for at in range(3)])
-    noted = Noted(3, (await whole(store)).head)
+    noted = AuditHead(3, (await whole(store)).head)
     await store.commit([AddAudit(entry(9))])
     assert (await whole(store, noted)).broken is None
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from betcode.domain.errors import StorageFailed
-from betcode.domain.events.search_documents import SearchQuestion
+from betcode.domain.events.search_documents import SearchQuery
 from betcode.domain.ports import SessionFilter
 from betcode.domain.store.changes import AddBlob, AddInput, AppendEvents, SavePrompt, SaveSession
 from betcode.domain.store.rows import (
@@ -145,7 +145,7 @@ async def test_no_byte_of_a_deleted_session_stays_in_the_database_files(tmp_path
         ]
         inputs = [InputRow(f"{n}", gone, InputKind.MESSAGE, secret * n * 100) for n in range(1, 60)]
         await store.commit([AddBlob(gone, blob), *map(SavePrompt, prompts), *map(AddInput, inputs)])
-        assert (await store.search(SearchQuestion(secret.decode() + "*"))).total
+        assert (await store.search(SearchQuery(secret.decode() + "*"))).total
         await store.mark_deleted(gone)
         # The name and the preview go with the mark: erasing may have to wait for a full disk.
         assert ask(path, "SELECT name, preview FROM sessions WHERE deleted = 1") == [("", "")]

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from betcode.domain.errors import StorageFailed
-from betcode.domain.events.search_documents import SearchQuestion
+from betcode.domain.events.search_documents import SearchQuery
 from betcode.domain.ports import SessionFilter
 from betcode.domain.store.changes import AppendEvents, SaveSession
 from betcode.domain.store.rows import SessionState
@@ -39,7 +39,7 @@ async def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
     async with store_at(path) as store:
         await new_session(store)
         with anyio.fail_after(PATIENCE_S):
-            while not (await store.search(SearchQuestion("anything"))).complete:
+            while not (await store.search(SearchQuery("anything"))).complete:
                 pass
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     own = {"betcode.db", "betcode.db-wal", "betcode.db-shm", "betcode.db.incarnation", "betcode.db.reserve"}

@@ -6,7 +6,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.permissions.audit import Audited, AuditEntry, AuditFilter, Checked, DecidedBy, input_hash
+from betcode.domain.permissions.audit import (
+    AuditEntry,
+    AuditFilter,
+    AuditKind,
+    AuditVerification,
+    DecidedBy,
+    input_hash,
+)
 from betcode.domain.store.changes import AddAudit, AddGrant, ClearGrant, SavePrompt
 from betcode.domain.store.rows import GrantRow, PromptKind, PromptRow, PromptState, SessionState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
@@ -69,7 +76,7 @@ def entry(number: int) -> AuditEntry:
         request_id=f"r-{number}",
         tool_name="Bash",
         input_sha256=input_hash('{"command": "make"}'),
-        what=Audited.DECISION,
+        what=AuditKind.DECISION,
         outcome="allow",
         decided_by=DecidedBy.RULE,
         rule="Bash(make *) (settings.json:3)",
@@ -164,7 +171,7 @@ async def test_a_row_that_was_changed_behind_our_back_is_found(store: SqliteStor
     db.execute("DROP TRIGGER audit_is_not_changed")
     db.execute("DROP TRIGGER audit_is_not_deleted")
     db.execute(harm)
-    assert (await store.check_audit(Checked(), 10)).broken == 2
+    assert (await store.check_audit(AuditVerification(), 10)).broken == 2
 
 
 async def test_an_audit_outlives_its_session(store: SqliteStore) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.events.search_documents import DOCUMENT_CHARACTERS, SearchPage, SearchQuestion, Speaker
+from betcode.domain.events.search_documents import DOCUMENT_CHARACTERS, SearchPage, SearchQuery, Speaker
 from betcode.domain.store.changes import AppendEvents, SaveSession
 from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
@@ -44,7 +44,7 @@ async def found(store: SqliteStore, query: str, **more: object) -> SearchPage:
     """What the index has once it has read everything."""
     with anyio.fail_after(PATIENCE_S):
         while True:
-            page = await store.search(SearchQuestion(query, **more))  # type: ignore[arg-type]
+            page = await store.search(SearchQuery(query, **more))  # type: ignore[arg-type]
             if page.complete:
                 return page
 
@@ -135,7 +135,7 @@ async def test_a_deleted_session_is_found_no_more_and_leaves_the_index(tmp_path:
         _, gone = await session_saying(store, *[said("pear secretword") for _ in range(5_000)])
         assert (await found(store, "pear")).total == 5_001
         await store.mark_deleted(gone)
-        page = await store.search(SearchQuestion("pear"))
+        page = await store.search(SearchQuery("pear"))
         assert ([hit.session for hit in page.hits], page.total) == ([kept], 1)
         assert (await found(store, "secretword")).total == 0
         index = tmp_path / "search.db"
@@ -211,7 +211,7 @@ async def test_an_index_that_cannot_be_written_stops_no_commit_and_catches_up(tm
                 state = SessionState(last_seq=Seq(2))
                 await store.commit([AppendEvents(key, (stored(2, said("lemon")),)), SaveSession(key, state)])
             await store.mark_deleted(gone)
-            page = await store.search(SearchQuestion("lime"))
+            page = await store.search(SearchQuery("lime"))
             assert (page.complete, page.total, numbers(page)) == (False, 1, [1])
         assert numbers(await found(store, "lemon")) == [2]
 
@@ -225,7 +225,7 @@ async def test_damage_that_a_search_meets_is_mended(tmp_path: Path) -> None:
         ask(index, "UPDATE documents_data SET block = x'00' WHERE id > 10")
 
         with anyio.fail_after(PATIENCE_S):
-            while (await store.search(SearchQuestion("date"))).total != 500:
+            while (await store.search(SearchQuery("date"))).total != 500:
                 pass
 
 

@@ -16,7 +16,7 @@ from betcode.domain.errors import (
     StorageDegraded,
     WorktreeExists,
 )
-from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import SetupState, WorktreeOrigin, WorktreeState
 from betcode.worktrees import CreateRequest, SeenWorktree
 from integration.worktrees.conftest import Bench
 from support.disk import small_disk
@@ -43,7 +43,7 @@ async def test_an_existing_branch_is_checked_out_beside_the_repository(
     seen = await made(bench, repository, "feature/auth")
     row = seen.row
     assert (row.name, row.path) == ("feature-auth", str(tmp_path / "shop-feature-auth"))
-    assert (row.state, row.setup, row.origin) == (WorktreeState.READY, SetupState.NONE, Origin.MADE)
+    assert (row.state, row.setup, row.origin) == (WorktreeState.READY, SetupState.NONE, WorktreeOrigin.MADE)
     assert git(Path(row.path), "symbolic-ref", "--short", "HEAD") == "feature/auth"
     assert (Path(row.path) / "README").read_text() == "hello\n"
     assert row.path in git(repository, "worktree", "list")

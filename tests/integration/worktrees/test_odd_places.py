@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.repositories.worktrees import Origin, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeState
 from betcode.worktrees import SeenWorktree
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
@@ -15,7 +15,7 @@ from support.worktree_sessions import a_new
 pytestmark = pytest.mark.anyio
 
 
-def _facts(seen: list[SeenWorktree]) -> list[tuple[str, str, Origin]]:
+def _facts(seen: list[SeenWorktree]) -> list[tuple[str, str, WorktreeOrigin]]:
     return [(each.row.name, each.row.path, each.row.origin) for each in seen]
 
 
@@ -26,8 +26,8 @@ async def test_the_main_worktree_of_a_submodule_is_where_its_files_are(
     git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "library"), "lib")
     git(repository / "lib", "worktree", "add", "-q", "-b", "fix", str(tmp_path / "lib-fix"))
     expected = [
-        ("lib", str(repository / "lib"), Origin.MAIN),
-        ("lib-fix", str(tmp_path / "lib-fix"), Origin.ADOPTED),
+        ("lib", str(repository / "lib"), WorktreeOrigin.MAIN),
+        ("lib-fix", str(tmp_path / "lib-fix"), WorktreeOrigin.ADOPTED),
     ]
     assert _facts(await bench.worktrees.listed(str(tmp_path / "lib-fix"))) == expected
     assert _facts(await bench.worktrees.listed(str(repository / "lib"))) == expected
@@ -41,7 +41,7 @@ async def test_git_s_directory_may_be_elsewhere_and_its_main_worktree_may_move(b
     top.mkdir()
     git(top, "init", "-q", "-b", "main", "--separate-git-dir", str(tmp_path / "elsewhere"))
     before = await bench.worktrees.listed(str(top))
-    assert _facts(before) == [("top", str(top), Origin.MAIN)]
+    assert _facts(before) == [("top", str(top), WorktreeOrigin.MAIN)]
     moved = top.rename(tmp_path / "moved")
     after = await bench.worktrees.listed(str(moved))
     assert [(each.row.id, each.row.path) for each in after] == [(before[0].row.id, str(moved))]

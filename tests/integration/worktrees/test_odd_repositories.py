@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from betcode.domain.errors import InvalidRequest, RepositoryNotFound, WorktreeExists, WorktreeHasChanges
-from betcode.domain.repositories.worktrees import Origin, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeState
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import new_session_id
 from betcode.git.links import repository_of_linked
@@ -109,7 +109,7 @@ async def test_a_worktree_is_made_and_listed(bench: Bench, tmp_path: Path, make:
     repository = make(tmp_path)
     path = str(tmp_path / "new ü")
     seen = await _made(bench, repository, "fix/ü", create_branch=True, path=path)
-    assert (seen.row.state, seen.row.origin, seen.row.path) == (WorktreeState.READY, Origin.MADE, path)
+    assert (seen.row.state, seen.row.origin, seen.row.path) == (WorktreeState.READY, WorktreeOrigin.MADE, path)
     for asked_at in (repository, Path(path)):
         listed = await bench.worktrees.listed(str(asked_at))
         assert [each.row.path for each in listed if each.row.id == seen.row.id] == [path]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import RepositoryNotFound
-from betcode.domain.repositories.worktrees import Origin, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeState
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository
 
@@ -23,8 +23,8 @@ async def test_a_repository_is_known_once_a_directory_of_it_is_named(
 
     seen = await bench.worktrees.listed(str(repository / "deep"))
     assert [(each.row.name, each.row.branch, each.row.origin) for each in seen] == [
-        ("shop", "main", Origin.MAIN),
-        ("fix place", "fix", Origin.ADOPTED),
+        ("shop", "main", WorktreeOrigin.MAIN),
+        ("fix place", "fix", WorktreeOrigin.ADOPTED),
     ]
     assert [each.row.id for each in await bench.worktrees.listed(str(tmp_path / "fix place"))] == [
         each.row.id for each in seen

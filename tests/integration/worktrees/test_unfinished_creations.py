@@ -10,7 +10,13 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import DaemonStopping
-from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeRow, WorktreeState, new_worktree_id
+from betcode.domain.repositories.worktrees import (
+    SetupState,
+    WorktreeOrigin,
+    WorktreeRow,
+    WorktreeState,
+    new_worktree_id,
+)
 from betcode.domain.store.rows import NewSession, SessionState
 from betcode.domain.values.identifiers import new_session_id
 from betcode.holder.platform import process
@@ -34,7 +40,7 @@ async def wanted(bench: Bench, repository: Path) -> WorktreeRow:
         name="fix",
         path=str(repository.parent / "shop-fix"),
         branch="fix",
-        origin=Origin.MADE,
+        origin=WorktreeOrigin.MADE,
         state=WorktreeState.CREATING,
         base=base,
         git_dir="",

@@ -11,7 +11,7 @@ from betcode.domain.release.compatibility import (
     AGENTS,
     CLIENTS,
     UNTESTED_CLIENT,
-    Agent,
+    AgentCompatibility,
     AgentRange,
     client_refusal,
     client_warnings,
@@ -96,7 +96,7 @@ def test_every_version_of_the_agent_has_its_level(version: str, level: v1.Compat
 
 
 def test_the_refusal_of_an_agent_names_both_versions() -> None:
-    agent = Agent("Claude Code", "1.0.20", (AgentRange("1.0.20", v1.DEGRADED),), "https://example.org")
+    agent = AgentCompatibility("Claude Code", "1.0.20", (AgentRange("1.0.20", v1.DEGRADED),), "https://example.org")
     assert agent.refusal("0.9.0") == "Claude Code v0.9.0 < required v1.0.20"
     assert agent.level("1.0.20") == v1.DEGRADED
 

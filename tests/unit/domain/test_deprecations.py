@@ -7,14 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.release.deprecations import DEPRECATIONS, Deprecation, Kind, faults, months_later, severity, warning
+from betcode.domain.release.deprecations import (
+    DEPRECATIONS,
+    DeprecatedKind,
+    Deprecation,
+    faults,
+    months_later,
+    severity,
+    warning,
+)
 from betcode.domain.release.features import FEATURES
 from betcode.v1 import version_pb2 as v1
 
 ROOT = Path(__file__).parents[3]
 
 
-def record(kind: Kind = Kind.FLAG, *, lead: int = 12, support: int = 18) -> Deprecation:
+def record(kind: DeprecatedKind = DeprecatedKind.FLAG, *, lead: int = 12, support: int = 18) -> Deprecation:
     deprecated = date(2027, 1, 31)
     return Deprecation(
         feature="old_format",
@@ -69,14 +77,14 @@ def test_a_warning_has_everything_that_a_client_needs() -> None:
 @pytest.mark.parametrize(
     ("kind", "support", "lead"),
     [
-        (Kind.RPC, 12, 6),
-        (Kind.FIELD, 6, 3),
-        (Kind.FLAG, 6, 3),
-        (Kind.ENUM_VALUE, 6, 3),
-        (Kind.SERVICE, 18, 12),
+        (DeprecatedKind.RPC, 12, 6),
+        (DeprecatedKind.FIELD, 6, 3),
+        (DeprecatedKind.FLAG, 6, 3),
+        (DeprecatedKind.ENUM_VALUE, 6, 3),
+        (DeprecatedKind.SERVICE, 18, 12),
     ],
 )
-def test_every_kind_has_its_periods_to_the_day(kind: Kind, support: int, lead: int) -> None:
+def test_every_kind_has_its_periods_to_the_day(kind: DeprecatedKind, support: int, lead: int) -> None:
     exact = record(kind, support=support, lead=lead)
     assert list(faults(exact)) == []
     day = timedelta(days=1)
@@ -87,8 +95,10 @@ def test_every_kind_has_its_periods_to_the_day(kind: Kind, support: int, lead: i
 
 
 @pytest.mark.behaviour("deprecation.minimum-support")
-@pytest.mark.parametrize("kind", Kind)
-def test_less_than_six_months_are_too_few_for_every_kind_however_many_releases_lie_between(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", DeprecatedKind)
+def test_less_than_six_months_are_too_few_for_every_kind_however_many_releases_lie_between(
+    kind: DeprecatedKind,
+) -> None:
     (fault,) = faults(
         replace(
             record(kind, support=6),
@@ -139,5 +149,5 @@ def test_every_record_of_this_release_keeps_its_periods() -> None:
 
 
 def test_deprecated_flags_and_records_are_the_same() -> None:
-    declared = {each.feature for each in DEPRECATIONS if each.kind is Kind.FLAG}
+    declared = {each.feature for each in DEPRECATIONS if each.kind is DeprecatedKind.FLAG}
     assert declared == {each.name for each in FEATURES if each.stage == v1.DEPRECATED}

@@ -10,11 +10,20 @@ import pytest
 
 from betcode.domain.agents.commands import AnswerPermission, Behaviour
 from betcode.domain.bounded_io import NoAnswer
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.runs.state import CancelStep, RunState
 from betcode.domain.store.changes import AddAudit, SavePrompt
-from betcode.domain.store.rows import InputKind, InputRow, Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.store.rows import (
+    CarriedState,
+    InputKind,
+    InputRow,
+    NewSession,
+    PromptKind,
+    PromptRow,
+    PromptState,
+    RunRow,
+)
 from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.engine.core.ingest import Intake
 from betcode.engine.permissions.screening import Screened
@@ -46,7 +55,7 @@ def said(line: str, number: int) -> Record:
 
 
 def allowed(request: v1.PermissionRequest) -> Screened:
-    entry = AuditEntry(1, "s", request.request_id, "Bash", "", Audited.DECISION, "allow", DecidedBy.RULE)
+    entry = AuditEntry(1, "s", request.request_id, "Bash", "", AuditKind.DECISION, "allow", DecidedBy.RULE)
     return Screened(entry, AnswerPermission(request.request_id, Behaviour.ALLOW, request.input_json))
 
 
@@ -168,7 +177,7 @@ def left_with(decision: str) -> PromptRow:
     row = PromptRow(
         "r-0", SessionKey(1), RunKey(0), PromptKind.PERMISSION, "Edit", '{"command":"make"}', b"", Seq(1), asked_ns=1
     )
-    return replace(row, state=PromptState.ANSWERED, decision=decision, answered_ns=1, kept=Kept.UNSPENT)
+    return replace(row, state=PromptState.ANSWERED, decision=decision, answered_ns=1, kept=CarriedState.UNSPENT)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +218,7 @@ async def test_what_a_person_put_in_place_of_the_input_runs_though_a_rule_allows
 
 async def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
     intake = await taken(allowed, REQUEST, left=left_with("ALLOW_ONCE"))
-    assert [row.kept for row in intake.left.values()] == [Kept.OFFERED]
+    assert [row.kept for row in intake.left.values()] == [CarriedState.OFFERED]
 
 
 async def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
@@ -225,7 +234,7 @@ async def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> N
 async def test_a_prompt_that_is_open_under_an_id_stays_so_when_another_of_that_id_is_refused() -> None:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
-    waits = replace(left_with(""), request_id="r-1", state=PromptState.OPEN, kept=Kept.NO)
+    waits = replace(left_with(""), request_id="r-1", state=PromptState.OPEN, kept=CarriedState.NO)
     intake = Intake(SessionKey(1), Seq(1), {}, {"r-1": waits}, {}, SessionId(CONVERSATION), now_ns=2)
     await intake.take(dialogue, run, [said(REQUEST, 1)])
     intake.refuse("r-1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from betcode.domain.store.rows import Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import CarriedState, PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.core import carried_answers
 from betcode.engine.core.carried_answers import ALLOWANCE_LASTS_NS, Asked, Given, passed_over, recall, superseded
@@ -26,7 +26,9 @@ def prompt(
     return PromptRow(request_id, SessionKey(1), RunKey(2), kind, tool, given_json, b"", Seq(1), 1, agent_id=agent)
 
 
-def left(decision: str = "", kept: Kept = Kept.NO, *, tool: str = "Write", old_json: str = "{}") -> PromptRow:
+def left(
+    decision: str = "", kept: CarriedState = CarriedState.NO, *, tool: str = "Write", old_json: str = "{}"
+) -> PromptRow:
     """A prompt of an agent that is gone, answered a moment ago or not at all."""
     row = replace(prompt("old", tool, old_json), run=RunKey(1), kept=kept)
     return replace(row, state=ANSWERED, decision=decision, answered_ns=NOW - 1) if decision else row
@@ -35,15 +37,15 @@ def left(decision: str = "", kept: Kept = Kept.NO, *, tool: str = "Write", old_j
 TABLE = [
     # what was left, how it is told; is the answer given?
     (left(), "asked this before", False),
-    (left(kept=Kept.OFFERED), "asked this before", False),
-    (left("DENY", Kept.UNSPENT), "", True),
-    (left("DENY_WITH_INTERRUPT", Kept.UNSPENT), "", True),
-    (left("DENY", Kept.OFFERED), "", True),
-    (left("ALLOW_ONCE", Kept.UNSPENT), "", True),
-    (left("ALLOW_WITH_EDIT", Kept.UNSPENT), "", True),
-    (left("ALLOW_ONCE", Kept.OFFERED), "You allowed this before the agent was lost", False),
-    (left("ALLOW_ONCE", Kept.SPENT), "it may have run already", False),
-    (left("DENY", Kept.SPENT), "This was denied before", False),
+    (left(kept=CarriedState.OFFERED), "asked this before", False),
+    (left("DENY", CarriedState.UNSPENT), "", True),
+    (left("DENY_WITH_INTERRUPT", CarriedState.UNSPENT), "", True),
+    (left("DENY", CarriedState.OFFERED), "", True),
+    (left("ALLOW_ONCE", CarriedState.UNSPENT), "", True),
+    (left("ALLOW_WITH_EDIT", CarriedState.UNSPENT), "", True),
+    (left("ALLOW_ONCE", CarriedState.OFFERED), "You allowed this before the agent was lost", False),
+    (left("ALLOW_ONCE", CarriedState.SPENT), "it may have run already", False),
+    (left("DENY", CarriedState.SPENT), "This was denied before", False),
 ]
 
 
@@ -57,15 +59,15 @@ def test_the_same_question_gets_what_the_table_says(old: PromptRow, note: str, i
         case Asked() as asked:
             assert not is_given
             assert note in asked.note
-            assert asked.supersedes == (None if old.kept is Kept.SPENT else old)
+            assert asked.supersedes == (None if old.kept is CarriedState.SPENT else old)
 
 
 @pytest.mark.parametrize(
     ("old", "told"),
     [
         (left(), "asked otherwise"),
-        (left("ALLOW_ONCE", Kept.UNSPENT), "You allowed it then, and the answer was not used"),
-        (left("DENY", Kept.UNSPENT), "You denied it then, and the answer was not used"),
+        (left("ALLOW_ONCE", CarriedState.UNSPENT), "You allowed it then, and the answer was not used"),
+        (left("DENY", CarriedState.UNSPENT), "You denied it then, and the answer was not used"),
     ],
 )
 @pytest.mark.behaviour("permission.restart.changed-input")
@@ -84,10 +86,10 @@ def test_what_is_asked_of_another_tool_has_nothing_to_do_with_it() -> None:
 
 @pytest.mark.parametrize("tool", ["Bash", "PowerShell"])
 def test_an_allowed_command_is_offered_and_a_denied_one_is_denied(tool: str) -> None:
-    offered = recall(prompt(tool=tool), [left("ALLOW_ONCE", Kept.UNSPENT, tool=tool)], NOW)
+    offered = recall(prompt(tool=tool), [left("ALLOW_ONCE", CarriedState.UNSPENT, tool=tool)], NOW)
     assert isinstance(offered, Asked)
     assert offered.note == "You allowed this before the agent was lost"
-    assert isinstance(recall(prompt(tool=tool), [left("DENY", Kept.UNSPENT, tool=tool)], NOW), Given)
+    assert isinstance(recall(prompt(tool=tool), [left("DENY", CarriedState.UNSPENT, tool=tool)], NOW), Given)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +97,12 @@ def test_an_allowed_command_is_offered_and_a_denied_one_is_denied(tool: str) -> 
     [(0, True), (ALLOWANCE_LASTS_NS, True), (ALLOWANCE_LASTS_NS + 1, False), (-1, False), (-ALLOWANCE_LASTS_NS, False)],
 )
 def test_an_allowance_lasts_a_quarter_of_an_hour_and_a_clock_set_back_ends_it(age: int, is_given: bool) -> None:
-    old = replace(left("ALLOW_ONCE", Kept.UNSPENT), answered_ns=NOW - age)
+    old = replace(left("ALLOW_ONCE", CarriedState.UNSPENT), answered_ns=NOW - age)
     assert isinstance(recall(prompt(), [old], NOW), Given) == is_given
 
 
 def test_a_subagent_gets_no_answer_that_another_was_given() -> None:
-    old = replace(left("DENY", Kept.UNSPENT), agent_id="toolu_1")
+    old = replace(left("DENY", CarriedState.UNSPENT), agent_id="toolu_1")
     asked = recall(prompt(agent="toolu_2"), [old], NOW)
     assert isinstance(asked, Asked)
     assert asked.supersedes is old
@@ -109,7 +111,7 @@ def test_a_subagent_gets_no_answer_that_another_was_given() -> None:
 
 
 def test_input_that_was_not_kept_as_it_came_is_never_the_same() -> None:
-    asked = recall(prompt(given_json=""), [left("ALLOW_ONCE", Kept.UNSPENT, old_json="")], NOW)
+    asked = recall(prompt(given_json=""), [left("ALLOW_ONCE", CarriedState.UNSPENT, old_json="")], NOW)
     assert isinstance(asked, Asked)
 
 
@@ -123,11 +125,11 @@ def test_answers_to_a_part_of_the_same_questions_stay() -> None:
 
 
 def test_a_denial_still_holds_after_something_else_was_asked() -> None:
-    denied = superseded(left("DENY", Kept.UNSPENT), "other")
+    denied = superseded(left("DENY", CarriedState.UNSPENT), "other")
     assert isinstance(recall(prompt(), [denied], NOW), Given)
     assert recall(prompt(given_json="[]"), [denied], NOW) == Asked(), "and is not superseded twice"
-    allowed = superseded(left("ALLOW_ONCE", Kept.UNSPENT), "other")
-    assert (allowed.state, allowed.kept) == (PromptState.SUPERSEDED, Kept.NO)
+    allowed = superseded(left("ALLOW_ONCE", CarriedState.UNSPENT), "other")
+    assert (allowed.state, allowed.kept) == (PromptState.SUPERSEDED, CarriedState.NO)
 
 
 # ---------------------------------------------------------------- any course of things
@@ -174,7 +176,7 @@ class Course:
                     row, state=ANSWERED, decision=before.decision, answered_ns=before.answered_ns
                 )
             case Asked(note, old, _):
-                spent = [one for one in self.left.values() if one.kept is Kept.SPENT and one.allows]
+                spent = [one for one in self.left.values() if one.kept is CarriedState.SPENT and one.allows]
                 if any((one.tool_name, one.input_json) == (tool, given_json) for one in spent):
                     assert "may have run" in note
                 if old is not None:
@@ -208,8 +210,8 @@ class Course:
 
     def lose(self) -> None:
         self.left |= self.waits
-        self.left |= {row.request_id: replace(row, kept=Kept.UNSPENT) for row in self.on_the_way.values()}
-        self.left |= {row.request_id: replace(row, kept=Kept.SPENT) for row in self.heard}
+        self.left |= {row.request_id: replace(row, kept=CarriedState.UNSPENT) for row in self.on_the_way.values()}
+        self.left |= {row.request_id: replace(row, kept=CarriedState.SPENT) for row in self.heard}
         self.waits, self.on_the_way, self.heard = {}, {}, []
         self.asks_of_this_agent = 0
 

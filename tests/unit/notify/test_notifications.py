@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from betcode.config.notify_settings import NotifySettings
-from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.domain.values.secrets import redacted
 from betcode.notify import desktop, open_notifying
 from betcode.notify.programs import NotSent, run_program, small_environment
@@ -16,7 +16,7 @@ from betcode.notify.webhook import signature
 from support.daemon import becomes_true
 
 ASK = Notification(
-    "n-1", Occasion.ASK, "r-1", "0b1d6f0e-1", "api", "/work", "Bash", "rm -rf <b> & co", 10**18, 2 * 10**18
+    "n-1", NotificationReason.ASK, "r-1", "0b1d6f0e-1", "api", "/work", "Bash", "rm -rf <b> & co", 10**18, 2 * 10**18
 )
 
 
@@ -41,7 +41,7 @@ def test_another_desktop_is_said_to_be_unknown() -> None:
 
 @pytest.mark.behaviour("permission.reminder.content")
 def test_the_json_names_request_session_tool_and_description() -> None:
-    told = json.loads(replace(ASK, occasion=Occasion.REMINDER, number=2).as_json())
+    told = json.loads(replace(ASK, occasion=NotificationReason.REMINDER, number=2).as_json())
     assert told == {
         "id": "n-1",
         "occasion": "reminder",

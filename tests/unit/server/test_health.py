@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.metrics.health import POOL_FULL, Outcome
+from betcode.domain.metrics.health import POOL_FULL, HealthOutcome
 from betcode.engine import ClientName, EngineFacts
 from betcode.engine.maintenance.adoption import Found
 from betcode.holder.platform import resident_bytes
@@ -45,14 +45,14 @@ class Sick:
 
     name: str
     is_critical: bool
-    outcome: Outcome = field(default_factory=lambda: Outcome(True))
+    outcome: HealthOutcome = field(default_factory=lambda: HealthOutcome(True))
     hangs: bool = False
 
     @property
     def component(self) -> Component:
         return Component(self.name, 30.0, self.is_critical, self.check)
 
-    async def check(self) -> Outcome:
+    async def check(self) -> HealthOutcome:
         if self.hangs:
             await anyio.sleep_forever()
         return self.outcome
@@ -84,7 +84,7 @@ async def test_all_well_is_serving_and_not_degraded() -> None:
 @pytest.mark.parametrize("which", [1, 2])
 async def test_without_the_database_or_the_listener_nothing_is_served(which: int) -> None:
     parts = three()
-    parts[which].outcome = Outcome(False, "it broke")
+    parts[which].outcome = HealthOutcome(False, "it broke")
     answer = await details(health_of(parts))
     assert (answer.overall_status, answer.degraded_reason) == (v1.NOT_SERVING, "it broke")
 
@@ -92,7 +92,7 @@ async def test_without_the_database_or_the_listener_nothing_is_served(which: int
 @pytest.mark.behaviour("health.overall.degraded")
 async def test_a_pool_that_is_not_well_degrades_and_nothing_more() -> None:
     parts = three()
-    parts[0].outcome = Outcome(False, "5/5 slots used; the line is full", (POOL_FULL,))
+    parts[0].outcome = HealthOutcome(False, "5/5 slots used; the line is full", (POOL_FULL,))
     answer = await details(health_of(parts))
     assert (answer.overall_status, answer.degraded) == (v1.SERVING, True)
     assert answer.degraded_reason == "All subprocess slots in use"
@@ -127,11 +127,11 @@ async def test_all_who_ask_during_a_look_share_the_next_one() -> None:
     looks = 0
     goes_on = anyio.Event()
 
-    async def check() -> Outcome:
+    async def check() -> HealthOutcome:
         nonlocal looks
         looks += 1
         await goes_on.wait()
-        return Outcome(True)
+        return HealthOutcome(True)
 
     health = Health(facts, ABOUT, [Component("sqlite", 30.0, True, check)], ())
     async with anyio.create_task_group() as tasks:
@@ -157,12 +157,12 @@ async def test_all_who_ask_during_a_look_share_the_next_one() -> None:
 async def test_a_look_that_its_client_left_counts_for_nobody() -> None:
     looks = 0
 
-    async def check() -> Outcome:
+    async def check() -> HealthOutcome:
         nonlocal looks
         looks += 1
         if looks == 1:
             await anyio.sleep_forever()
-        return Outcome(True)
+        return HealthOutcome(True)
 
     health = Health(facts, ABOUT, [Component("sqlite", 30.0, True, check)], ())
     impatient = anyio.CancelScope()

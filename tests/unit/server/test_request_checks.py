@@ -7,7 +7,7 @@ import pytest
 
 from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.metrics.request_counts import RequestCounts
-from betcode.domain.release.deprecations import Deprecation, Kind, months_later
+from betcode.domain.release.deprecations import DeprecatedKind, Deprecation, months_later
 from betcode.domain.release.features import Feature, FeatureFlags
 from betcode.server.request_checks import DeprecatedUses, RequestInspector, parts_used, unknown_fields
 from betcode.server.rpc import decode
@@ -18,7 +18,7 @@ LATER = b"\xf2\x3f\x05later"  # field 1022, a text
 LATER_NUMBER = b"\xf8\x3f\x07"  # field 1023, a number
 
 
-def gone(feature: str, kind: Kind) -> Deprecation:
+def gone(feature: str, kind: DeprecatedKind) -> Deprecation:
     day = date(2027, 1, 1)
     end = months_later(day, 24)
     return Deprecation(feature, kind, "something new", day, day, "0.2.5", day, end, "0.4.0", "place")
@@ -104,11 +104,11 @@ def test_of_many_messages_in_a_request_the_first_are_looked_at() -> None:
 @pytest.mark.parametrize(
     ("feature", "kind"),
     [
-        ("betcode.v1.CancelRequest.reason", Kind.FIELD),
-        ("betcode.v1.AgentRequest.cancel", Kind.FIELD),
+        ("betcode.v1.CancelRequest.reason", DeprecatedKind.FIELD),
+        ("betcode.v1.AgentRequest.cancel", DeprecatedKind.FIELD),
     ],
 )
-def test_a_deprecated_field_is_noticed_where_it_is_used(feature: str, kind: Kind) -> None:
+def test_a_deprecated_field_is_noticed_where_it_is_used(feature: str, kind: DeprecatedKind) -> None:
     looked, counts = inspector(gone(feature, kind))
     uses = DeprecatedUses()
     looked.inspect(v1.AgentRequest(cancel=v1.CancelRequest(reason="tired")), uses)
@@ -121,7 +121,7 @@ def test_a_deprecated_field_is_noticed_where_it_is_used(feature: str, kind: Kind
 def test_a_deprecated_enum_value_is_noticed() -> None:
     response = v1.PermissionResponse(request_id="r", decision=v1.DENY)
     assert "betcode.v1.DENY" in parts_used(response)
-    looked, counts = inspector(gone("betcode.v1.DENY", Kind.ENUM_VALUE))
+    looked, counts = inspector(gone("betcode.v1.DENY", DeprecatedKind.ENUM_VALUE))
     looked.inspect(v1.AgentRequest(permission=response), DeprecatedUses())
     looked.inspect(v1.AgentRequest(permission=v1.PermissionResponse(decision=v1.ALLOW_ONCE)), DeprecatedUses())
     assert counts.deprecations_used == {"betcode.v1.DENY": 1}
@@ -129,9 +129,9 @@ def test_a_deprecated_enum_value_is_noticed() -> None:
 
 @pytest.mark.parametrize(
     ("feature", "kind"),
-    [("betcode.v1.AgentService.ListSessions", Kind.RPC), ("betcode.v1.AgentService", Kind.SERVICE)],
+    [("betcode.v1.AgentService.ListSessions", DeprecatedKind.RPC), ("betcode.v1.AgentService", DeprecatedKind.SERVICE)],
 )
-def test_a_deprecated_call_or_service_is_noticed_and_still_let_through(feature: str, kind: Kind) -> None:
+def test_a_deprecated_call_or_service_is_noticed_and_still_let_through(feature: str, kind: DeprecatedKind) -> None:
     looked, counts = inspector(gone(feature, kind))
     uses = DeprecatedUses()
     looked.admit("betcode.v1.AgentService.ListSessions", (), uses)
@@ -141,7 +141,7 @@ def test_a_deprecated_call_or_service_is_noticed_and_still_let_through(feature: 
 
 
 def test_each_thing_is_told_once_in_a_call_and_counted_each_time() -> None:
-    looked, counts = inspector(gone("betcode.v1.CancelRequest.reason", Kind.FIELD))
+    looked, counts = inspector(gone("betcode.v1.CancelRequest.reason", DeprecatedKind.FIELD))
     uses = DeprecatedUses()
     request = v1.AgentRequest(cancel=v1.CancelRequest(reason="tired"))
     for _ in range(3):

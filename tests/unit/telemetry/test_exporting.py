@@ -5,7 +5,7 @@ import anyio.to_thread
 import pytest
 
 from betcode.domain.metrics.counts import Counts
-from betcode.domain.metrics.turn_trace import STEPS_LIMIT, Step, Summed, TurnTrace
+from betcode.domain.metrics.turn_trace import STEPS_LIMIT, RepeatedStep, TraceStep, TurnTrace
 from betcode.telemetry.export import QUEUE_LIMIT, STOP_WITHIN_S, open_telemetry
 from betcode.telemetry.otlp import TIMEOUT_S  # loaded here: the end waits two seconds, and not for libraries too
 from support.otlp_receiver import receiver
@@ -53,12 +53,12 @@ async def test_headers_for_the_endpoint_come_from_the_usual_variable(monkeypatch
 def test_steps_of_a_turn_are_bounded() -> None:
     turn = a_turn()
     for _ in range(STEPS_LIMIT + 3):
-        turn.add(Step("tool", 1, 2))
+        turn.add(TraceStep("tool", 1, 2))
     assert (len(turn.steps), turn.steps_left_out) == (STEPS_LIMIT, 3)
 
 
 def test_work_done_again_and_again_is_summed() -> None:
-    summed = Summed()
+    summed = RepeatedStep()
     summed.add(10, 15, 3)
     summed.add(40, 42, 1)
     assert (summed.times, summed.items, summed.busy_ns, summed.began_ns, summed.ended_ns) == (2, 4, 7, 10, 42)

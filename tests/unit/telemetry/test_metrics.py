@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from betcode.domain.metrics.counts import Counts, Decided, Distribution
+from betcode.domain.metrics.counts import Counts, DecisionOutcome, Distribution
 from betcode.telemetry.metrics import METRICS, Gauges, MetricKind, Readings
 from betcode.telemetry.prometheus import exposed
 
@@ -29,7 +29,7 @@ SEED = {
 def some_readings() -> Readings:
     counts = Counts(subprocess_spawns=3)
     counts.requests.deprecations_used["old_thing"] = 2
-    counts.permission_decisions[Decided.TIMEOUT] = 4
+    counts.permission_decisions[DecisionOutcome.TIMEOUT] = 4
     for seconds in (0.4, 2.0, 9999.0):
         counts.turns.add(seconds)
     return Readings(counts, Gauges(sessions_active=2), {"traces": 1, "metrics": 0})

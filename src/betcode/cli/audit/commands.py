@@ -21,7 +21,7 @@ from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.domain.errors import DatabaseUnusable
-from betcode.domain.permissions.audit import AuditFilter, Checked, Noted
+from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditVerification
 from betcode.domain.permissions.decision_text import DECIDED
 from betcode.domain.values.secrets import redacted
 from betcode.v1 import audit_pb2 as v1
@@ -83,7 +83,7 @@ async def verify(options: Options) -> int:
     screen = standard_screen()
     noted = _noted(options.text("head"))
     said_at = time.monotonic()
-    result = Checked()
+    result = AuditVerification()
     async with _steps(options, noted) as steps:
         async for result in steps:
             if time.monotonic() - said_at > _PROGRESS_S and not result.complete:
@@ -107,7 +107,7 @@ async def verify(options: Options) -> int:
 
 
 @asynccontextmanager
-async def _steps(options: Options, noted: Noted | None) -> AsyncIterator[AsyncGenerator[Checked, None]]:
+async def _steps(options: Options, noted: AuditHead | None) -> AsyncIterator[AsyncGenerator[AuditVerification, None]]:
     """Through the daemon that runs, else from the file itself; none is started for this."""
     if await serves(options.places):
         async with (
@@ -120,14 +120,14 @@ async def _steps(options: Options, noted: Noted | None) -> AsyncIterator[AsyncGe
             yield steps
 
 
-async def _from_daemon(client: Client, noted: Noted | None) -> AsyncGenerator[Checked, None]:
+async def _from_daemon(client: Client, noted: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
     async with aclosing(client.audit.verify(noted)) as steps:
         async for one in steps:
             broken = one.broken_number if one.HasField("broken_number") else None
-            yield Checked(one.checked, one.total, one.head_hash, one.complete, broken, one.broken_reason)
+            yield AuditVerification(one.checked, one.total, one.head_hash, one.complete, broken, one.broken_reason)
 
 
-async def _from_file(database: Path, noted: Noted | None) -> AsyncGenerator[Checked, None]:
+async def _from_file(database: Path, noted: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
     from betcode.storage import check_file  # only here does a command look into the database itself
 
     try:
@@ -148,9 +148,9 @@ async def _wanted(client: Client, options: Options, newest: int) -> AuditFilter:
     )
 
 
-def _noted(text: str) -> Noted | None:
+def _noted(text: str) -> AuditHead | None:
     number, _, digest = text.partition(":")
-    return Noted(int(number), bytes.fromhex(digest)) if text else None
+    return AuditHead(int(number), bytes.fromhex(digest)) if text else None
 
 
 def record_json(one: v1.AuditRecord) -> dict[str, object]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from betcode.cli.doctor.finding import Finding, Situation, note, ok, trouble
 from betcode.config.agent_settings import AgentSettings
-from betcode.domain.agents.provider_about import Login, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.release.compatibility import AGENTS
 from betcode.providers.claude.launch import find_binary
@@ -39,7 +39,7 @@ def _spoken_of(agents: AgentSettings, default: str) -> Iterator[str]:
             yield name
 
 
-def _standing(name: str, standing: Standing, environ: Mapping[str, str]) -> Finding:
+def _standing(name: str, standing: ProgramStatus, environ: Mapping[str, str]) -> Finding:
     check = f"agent {name}"
     if standing.missing:
         says, _, mend = standing.missing.partition(": ")

@@ -19,7 +19,7 @@ class Login(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProgramStatus:
     """A program that is an agent, or what would be one if it were there."""
 
     path: str = ""  # of the program; empty: it was not found, or is part of betcode
@@ -33,10 +33,10 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class ProviderAbout:
     title: str  # for people: "Codex CLI"
-    standing: Standing
+    standing: ProgramStatus
     keys: Mapping[str, str] = field(default_factory=lambda: _NONE)  # of provider_config, each with what it does
     # The agents that one kind has, by the value of provider_config.profile.
-    profiles: Mapping[str, Standing] = field(default_factory=lambda: MappingProxyType({}))
+    profiles: Mapping[str, ProgramStatus] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @runtime_checkable

@@ -61,7 +61,7 @@ SEARCHED_KINDS = tuple(AgentEvent.DESCRIPTOR.fields_by_name[name].number for nam
 
 
 @dataclass(frozen=True, slots=True)
-class SearchQuestion:
+class SearchQuery:
     """Every word and every "quoted phrase" must occur in a document; a word* is the beginning of one."""
 
     query: str

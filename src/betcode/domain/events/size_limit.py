@@ -27,7 +27,7 @@ def bound(event: AgentEvent) -> tuple[AgentEvent, tuple[Blob, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _TextField:
     """Where one text of a message stands."""
 
     holder: Any  # the message, repeated field or map that has it
@@ -74,7 +74,7 @@ def _drop_display(event: AgentEvent) -> None:
             holder.input.fields["…"].string_value = "too long to be shown"
 
 
-def _texts(message: Message, prefix: str) -> Iterator[_Place]:
+def _texts(message: Message, prefix: str) -> Iterator[_TextField]:
     for field, value in message.ListFields():
         path = f"{prefix}{field.name}"
         if field.name == "cuts" and not prefix:
@@ -84,20 +84,20 @@ def _texts(message: Message, prefix: str) -> Iterator[_Place]:
         yield from _texts_of(message, field, value, path)
 
 
-def _texts_of(message: Message, field: FieldDescriptor, value: Any, path: str) -> Iterator[_Place]:
+def _texts_of(message: Message, field: FieldDescriptor, value: Any, path: str) -> Iterator[_TextField]:
     is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
     if is_map:
         for key in value:
             if isinstance(value[key], str):
-                yield _Place(value, key, f"{path}[{key}]", value[key].encode())
+                yield _TextField(value, key, f"{path}[{key}]", value[key].encode())
     elif field.is_repeated:
         for index, item in enumerate(value):
             if isinstance(item, str):
-                yield _Place(value, index, f"{path}[{index}]", item.encode())
+                yield _TextField(value, index, f"{path}[{index}]", item.encode())
             elif isinstance(item, Message):
                 yield from _texts(item, f"{path}[{index}].")
     elif isinstance(value, str):
-        yield _Place(message, field.name, path, value.encode())
+        yield _TextField(message, field.name, path, value.encode())
     elif isinstance(value, Message):
         yield from _texts(value, f"{path}.")
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from betcode.domain.metrics.request_counts import RequestCounts
 
 
-class Decided(StrEnum):
+class DecisionOutcome(StrEnum):
     """How a use of a tool was decided, as it is counted."""
 
     AUTO_ALLOW = "auto_allow"  # by a rule or a grant
@@ -61,7 +61,7 @@ class Counts:
     subprocess_spawns: int = 0  # agents started
     subprocess_crashes: int = 0  # agents whose end nobody asked for, with a turn open
     messages_processed: int = 0  # lines that agents wrote, as far as they were taken in
-    permission_decisions: dict[Decided, int] = field(default_factory=lambda: dict.fromkeys(Decided, 0))
+    permission_decisions: dict[DecisionOutcome, int] = field(default_factory=lambda: dict.fromkeys(DecisionOutcome, 0))
     tokens: dict[Direction, int] = field(default_factory=lambda: dict.fromkeys(Direction, 0))
     turns: Distribution = field(default_factory=lambda: Distribution(TURN_BOUNDS_S))  # seconds, from message to end
     spawns: Distribution = field(default_factory=lambda: Distribution(SPAWN_BOUNDS_S))  # seconds, to start an agent

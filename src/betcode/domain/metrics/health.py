@@ -23,7 +23,7 @@ DEGRADED_STATES: tuple[DegradedState, ...] = (POOL_FULL, HIGH_MEMORY, AGENT_MISS
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HealthOutcome:
     """What a check found; the message is for people."""
 
     is_well: bool
@@ -31,16 +31,16 @@ class Outcome:
     degraded: tuple[DegradedState, ...] = ()
 
 
-def pool_outcome(at_work: int, limit: int, waiting: int, queue_limit: int, agent_trouble: str = "") -> Outcome:
+def pool_outcome(at_work: int, limit: int, waiting: int, queue_limit: int, agent_trouble: str = "") -> HealthOutcome:
     """Whether another turn could have an agent: at once or, where all slots are in use, after a wait in line."""
     is_full = at_work >= limit
     figures = f"{at_work}/{limit} slots used" + (f", {waiting} waiting" if waiting else "")
     degraded = (*((POOL_FULL,) if is_full else ()), *((AGENT_MISSING,) if agent_trouble else ()))
     if agent_trouble:
-        return Outcome(False, f"{figures}; {agent_trouble}", degraded)
+        return HealthOutcome(False, f"{figures}; {agent_trouble}", degraded)
     if is_full and waiting >= queue_limit:
-        return Outcome(False, f"{figures}; the line is full", degraded)
-    return Outcome(True, figures, degraded)
+        return HealthOutcome(False, f"{figures}; the line is full", degraded)
+    return HealthOutcome(True, figures, degraded)
 
 
 def memory_states(used_bytes: int, limit_bytes: int) -> tuple[DegradedState, ...]:

@@ -11,7 +11,7 @@ STEPS_LIMIT = 256  # of one turn; what comes after is counted
 
 
 @dataclass(slots=True)
-class Summed:
+class RepeatedStep:
     """Work that is done again and again in a turn: one part of it for all the times."""
 
     times: int = 0
@@ -31,7 +31,7 @@ class Summed:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """Work that is done a few times in a turn, each with its own times."""
 
     name: str
@@ -52,13 +52,13 @@ class TurnTrace:
     is_whole: bool = True  # not so where it began under another daemon
     ended_ns: int = 0
     stop_reason: str = ""
-    parsing: Summed = field(default_factory=Summed)
-    broadcast: Summed = field(default_factory=Summed)
-    append: Summed = field(default_factory=Summed)
-    steps: list[Step] = field(default_factory=list)
+    parsing: RepeatedStep = field(default_factory=RepeatedStep)
+    broadcast: RepeatedStep = field(default_factory=RepeatedStep)
+    append: RepeatedStep = field(default_factory=RepeatedStep)
+    steps: list[TraceStep] = field(default_factory=list)
     steps_left_out: int = 0
 
-    def add(self, step: Step) -> None:
+    def add(self, step: TraceStep) -> None:
         if len(self.steps) < STEPS_LIMIT:
             self.steps.append(step)
         else:

@@ -25,7 +25,7 @@ class PushedActivity:
     received_ns: int
 
 
-class Reports(CampaignEvents, Protocol):
+class ReportStore(CampaignEvents, Protocol):
     """What other programs report, for as long as it is kept."""
 
     async def keep_activities(self, activities: Sequence[PushedActivity]) -> int:

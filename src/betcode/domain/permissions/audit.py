@@ -7,7 +7,7 @@ from enum import StrEnum
 FIRST_HASH = bytes(32)  # what stands before the first row
 
 
-class Audited(StrEnum):
+class AuditKind(StrEnum):
     """What happened."""
 
     DECISION = "decision"  # a use of a tool was allowed, denied or put to a person
@@ -18,7 +18,7 @@ class Audited(StrEnum):
     UNKNOWN = "unknown"  # by a later release, or by somebody who wrote into the file
 
     @classmethod
-    def _missing_(cls, _value: object) -> "Audited":
+    def _missing_(cls, _value: object) -> "AuditKind":
         return cls.UNKNOWN
 
 
@@ -45,7 +45,7 @@ class AuditEntry:
     request_id: str
     tool_name: str
     input_sha256: str
-    what: Audited
+    what: AuditKind
     outcome: str  # "allow", "deny", "ask", "expired", "withdrawn", "refused", "granted", "cleared"
     decided_by: DecidedBy
     rule: str = ""  # its text and where it stands
@@ -72,7 +72,7 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class AuditHead:
     """A head that somebody kept elsewhere: the row of that number had this hash."""
 
     number: int
@@ -80,7 +80,7 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class AuditVerification:
     """How far the chain was checked, and what was found."""
 
     rows: int = 0  # whole, and each following the one before

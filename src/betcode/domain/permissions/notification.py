@@ -8,7 +8,7 @@ from typing import Protocol
 from betcode.domain.values.times import rfc3339, rfc3339_past
 
 
-class Occasion(StrEnum):
+class NotificationReason(StrEnum):
     ASK = "ask"  # a prompt opened, and nobody is attached
     REMINDER = "reminder"
     EXPIRED = "expired"
@@ -19,7 +19,7 @@ class Notification:
     """Nothing in it looks like a secret: the description is redacted, and the tool's input is left out."""
 
     notification_id: str
-    occasion: Occasion
+    occasion: NotificationReason
     request_id: str
     session_id: str
     session_name: str
@@ -34,11 +34,11 @@ class Notification:
     def title(self) -> str:
         name = self.session_name or self.session_id[:8]
         match self.occasion:
-            case Occasion.ASK:
+            case NotificationReason.ASK:
                 return f"betcode: {name} waits for you"
-            case Occasion.REMINDER:
+            case NotificationReason.REMINDER:
                 return f"betcode: {name} still waits for you"
-            case Occasion.EXPIRED:
+            case NotificationReason.EXPIRED:
                 return f"betcode: {name} waited in vain"
 
     @property
@@ -65,7 +65,7 @@ class Notification:
 
 
 class Notifier(Protocol):
-    def wants(self, occasion: Occasion) -> bool:
+    def wants(self, occasion: NotificationReason) -> bool:
         """Whether anybody would be told."""
         ...
 

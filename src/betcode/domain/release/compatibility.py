@@ -18,7 +18,7 @@ Level: TypeAlias = v1.CompatibilityLevel.ValueType
 
 
 @dataclass(frozen=True, slots=True)
-class Clients:
+class ClientCompatibility:
     minimum: str  # older ones are refused
     recommended: str
     tested_before: str  # from the minimum up to, and without, this version
@@ -35,7 +35,7 @@ class AgentRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentCompatibility:
     title: str
     minimum: str  # empty: none that is known
     ranges: tuple[AgentRange, ...]  # ascending; what comes before the first is incompatible
@@ -78,7 +78,7 @@ class Agent:
         return f"{self.title} v{version} < required v{self.minimum}"
 
 
-CLIENTS = Clients(
+CLIENTS = ClientCompatibility(
     # The first published client of this API calls itself so.
     minimum="0.1.0-alpha.1",
     recommended="0.2.0",
@@ -87,9 +87,9 @@ CLIENTS = Clients(
 )
 
 
-def _tried(title: str, version: str, later: str, upgrade_url: str) -> Agent:
+def _tried(title: str, version: str, later: str, upgrade_url: str) -> AgentCompatibility:
     """One that was tried in this version alone: what came before is not known to fail."""
-    return Agent(
+    return AgentCompatibility(
         title,
         "",
         (
@@ -106,9 +106,9 @@ _STALE_RULES = "rules that change while an agent runs apply only to the next age
 _UNNAMED_DENIALS = "a denial by a rule is not always distinguished from other errors (denied_by, exit code 3)"
 
 # By the name of the provider, or of the profile where one has several.
-AGENTS: Mapping[str, Agent] = MappingProxyType(
+AGENTS: Mapping[str, AgentCompatibility] = MappingProxyType(
     {
-        "claude": Agent(
+        "claude": AgentCompatibility(
             title="Claude Code",
             # It is launched with --forward-subagent-text, which earlier ones refuse or carry out in part.
             minimum="2.1.219",
@@ -134,7 +134,7 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
 )
 
 
-def client_refusal(version: str, clients: Clients = CLIENTS) -> str:
+def client_refusal(version: str, clients: ClientCompatibility = CLIENTS) -> str:
     """Why a client of that version is refused; empty where it is not."""
     found, minimum = parsed(version), parsed(clients.minimum)
     assert minimum is not None
@@ -143,7 +143,7 @@ def client_refusal(version: str, clients: Clients = CLIENTS) -> str:
     return f"Client too old: {version} < required {clients.minimum}"
 
 
-def client_warnings(version: str, clients: Clients = CLIENTS) -> list[str]:
+def client_warnings(version: str, clients: ClientCompatibility = CLIENTS) -> list[str]:
     """What an accepted client is told about its version."""
     found, limit = parsed(version), parsed(clients.tested_before)
     assert limit is not None

@@ -12,7 +12,7 @@ from betcode.v1 import version_pb2 as v1
 MIGRATION_GUIDE = "https://betcode.dev/docs/migration"  # docs/migration.md, as published
 
 
-class Kind(enum.Enum):
+class DeprecatedKind(enum.Enum):
     RPC = "RPC method"
     FIELD = "message field"
     FLAG = "feature flag"
@@ -26,12 +26,12 @@ class Period:
     lead_months: int  # that it is announced before it is deprecated
 
 
-PERIODS: Mapping[Kind, Period] = {
-    Kind.RPC: Period(12, 6),
-    Kind.FIELD: Period(6, 3),
-    Kind.FLAG: Period(6, 3),
-    Kind.ENUM_VALUE: Period(6, 3),
-    Kind.SERVICE: Period(18, 12),
+PERIODS: Mapping[DeprecatedKind, Period] = {
+    DeprecatedKind.RPC: Period(12, 6),
+    DeprecatedKind.FIELD: Period(6, 3),
+    DeprecatedKind.FLAG: Period(6, 3),
+    DeprecatedKind.ENUM_VALUE: Period(6, 3),
+    DeprecatedKind.SERVICE: Period(18, 12),
 }
 _REMOVAL_NOTICE_MONTHS = 3
 
@@ -41,7 +41,7 @@ class Deprecation:
     """`feature` is a flag's name, or the full name of what stands in the protos (betcode.v1.CancelRequest.reason)."""
 
     feature: str
-    kind: Kind
+    kind: DeprecatedKind
     replacement: str
     announced_on: date
     deprecated_on: date

@@ -39,7 +39,7 @@ class SetupState(StrEnum):
     SKIPPED = "skipped"  # not run: nobody wanted it, or somebody else made the worktree
 
 
-class Origin(StrEnum):
+class WorktreeOrigin(StrEnum):
     MAIN = "main"  # it belongs to the repository
     MADE = "made"  # here
     ADOPTED = "adopted"  # somebody else made it
@@ -70,7 +70,7 @@ class WorktreeRow:
     name: str  # one of its kind in its repository
     path: str  # absolute, links followed
     branch: str  # as it was when somebody looked last; empty: HEAD is detached
-    origin: Origin
+    origin: WorktreeOrigin
     state: WorktreeState
     created_ns: int
     last_used_ns: int

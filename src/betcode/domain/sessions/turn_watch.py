@@ -14,7 +14,7 @@ class WatchedSession:
     worktree_id: str = ""  # to which it belongs; that may have been moved
 
 
-class TurnWatch(Protocol):
+class TurnListener(Protocol):
     """Told what was committed, in its order. Nothing here waits, and nothing that goes wrong reaches the turn."""
 
     def began(self, session: WatchedSession, turn: int) -> None:

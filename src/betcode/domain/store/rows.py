@@ -195,7 +195,7 @@ class PromptState(StrEnum):
     SUPERSEDED = "superseded"  # the agent asked otherwise
 
 
-class Kept(StrEnum):
+class CarriedState(StrEnum):
     """What the next agent of a broken turn makes of a prompt that a lost one left, and of its answer."""
 
     NO = ""
@@ -240,7 +240,7 @@ class PromptRow:
     extension_count: int = 0
     reminders_sent: int = 0
     push_notification_id: str = ""
-    kept: Kept = Kept.NO  # of a turn that goes on after its agent was lost
+    kept: CarriedState = CarriedState.NO  # of a turn that goes on after its agent was lost
 
     @property
     def allows(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Protocol
 from betcode.domain.values.identifiers import SessionId
 
 
-class StoreOpening(Protocol):
+class StartupStore(Protocol):
     @property
     def has_begun(self) -> bool:
         """Whether anything could be written since the store was opened; until then it is only read."""

@@ -1,6 +1,6 @@
 """What an agent's records add to the audit, though nobody decided: who was not let in by its holder."""
 
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy
 from betcode.domain.runs.journal_record import Record
 from betcode.holder.protocol import REFUSED_NOTE
 
@@ -18,7 +18,7 @@ def refused_at_the_holder(session_id: str, note: Record) -> AuditEntry | None:
         request_id="",
         tool_name="",
         input_sha256="",
-        what=Audited.REFUSED_ANSWER,
+        what=AuditKind.REFUSED_ANSWER,
         outcome="refused",
         decided_by=DecidedBy.GATE,
         peer=text.removeprefix(REFUSED_NOTE)[:_LONGEST],

@@ -5,7 +5,7 @@ from functools import partial
 
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.known_models import KnowsModels
-from betcode.domain.agents.provider_about import ProviderAbout, Standing
+from betcode.domain.agents.provider_about import ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import InvalidRequest
@@ -36,7 +36,7 @@ class Kinds:
         try:
             return await self._room.looks.look(f"provider {name}", partial(self._look, name, environment))
         except NoAnswer as no_answer:
-            return ProviderAbout(name, Standing(missing=f"It cannot be told whether it is there: {no_answer}"))
+            return ProviderAbout(name, ProgramStatus(missing=f"It cannot be told whether it is there: {no_answer}"))
 
     def capabilities(self, name: str, profile: str = "") -> Capabilities:
         """Of a session of this kind that says nothing more than perhaps its profile."""

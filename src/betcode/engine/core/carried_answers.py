@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.store.rows import Kept, PromptRow, PromptState
+from betcode.domain.store.rows import CarriedState, PromptRow, PromptState
 from betcode.rules.rule import COMMAND_TOOLS
 
 ALLOWANCE_LASTS_NS = 15 * 60 * 1_000_000_000
@@ -57,9 +57,9 @@ def recall(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> Given | 
         if _is_unheard(row) and not row.allows:
             return Given(row)
     for row in same:
-        if row.kept is Kept.UNSPENT and _may_be_given(row, now_ns):
+        if row.kept is CarriedState.UNSPENT and _may_be_given(row, now_ns):
             return Given(row)
-    old = next((row for row in [*same, *akin] if row.kept is not Kept.SPENT and not row.superseded_by), None)
+    old = next((row for row in [*same, *akin] if row.kept is not CarriedState.SPENT and not row.superseded_by), None)
     notes = [note for note in (_of_spent(same), _of_old(old, is_same=old in same)) if note]
     answers = old.answers if old is not None and old in same and old.state is PromptState.OPEN else {}
     return Asked(". ".join(notes), old, answers)
@@ -67,25 +67,25 @@ def recall(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> Given | 
 
 def passed_over(left: Iterable[PromptRow]) -> list[PromptRow]:
     """After something was asked: those that change, since an allowance is only for the first that is asked."""
-    return [replace(row, kept=Kept.OFFERED) for row in left if _awaits_the_first(row)]
+    return [replace(row, kept=CarriedState.OFFERED) for row in left if _awaits_the_first(row)]
 
 
 def superseded(row: PromptRow, by: str) -> PromptRow:
     """A prompt that another takes the place of. A denial still holds for what it was about."""
     if row.state is PromptState.ANSWERED and not row.allows:
         return replace(row, superseded_by=by)
-    return replace(row, state=PromptState.SUPERSEDED, superseded_by=by, kept=Kept.NO)
+    return replace(row, state=PromptState.SUPERSEDED, superseded_by=by, kept=CarriedState.NO)
 
 
 def answered(row: PromptRow) -> PromptRow:
     """A prompt that was just answered, though its agent is gone: the answer waits for the next one."""
-    return row if row.kept is Kept.OFFERED else replace(row, kept=Kept.UNSPENT)
+    return row if row.kept is CarriedState.OFFERED else replace(row, kept=CarriedState.UNSPENT)
 
 
 def _awaits_the_first(row: PromptRow) -> bool:
     if row.state is PromptState.OPEN:
-        return row.kept is Kept.NO
-    return row.kept is Kept.UNSPENT and row.allows
+        return row.kept is CarriedState.NO
+    return row.kept is CarriedState.UNSPENT and row.allows
 
 
 def _is_akin(row: PromptRow, asked: PromptRow) -> bool:
@@ -99,7 +99,7 @@ def _is_same(row: PromptRow, asked: PromptRow) -> bool:
 
 
 def _is_unheard(row: PromptRow) -> bool:
-    return row.state is PromptState.ANSWERED and row.kept in (Kept.UNSPENT, Kept.OFFERED)
+    return row.state is PromptState.ANSWERED and row.kept in (CarriedState.UNSPENT, CarriedState.OFFERED)
 
 
 def _may_be_given(row: PromptRow, now_ns: int) -> bool:
@@ -109,7 +109,7 @@ def _may_be_given(row: PromptRow, now_ns: int) -> bool:
 
 
 def _of_spent(same: Sequence[PromptRow]) -> str:
-    heard = [row for row in same if row.kept is Kept.SPENT]
+    heard = [row for row in same if row.kept is CarriedState.SPENT]
     if any(row.allows for row in heard):
         return MAY_HAVE_RUN
     return DENIED_BEFORE if heard else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.store.changes import AddAudit
 from betcode.domain.store.rows import PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId
@@ -44,7 +44,7 @@ def _entry(session: SessionId, prompt: PromptRow, decision: Decision, client: Cl
         request_id=prompt.request_id,
         tool_name=prompt.tool_name,
         input_sha256=input_hash(prompt.input_json),
-        what=Audited.DECISION,
+        what=AuditKind.DECISION,
         outcome="allow" if decision.allows else "deny",
         decided_by=DecidedBy.POLICY if decision.by_policy else DecidedBy.PERSON,
         client=client.client_id,

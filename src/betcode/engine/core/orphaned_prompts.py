@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.store.changes import AddAudit, Change, SavePrompt
-from betcode.domain.store.rows import NO_SEQ, InputKind, InputRow, Kept, PromptRow, PromptState
+from betcode.domain.store.rows import NO_SEQ, CarriedState, InputKind, InputRow, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
@@ -52,13 +52,15 @@ def withdrawn(
     for row in rows:
         if row.state is PromptState.OPEN:
             done.said.append(events.resolved(row.request_id, "withdrawn", message=why))
-            done.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=Kept.NO, message=why)))
+            done.changes.append(
+                SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=CarriedState.NO, message=why))
+            )
             done.changes.append(audited(session_id, row, "withdrawn", by, client=client, note=why))
             continue
-        if row.kept is not Kept.SPENT:
+        if row.kept is not CarriedState.SPENT:
             message = _UNUSED.format(tool=row.tool_name)
             done.said.append(events.notice(v1.NOTICE_KIND_RUN, message, request_id=row.request_id))
-        done.changes.append(SavePrompt(replace(row, kept=Kept.NO)))
+        done.changes.append(SavePrompt(replace(row, kept=CarriedState.NO)))
     return done
 
 
@@ -71,7 +73,7 @@ async def left_by(session: LiveSession, run: RunKey, *, is_told: bool) -> tuple[
         done.said.append(events.notice(v1.NOTICE_KIND_RUN, STAYS_OPEN, request_ids=ids))
     unheard = {row.content.decode() for row in session.inputs.values() if _is_unheard(row, is_told=is_told)}
     for row in await _answered_in_turn(session, run):
-        kept = Kept.UNSPENT if row.request_id in unheard else Kept.SPENT
+        kept = CarriedState.UNSPENT if row.request_id in unheard else CarriedState.SPENT
         left[row.request_id] = replace(row, kept=kept)
         done.changes.append(SavePrompt(left[row.request_id]))
     return done, left
@@ -107,7 +109,7 @@ def audited(
 ) -> AddAudit:
     """The audit's line of what was decided about a prompt."""
     about = (session_id, row.request_id, row.tool_name, input_hash(row.input_json))
-    return AddAudit(AuditEntry(now_ns(), *about, Audited.DECISION, outcome, by, rule, client, peer, note))
+    return AddAudit(AuditEntry(now_ns(), *about, AuditKind.DECISION, outcome, by, rule, client, peer, note))
 
 
 def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict[str, PromptRow], dict[str, PromptRow]]:

@@ -11,7 +11,7 @@ from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.events.size_limit import bound
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.store.changes import AddAudit, AddBlob, Change, SavePrompt
-from betcode.domain.store.rows import InputKind, InputRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import CarriedState, InputKind, InputRow, PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.core import carried_answers, events, orphaned_prompts
 from betcode.engine.core.orphaned_prompts import audited
@@ -157,7 +157,7 @@ class PromptIntake:
         self.given.append(row)
         del self.left[before.request_id]
         self.changes.append(SavePrompt(row))
-        self.changes.append(SavePrompt(replace(before, kept=Kept.NO, superseded_by=row.request_id)))
+        self.changes.append(SavePrompt(replace(before, kept=CarriedState.NO, superseded_by=row.request_id)))
         outcome = "allow" if row.allows else "deny"
         who = {"client": row.answered_by, "peer": await self.peer_of(before) if self.peer_of is not None else ""}
         note = f"the answer to {before.request_id}"

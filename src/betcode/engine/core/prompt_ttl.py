@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import BetcodeError
-from betcode.domain.permissions.notification import Occasion
+from betcode.domain.permissions.notification import NotificationReason
 from betcode.domain.permissions.prompt_lifetime import ExtendOn, Lifetime
 from betcode.domain.store.changes import Change, SavePrompt
 from betcode.domain.store.rows import PromptRow, PromptState
@@ -74,7 +74,7 @@ def note_opened(session: LiveSession, opened: Sequence[PromptRow]) -> None:
     """They are on disk and shown: have them looked at in time, and at once where nobody sees them."""
     room = session.room
     for row in opened:
-        unseen = not row.forwarded_ns and room.notifier is not None and room.notifier.wants(Occasion.ASK)
+        unseen = not row.forwarded_ns and room.notifier is not None and room.notifier.wants(NotificationReason.ASK)
         room.deadlines.note(0 if unseen else lifetime_of(room.settings).next_ns(row))
 
 

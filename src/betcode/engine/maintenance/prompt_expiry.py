@@ -8,10 +8,10 @@ from betcode.domain.agents.commands import AnswerPermission, Behaviour
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError
 from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.permissions.notification import Notification, Occasion
+from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.domain.permissions.prompt_lifetime import MINUTE_NS, ExtendOn, is_over
 from betcode.domain.store.changes import AddInput, Change, SavePrompt
-from betcode.domain.store.rows import Kept, PromptRow, PromptState
+from betcode.domain.store.rows import CarriedState, PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId, time_ordered_uuid
 from betcode.domain.values.secrets import redacted
 from betcode.domain.values.times import short_duration
@@ -112,9 +112,9 @@ async def _settle(session: LiveSession) -> list[int]:
                 await session.writer.write(said, [SavePrompt(after)])
                 put(session, after)
             if is_untold:
-                _notify(session, after, Occasion.ASK, after.push_notification_id)
+                _notify(session, after, NotificationReason.ASK, after.push_notification_id)
             elif numbers:
-                _notify(session, after, Occasion.REMINDER, time_ordered_uuid())
+                _notify(session, after, NotificationReason.REMINDER, time_ordered_uuid())
             coming.append(lifetime.next_ns(after))
     return coming
 
@@ -147,13 +147,13 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
     session.room.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()
-    _notify(session, over.row, Occasion.EXPIRED, time_ordered_uuid())
+    _notify(session, over.row, NotificationReason.EXPIRED, time_ordered_uuid())
 
 
 def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     ttl = short_duration(session.room.settings.permission_ttl_s)
     message = EXPIRED.format(ttl=ttl)
-    after = replace(row, state=PromptState.EXPIRED, kept=Kept.NO, answered_ns=now_ns, message=message)
+    after = replace(row, state=PromptState.EXPIRED, kept=CarriedState.NO, answered_ns=now_ns, message=message)
     entry = audited(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
     about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
     said = [
@@ -165,11 +165,11 @@ def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
 
 def _is_untold(room: Room, row: PromptRow) -> bool:
     """Nobody has seen it, and nobody was told."""
-    wanted = room.notifier is not None and room.notifier.wants(Occasion.ASK)
+    wanted = room.notifier is not None and room.notifier.wants(NotificationReason.ASK)
     return wanted and not row.forwarded_ns and not row.push_notification_id
 
 
-def _notify(session: LiveSession, row: PromptRow, occasion: Occasion, notification_id: str) -> None:
+def _notify(session: LiveSession, row: PromptRow, occasion: NotificationReason, notification_id: str) -> None:
     notifier = session.room.notifier
     if notifier is None or not notifier.wants(occasion):
         return
@@ -184,7 +184,7 @@ def _notify(session: LiveSession, row: PromptRow, occasion: Occasion, notificati
         description=redacted(described(row))[:_DESCRIPTION_CHARACTERS],
         asked_ns=row.asked_ns,
         expires_ns=row.expires_ns,
-        number=row.reminders_sent if occasion is Occasion.REMINDER else 0,
+        number=row.reminders_sent if occasion is NotificationReason.REMINDER else 0,
     )
     notifier.notify(notification)
 

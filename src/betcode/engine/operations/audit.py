@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from betcode.domain.errors import BetcodeError
 from betcode.domain.permissions.audit import (
-    Audited,
     AuditEntry,
     AuditFilter,
+    AuditHead,
+    AuditKind,
     AuditRow,
-    Checked,
+    AuditVerification,
     DecidedBy,
-    Noted,
     input_hash,
 )
 from betcode.domain.store.changes import AddAudit
@@ -81,7 +81,7 @@ class AuditDesk:
             request_id=request_id,
             tool_name="" if found is None else found[1].tool_name,
             input_sha256="" if found is None else input_hash(found[1].input_json),
-            what=Audited.AGENT_CALL if call.is_allowed else Audited.REFUSED_ANSWER,
+            what=AuditKind.AGENT_CALL if call.is_allowed else AuditKind.REFUSED_ANSWER,
             outcome="allowed" if call.is_allowed else "refused",
             decided_by=DecidedBy.GATE,
             client=call.client.client_id,
@@ -103,9 +103,9 @@ class AuditDesk:
                 return
             left = None if left is None else left - len(page)
 
-    async def verify(self, noted: Noted | None = None) -> AsyncGenerator[Checked, None]:
+    async def verify(self, noted: AuditHead | None = None) -> AsyncGenerator[AuditVerification, None]:
         """Compare every row with its hash, some at a time; the last is the result. Hold it in `aclosing`."""
-        checked = Checked()
+        checked = AuditVerification()
         while not checked.complete:
             checked = await self._room.store.check_audit(checked, _CHECKED_AT_ONCE, noted)
             yield checked

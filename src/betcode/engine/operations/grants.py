@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy
 from betcode.domain.store.changes import AddAudit, AddGrant, Change, ClearGrant
 from betcode.domain.store.rows import GrantRow
 from betcode.domain.values.identifiers import SessionId
@@ -146,7 +146,7 @@ def _entry(
         request_id=request_id,
         tool_name=tool_name,
         input_sha256="",
-        what=Audited.GRANT,
+        what=AuditKind.GRANT,
         outcome=outcome,
         decided_by=DecidedBy.PERSON,
         rule=rule,

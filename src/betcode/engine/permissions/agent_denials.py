@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from betcode.domain.agents.denials import DISABLED
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.values.identifiers import Seq
 from betcode.domain.values.text import shortened
 from betcode.engine.core import events
@@ -95,7 +95,7 @@ async def _entry(session: LiveSession, started: v1.AgentEvent, result: v1.ToolCa
         request_id=result.tool_id,
         tool_name=use.tool_name,
         input_sha256=cut or input_hash(use.input_json),
-        what=Audited.DECISION,
+        what=AuditKind.DECISION,
         outcome="deny",
         decided_by=DecidedBy.RULE,
         rule=rule,

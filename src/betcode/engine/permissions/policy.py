@@ -11,7 +11,7 @@ import anyio.to_thread
 from betcode.domain.agents.project_files import ProjectItem
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import InvalidRequest, SessionNotFound
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy
 from betcode.domain.store.changes import AddAudit
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import Room
@@ -171,7 +171,7 @@ class Policy:
             request_id="",
             tool_name="",
             input_sha256="",
-            what=Audited.TRUST,
+            what=AuditKind.TRUST,
             outcome="granted" if trusted else "cleared",
             decided_by=DecidedBy.PERSON,
             rule=name,

@@ -13,7 +13,7 @@ from betcode.domain.agents.commands import AnswerCall, AnswerPermission, Behavio
 from betcode.domain.agents.project_files import Program, ProjectFiles
 from betcode.domain.bounded_io import NoAnswer
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.runs.launch import Forbidden, OnlyRules
 from betcode.domain.store.rows import GrantRow, PromptRow
 from betcode.domain.values.text import shortened
@@ -224,7 +224,7 @@ class Screening:
             request_id=request_id,
             tool_name=tool_name,
             input_sha256=input_hash(input_json),
-            what=Audited.DECISION,
+            what=AuditKind.DECISION,
             outcome=verdict.outcome.value,
             decided_by=DecidedBy.GRANT if by_grant else DecidedBy.RULE,
             rule=shortened(rules, _LONGEST),

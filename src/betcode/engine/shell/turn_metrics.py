@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.domain.metrics.counts import Counts, Decided, Direction
-from betcode.domain.metrics.turn_trace import Step, TraceSink, TurnTrace
-from betcode.domain.permissions.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.metrics.counts import Counts, DecisionOutcome, Direction
+from betcode.domain.metrics.turn_trace import TraceSink, TraceStep, TurnTrace
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.changes import AddAudit
 from betcode.domain.store.rows import SessionState, StoredEvent
@@ -25,17 +25,17 @@ _TURN_COMPLETE = KIND_OF["turn_complete"]
 _TOOL_START = KIND_OF["tool_call_start"]
 _TOOL_RESULT = KIND_OF["tool_call_result"]
 _DECIDED = {
-    (DecidedBy.RULE, "allow"): Decided.AUTO_ALLOW,
-    (DecidedBy.GRANT, "allow"): Decided.AUTO_ALLOW,
-    (DecidedBy.RULE, "deny"): Decided.AUTO_DENY,
-    (DecidedBy.GRANT, "deny"): Decided.AUTO_DENY,
-    (DecidedBy.PERSON, "allow"): Decided.USER_ALLOW,
-    (DecidedBy.PERSON, "deny"): Decided.USER_DENY,
-    (DecidedBy.POLICY, "allow"): Decided.AUTO_ALLOW,
-    (DecidedBy.POLICY, "deny"): Decided.AUTO_DENY,
-    (DecidedBy.EXPIRY, "expired"): Decided.TIMEOUT,
+    (DecidedBy.RULE, "allow"): DecisionOutcome.AUTO_ALLOW,
+    (DecidedBy.GRANT, "allow"): DecisionOutcome.AUTO_ALLOW,
+    (DecidedBy.RULE, "deny"): DecisionOutcome.AUTO_DENY,
+    (DecidedBy.GRANT, "deny"): DecisionOutcome.AUTO_DENY,
+    (DecidedBy.PERSON, "allow"): DecisionOutcome.USER_ALLOW,
+    (DecidedBy.PERSON, "deny"): DecisionOutcome.USER_DENY,
+    (DecidedBy.POLICY, "allow"): DecisionOutcome.AUTO_ALLOW,
+    (DecidedBy.POLICY, "deny"): DecisionOutcome.AUTO_DENY,
+    (DecidedBy.EXPIRY, "expired"): DecisionOutcome.TIMEOUT,
 }
-_NO_ALLOWANCE = frozenset({Decided.AUTO_DENY, Decided.USER_DENY, Decided.TIMEOUT})
+_NO_ALLOWANCE = frozenset({DecisionOutcome.AUTO_DENY, DecisionOutcome.USER_DENY, DecisionOutcome.TIMEOUT})
 # What an agent calls its tools may be anything at all, so only names that are known leave the daemon.
 _KNOWN_TOOLS = frozenset(
     {"AskUserQuestion", "Bash", "BashOutput", "Edit", "ExitPlanMode", "Glob", "Grep", "KillShell", "MultiEdit"}
@@ -100,7 +100,7 @@ class TurnTimes:
         self._counts.subprocess_spawns += 1
         self._counts.spawns.add((now_ns - began_ns) / 1e9)
         if self.trace is not None:
-            self.trace.add(Step("spawn", began_ns, now_ns))
+            self.trace.add(TraceStep("spawn", began_ns, now_ns))
 
     def evaluated(self, began_ns: int, tool_name: str, outcome: str) -> None:
         """The permission engine has decided about a use of a tool."""
@@ -108,7 +108,7 @@ class TurnTimes:
             now_ns = time.monotonic_ns()
             self._evaluated_ns += now_ns - began_ns
             facts = {"tool": shown_tool(tool_name), "outcome": outcome}
-            self.trace.add(Step("permission", began_ns, now_ns, facts))
+            self.trace.add(TraceStep("permission", began_ns, now_ns, facts))
 
     # ------------------------------------------------------------ what was committed
 
@@ -164,7 +164,7 @@ class TurnTimes:
             self.trace.ended_ns = now_ns
             self.trace.stop_reason = reason
             for began_ns, tool in self._tools.values():  # cut off with the turn
-                self.trace.add(Step("tool", began_ns, now_ns, {"tool": tool}, failed=True))
+                self.trace.add(TraceStep("tool", began_ns, now_ns, {"tool": tool}, failed=True))
             self._sink.turn_over(self.trace)
         self._tools.clear()
         self._began_ns, self.trace, self.last = 0, None, self.trace
@@ -179,10 +179,10 @@ class TurnTimes:
                 began_ns, tool = self._tools.pop(ended.tool_id, (0, ""))
                 if began_ns:
                     now_ns = time.monotonic_ns()
-                    self.trace.add(Step("tool", began_ns, now_ns, {"tool": tool}, failed=ended.is_error))
+                    self.trace.add(TraceStep("tool", began_ns, now_ns, {"tool": tool}, failed=ended.is_error))
 
     def _note_decision(self, entry: AuditEntry) -> None:
-        if entry.what is not Audited.DECISION:
+        if entry.what is not AuditKind.DECISION:
             return
         facts = {"span": "permission", "request_id": entry.request_id[:200], "tool": entry.tool_name[:200]}
         decided = _DECIDED.get((entry.decided_by, entry.outcome))
@@ -191,7 +191,7 @@ class TurnTimes:
             return
         self._counts.permission_decisions[decided] += 1
         level = logging.WARNING if decided in _NO_ALLOWANCE else logging.DEBUG
-        said = {Decided.TIMEOUT: "expired"}.get(decided, "denied" if level == logging.WARNING else "allowed")
+        said = {DecisionOutcome.TIMEOUT: "expired"}.get(decided, "denied" if level == logging.WARNING else "allowed")
         facts |= {"decision": decided.value, "rule": entry.rule, "client": entry.client}
         logger.log(level, "a use of a tool was %s", said, extra=self._extra | facts)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from betcode.domain.sessions.status import SessionStatus
-from betcode.domain.sessions.turn_watch import TurnWatch, WatchedSession
+from betcode.domain.sessions.turn_watch import TurnListener, WatchedSession
 from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
 from betcode.engine.core.counters import KIND_OF
 from betcode.util.wall_clock import now_ns
@@ -25,7 +25,7 @@ _TOOL_START = KIND_OF["tool_call_start"]
 class TurnTelling:
     """A turn is open while its session is active; its number is one more than have ended before it."""
 
-    def __init__(self, watch: TurnWatch, row: SessionRow) -> None:
+    def __init__(self, watch: TurnListener, row: SessionRow) -> None:
         self._watch = watch
         new = row.new
         self._session = WatchedSession(row.key, new.session_id, new.working_directory, new.worktree_id)

@@ -13,7 +13,7 @@ from betcode.domain.metrics.counts import Counts
 from betcode.domain.metrics.turn_trace import TraceSink
 from betcode.domain.ports import Store
 from betcode.domain.sessions.status import SessionStatus
-from betcode.domain.sessions.turn_watch import TurnWatch
+from betcode.domain.sessions.turn_watch import TurnListener
 from betcode.domain.store.changes import AddBlob, AppendEvents, Change, SaveSession
 from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq
@@ -55,7 +55,7 @@ class SessionWriter:
         *,
         counts: Counts | None = None,
         traces: TraceSink | None = None,
-        watch: TurnWatch | None = None,
+        watch: TurnListener | None = None,
         growth: Growth | None = None,
     ) -> None:
         self.key = row.key

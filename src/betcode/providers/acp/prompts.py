@@ -10,7 +10,7 @@ from betcode.providers.acp.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain, read
 from betcode.wire.acp.extensions import KEY
-from betcode.wire.acp.frames import Answered, Message, PermissionOption, ToolUse
+from betcode.wire.acp.frames import Message, PermissionOption, PermissionResult, ToolUse
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def on_answer(message: Message, builder: AcpEventBuilder) -> None:
     if answered is None:
         return
     request = state.requests.pop(answered)
-    answer = read(message.result, Answered) or Answered()
+    answer = read(message.result, PermissionResult) or PermissionResult()
     chosen = answer.outcome.option_id if answer.outcome else ""
     allowed = bool(chosen) and chosen != request.reject
     tool = state.tools.get(request.tool_id)

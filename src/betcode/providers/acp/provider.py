@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from betcode.config.agent_settings import AcpSettings
-from betcode.domain.agents.provider_about import ProviderAbout, Standing
+from betcode.domain.agents.provider_about import ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
@@ -74,7 +74,7 @@ class AcpProvider(AcpFamily):
         known = [each for each in PROFILES.values() if each is not GENERIC]
         known += [replace(GENERIC, name=name, title=name) for name in named]
         standings = {each.name: self._standing(each, environment) for each in known}
-        own = Standing(tells_version=False)
+        own = ProgramStatus(tells_version=False)
         return ProviderAbout("Agents that speak ACP", own, keys=_KEYS, profiles=standings)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
@@ -90,12 +90,12 @@ class AcpProvider(AcpFamily):
             return launch.command_in(command)
         return tuple(self._settings.commands.get(profile.name, profile.argv))
 
-    def _standing(self, profile: Profile, environment: Mapping[str, str]) -> Standing:
+    def _standing(self, profile: Profile, environment: Mapping[str, str]) -> ProgramStatus:
         try:
             path = launch.find_program(self._argv(profile, ""), profile, environment)
         except AgentUnavailable as missing:
-            return Standing(missing=missing.message)
-        return Standing(path, tells_version=profile.tells_version)
+            return ProgramStatus(missing=missing.message)
+        return ProgramStatus(path, tells_version=profile.tells_version)
 
 
 def _without_profile() -> Mapping[str, str]:

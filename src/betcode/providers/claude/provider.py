@@ -6,7 +6,7 @@ from pathlib import Path
 
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.project_files import Program
-from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Dialogue
@@ -74,9 +74,9 @@ class ClaudeProvider:
         try:
             path = str(self._found(environment))
         except AgentUnavailable as missing:
-            return ProviderAbout(title, Standing(login=found, login_basis=basis, missing=missing.message))
+            return ProviderAbout(title, ProgramStatus(login=found, login_basis=basis, missing=missing.message))
         missing_login = f"{title} is not logged in: {ADVICE}" if found is Login.NO else ""
-        return ProviderAbout(title, Standing(path, login=found, login_basis=basis, missing=missing_login))
+        return ProviderAbout(title, ProgramStatus(path, login=found, login_basis=basis, missing=missing_login))
 
     def model_refusal(self, model: str, environment: Mapping[str, str]) -> str:
         return model_refusal(model, environment)

@@ -13,13 +13,13 @@ from betcode.providers.event_builder import dollars, uint32, uint64
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
+    ApiUsage,
     Assistant,
     CommandLifecycle,
     ControlRequest,
     ControlResponse,
     ModelUsage,
     Result,
-    Usage,
     User,
 )
 
@@ -236,11 +236,11 @@ def _error(builder: ClaudeEventBuilder, text: str, status: int | None, kind: str
 # ---------------------------------------------------------------- usage
 
 
-def context_tokens(usage: Usage) -> int:
+def context_tokens(usage: ApiUsage) -> int:
     return usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens + usage.output_tokens
 
 
-def read_tokens(usage: Usage) -> int:
+def read_tokens(usage: ApiUsage) -> int:
     """What the model read at one call, as far as it was no news to its cache."""
     return usage.input_tokens + usage.cache_read_input_tokens
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from betcode.config.agent_settings import CodexSettings
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.project_files import Program
-from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.ports import Dialogue
@@ -88,9 +88,9 @@ class CodexProvider:
         try:
             path = str(find_binary(self._settings.path, environment))
         except AgentUnavailable as missing:
-            return ProviderAbout(_TITLE, Standing(login=found, login_basis=basis, missing=missing.message), KEYS)
+            return ProviderAbout(_TITLE, ProgramStatus(login=found, login_basis=basis, missing=missing.message), KEYS)
         lacking = self.login_refusal(environment)
-        return ProviderAbout(_TITLE, Standing(path, login=found, login_basis=basis, missing=lacking), KEYS)
+        return ProviderAbout(_TITLE, ProgramStatus(path, login=found, login_basis=basis, missing=lacking), KEYS)
 
     def login_refusal(self, environment: Mapping[str, str]) -> str:
         """Without a login Codex would retry its API for half a minute, and then fail."""

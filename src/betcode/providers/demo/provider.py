@@ -6,7 +6,7 @@ from pathlib import Path
 
 from betcode._version import __version__
 from betcode.domain.agents.capabilities import Capabilities
-from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.launch import Launch, LaunchContext
@@ -61,7 +61,7 @@ class DemoProvider:
         return self.capabilities
 
     def about(self, _: Mapping[str, str]) -> ProviderAbout:
-        return ProviderAbout("betcode demo", Standing(version=__version__, login=Login.NOT_NEEDED))
+        return ProviderAbout("betcode demo", ProgramStatus(version=__version__, login=Login.NOT_NEEDED))
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         return Launch(

@@ -14,7 +14,7 @@ from betcode._version import __version__
 from betcode.config.agent_settings import OpenAiSettings, api_address, variable_name
 from betcode.config.units import NotUnderstood
 from betcode.config.value_types import ValueType
-from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
@@ -108,7 +108,7 @@ class OpenAiProvider(AcpFamily):
             login, basis = Login.NO, f"{api.key_env} is not set"
         else:
             login, basis = Login.UNKNOWN, f"{api.key_env} is not set, and {api.base_url} may want no key"
-        standing = Standing(version=__version__, login=login, login_basis=basis, missing=lacking)
+        standing = ProgramStatus(version=__version__, login=login, login_basis=basis, missing=lacking)
         return ProviderAbout(_TITLE, standing, KEYS)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from betcode.config.agent_settings import OpenClawSettings, api_address
 from betcode.config.units import NotUnderstood
-from betcode.domain.agents.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
@@ -99,19 +99,19 @@ class OpenClawProvider(AcpFamily):
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         gateway = self._gateway({})
         if missing_packages := missing_extra(OPENCLAW):
-            standing = Standing(tells_version=False, missing=missing_packages)
+            standing = ProgramStatus(tells_version=False, missing=missing_packages)
         elif gateway.is_ours:
             try:
-                standing = Standing(self._program(environment), login=Login.UNKNOWN)
+                standing = ProgramStatus(self._program(environment), login=Login.UNKNOWN)
             except AgentUnavailable as missing:
-                standing = Standing(missing=missing.message, tells_version=False)
+                standing = ProgramStatus(missing=missing.message, tells_version=False)
         elif gateway.token_file or environment.get(_TOKEN_VARIABLE):
             basis = gateway.token_file or f"{_TOKEN_VARIABLE} is set"
-            standing = Standing(tells_version=False, login=Login.YES, login_basis=basis)
+            standing = ProgramStatus(tells_version=False, login=Login.YES, login_basis=basis)
         elif self._settings.url:
-            standing = Standing(tells_version=False, login=Login.UNKNOWN, login_basis="no token is named")
+            standing = ProgramStatus(tells_version=False, login=Login.UNKNOWN, login_basis="no token is named")
         else:
-            standing = Standing(tells_version=False, missing=_NONE_NAMED)
+            standing = ProgramStatus(tells_version=False, missing=_NONE_NAMED)
         return ProviderAbout(_TITLE, standing, KEYS)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from betcode.campaigns import Campaigns, EventRouter, Executor, Exit, Output
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.obey.activities import PushedActivity, Reports
+from betcode.domain.obey.activities import PushedActivity, ReportStore
 from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.engine import AgentsAtStop, Supervisor
 from betcode.server.admin import AskStop
@@ -34,7 +34,7 @@ class DaemonCalls:
         gate: Gate,
         campaigns: Campaigns,
         executor: Executor,
-        reports: Reports,
+        reports: ReportStore,
         ask_stop: AskStop,
         version: str,
     ) -> None:

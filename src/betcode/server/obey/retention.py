@@ -5,7 +5,7 @@ import logging
 import anyio
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.obey.activities import Reports
+from betcode.domain.obey.activities import ReportStore
 from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ _ACTIVITIES_KEPT_NS = 30 * 86400 * 10**9
 _EVERY_S = 3600.0
 
 
-async def run_report_retention(reports: Reports) -> None:
+async def run_report_retention(reports: ReportStore) -> None:
     """Let go of what is too old, again and again."""
     while True:
         try:

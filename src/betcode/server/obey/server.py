@@ -13,7 +13,7 @@ from anyio.abc import TaskStatus
 from grpc import aio
 
 from betcode.config.settings import ObeySettings
-from betcode.domain.obey.activities import Reports
+from betcode.domain.obey.activities import ReportStore
 from betcode.engine import Supervisor
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
@@ -40,7 +40,7 @@ class ObeyContext:
     """All that is needed to serve it."""
 
     engine: Supervisor
-    reports: Reports
+    reports: ReportStore
     settings: ObeySettings
     path: Path
     environ: Mapping[str, str]

@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 from betcode.campaigns import Campaigns
 from betcode.domain.errors import SessionNotFound
-from betcode.domain.obey.activities import Reports
+from betcode.domain.obey.activities import ReportStore
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.engine import Supervisor
 from betcode.engine.follow.growth import Grown
@@ -22,7 +22,7 @@ _REMEMBERED = 1_000  # sessions whose tools at work are known
 
 
 class WatchCalls:
-    def __init__(self, engine: Supervisor, campaigns: Campaigns, reports: Reports) -> None:
+    def __init__(self, engine: Supervisor, campaigns: Campaigns, reports: ReportStore) -> None:
         self._engine = engine
         self._campaigns = campaigns
         self._reports = reports

@@ -249,7 +249,7 @@ class Opened(Struct):
     config_options: list[ConfigOption] | None = field(default=None, name="configOptions")
 
 
-class Usage(Struct, gc=False):
+class PromptUsage(Struct, gc=False):
     input_tokens: Count = field(default=0, name="inputTokens")
     output_tokens: Count = field(default=0, name="outputTokens")
     total_tokens: Count = field(default=0, name="totalTokens")
@@ -282,17 +282,17 @@ class Prompted(Struct):
     """The answer to a prompt: its turn is over."""
 
     stop_reason: str = field(default="", name="stopReason")
-    usage: Usage | None = None
+    usage: PromptUsage | None = None
     meta: PromptMeta | None = field(default=None, name="_meta")
 
 
-class Outcome(Struct, gc=False):
+class PermissionOutcome(Struct, gc=False):
     outcome: str = ""
     option_id: str = field(default="", name="optionId")
 
 
-class Answered(Struct):
+class PermissionResult(Struct):
     """Our own answer to a request for permission."""
 
-    outcome: Outcome | None = None
+    outcome: PermissionOutcome | None = None
     meta: Raw = field(default=NOTHING, name="_meta")

@@ -2,7 +2,7 @@
 
 import shlex
 
-from betcode.domain.repositories.worktrees import Origin, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeRow, WorktreeState
 
 
 def why_unusable(row: WorktreeRow) -> str:
@@ -24,7 +24,7 @@ def problem_of(row: WorktreeRow) -> str:
 
 
 def _remedy(row: WorktreeRow) -> str:
-    if row.origin is Origin.MAIN:
+    if row.origin is WorktreeOrigin.MAIN:
         return "bring the repository back"
     if row.branch:
         name = "" if row.name == row.branch else f" --name {shlex.quote(row.name)}"

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from betcode.domain.repositories.worktrees import (
-    Origin,
     RepositoryRow,
     SetupState,
+    WorktreeOrigin,
     WorktreeRow,
     WorktreeState,
     new_worktree_id,
@@ -97,7 +97,7 @@ def _adopted(
                 name=name,
                 path=listed.path,
                 branch=listed.branch,
-                origin=Origin.MAIN if is_main else Origin.ADOPTED,
+                origin=WorktreeOrigin.MAIN if is_main else WorktreeOrigin.ADOPTED,
                 state=WorktreeState.READY,
                 created_ns=now_ns,
                 last_used_ns=now_ns,

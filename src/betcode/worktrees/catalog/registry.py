@@ -16,10 +16,10 @@ from betcode.domain.errors import (
 )
 from betcode.domain.repositories.worktrees import (
     NO_SESSIONS,
-    Origin,
     RepositoryId,
     RepositoryRow,
     WorktreeId,
+    WorktreeOrigin,
     WorktreeRow,
     WorktreeSessions,
     WorktreeState,
@@ -214,7 +214,7 @@ class WorktreeRegistry:
         now = next((row for row in await self._context.store.repositories() if row.id == repository.id), repository)
         return [
             SeenWorktree(now, row, named.get(row.path), sessions.get(row.id, NO_SESSIONS))
-            for row in sorted(rows, key=lambda row: (row.origin is not Origin.MAIN, row.created_ns, row.id))
+            for row in sorted(rows, key=lambda row: (row.origin is not WorktreeOrigin.MAIN, row.created_ns, row.id))
         ]
 
     async def _save(self, rows: Sequence[WorktreeRow], before: Sequence[WorktreeRow]) -> None:

@@ -8,9 +8,9 @@ import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError, WorktreeExists, WorktreeNotFound
 from betcode.domain.repositories.worktrees import (
-    Origin,
     RepositoryRow,
     SetupState,
+    WorktreeOrigin,
     WorktreeRow,
     WorktreeState,
     new_worktree_id,
@@ -123,7 +123,7 @@ class WorktreeCreator:
             name=name,
             path=path,
             branch=start.branch,
-            origin=Origin.MADE,
+            origin=WorktreeOrigin.MADE,
             state=WorktreeState.CREATING,
             created_ns=before.created_ns if before else now_ns,
             last_used_ns=now_ns,

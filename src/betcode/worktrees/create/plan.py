@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import BranchNotFound, InvalidRequest, WorktreeExists
-from betcode.domain.repositories.worktrees import Origin, RepositoryRow, WorktreeRow, WorktreeState
+from betcode.domain.repositories.worktrees import RepositoryRow, WorktreeOrigin, WorktreeRow, WorktreeState
 from betcode.domain.values.text import shortened
 from betcode.git.command import Git
 from betcode.git.commits import commit_named
@@ -199,7 +199,7 @@ def reused_row(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow
     """
     there = [row for row in rows if row.name == name or row.path == path]
     for row in there:
-        if row.state is not WorktreeState.STALE or row.origin is Origin.MAIN:
+        if row.state is not WorktreeState.STALE or row.origin is WorktreeOrigin.MAIN:
             what = f"is at {row.path}" if row.name == name else f"is there and is called {row.name}"
             being = {WorktreeState.CREATING: ", being made", WorktreeState.REMOVING: ", being removed"}
             raise WorktreeExists(

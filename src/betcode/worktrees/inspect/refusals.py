@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from betcode.domain.errors import WorktreeHasChanges, WorktreeUnusable
-from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import SetupState, WorktreeOrigin, WorktreeState
 from betcode.domain.values.phrases import counted, named, placed
 from betcode.git.repository import ListedWorktree
 from betcode.worktrees.catalog.registry import SeenWorktree
@@ -18,7 +18,7 @@ def called(seen: SeenWorktree) -> str:
 def refuse_what_is_never_removed(seen: SeenWorktree) -> None:
     """Raises WorktreeUnusable."""
     row = seen.row
-    if row.origin is Origin.MAIN:
+    if row.origin is WorktreeOrigin.MAIN:
         raise WorktreeUnusable(f"{called(seen)} is the repository itself, not one of its worktrees: it is not removed")
     if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
         raise WorktreeUnusable(f"{called(seen)} is being made, set up or removed: wait until that is done")

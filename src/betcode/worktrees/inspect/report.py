@@ -10,7 +10,7 @@ import anyio.to_thread
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from betcode.domain.errors import BetcodeError
-from betcode.domain.repositories.worktrees import Origin, SetupState, WorktreeState
+from betcode.domain.repositories.worktrees import SetupState, WorktreeOrigin, WorktreeState
 from betcode.domain.values.phrases import counted, named
 from betcode.git.command import Git
 from betcode.worktrees.catalog.registry import SeenWorktree
@@ -100,7 +100,7 @@ def _branch(seen: SeenWorktree, contents: Contents, trouble: str) -> BranchState
 
 def _judged(seen: SeenWorktree, contents: Contents, trouble: str) -> tuple[bool, str]:
     row = seen.row
-    if row.origin is Origin.MAIN:
+    if row.origin is WorktreeOrigin.MAIN:
         return False, "It is the repository itself"
     if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
         return False, row.trouble or "It is being made, set up or removed"

@@ -23,10 +23,10 @@ from betcode.domain.errors import (
     WorktreeUnusable,
 )
 from betcode.domain.repositories.worktrees import (
-    Origin,
     RepositoryRow,
     SetupState,
     WorktreeId,
+    WorktreeOrigin,
     WorktreeRow,
     WorktreeState,
     new_worktree_id,
@@ -151,7 +151,7 @@ class WorktreeRestorer:
             name=name,
             path=path,
             branch=removed.text("head_branch"),
-            origin=Origin.ADOPTED if removed.text("origin") == Origin.ADOPTED else Origin.MADE,
+            origin=WorktreeOrigin.ADOPTED if removed.text("origin") == WorktreeOrigin.ADOPTED else WorktreeOrigin.MADE,
             state=WorktreeState.REMOVING,
             created_ns=removed.number("created_at_ns") or now_ns,
             last_used_ns=now_ns,

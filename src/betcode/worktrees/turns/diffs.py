@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BranchNotFound, GitFailed, InvalidRequest, WorktreeUnusable
-from betcode.domain.repositories.worktrees import Origin, TurnSnapshot, WorktreeRow
+from betcode.domain.repositories.worktrees import TurnSnapshot, WorktreeOrigin, WorktreeRow
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.turn_watch import WatchedSession
 from betcode.domain.store.rows import SessionRow
@@ -123,7 +123,7 @@ class Diffs:
         if row.base and (commit := await commit_named(self._context.git, ground.top, row.base)):
             return await self._where_they_part(ground, commit, f"{commit[:12]}, from which its branch was made")
         head = await commit_named(self._context.git, ground.top, "HEAD")
-        if row.origin is not Origin.MAIN:
+        if row.origin is not WorktreeOrigin.MAIN:
             main = (await self._registry.repositories.get(row.repository)).path
             branch = (await self._context.git.ask("symbolic-ref", "--short", "-q", "HEAD", at=main)).text.strip()
             commit = await commit_named(self._context.git, main, "HEAD")

@@ -46,7 +46,7 @@ class _SnapshotQueue:
 
 
 class Snapshots:
-    """Behind `betcode.domain.sessions.turn_watch.TurnWatch`; made by `open_snapshots`."""
+    """Behind `betcode.domain.sessions.turn_watch.TurnListener`; made by `open_snapshots`."""
 
     def __init__(
         self,
