@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from betcode.config.schema.turns import KINDS_OF_AGENTS
+from betcode.config.schema.agents import KINDS_OF_AGENTS
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop

@@ -1,11 +1,99 @@
-"""The settings of kinds of agents. Providers are made once, so that they count for the next daemon."""
+"""`agents.*`: limits of agents and turns, and the settings of each provider.
+
+Providers are created once, when the daemon starts.
+"""
 
 from betcode.config import value_types
 from betcode.config.agent_settings import api_address, commands, variable_name
 from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
 
+# All providers: a daemon with any other default could not start.
+KINDS_OF_AGENTS = (
+    "acp",
+    "claude",
+    "claude-agent-acp",
+    "codex",
+    "codex-acp",
+    "demo",
+    "gemini",
+    "openai",
+    "openclaw",
+    "opencode",
+)
+
+_MIB = 1024 * 1024
+
 AGENTS: tuple[Setting, ...] = (
+    Setting(
+        "agents.turn_limit",
+        "engine.turn_limit",
+        value_types.whole(1, 1000),
+        "turns at work at once; a turn that waits for a person does not count",
+        "BETCODE_MAX_SUBPROCESSES",
+    ),
+    Setting(
+        "agents.queue_limit",
+        "engine.queue_limit",
+        value_types.whole(0, 10_000),
+        "turns that wait in line; 0 refuses at once",
+        "BETCODE_SUBPROCESS_QUEUE",
+    ),
+    Setting(
+        "agents.hang_after",
+        "engine.hang_after_s",
+        value_types.duration(1.0),
+        "an agent in a turn that writes nothing at all for so long is ended and started again; not while a person "
+        "or the model's API is waited for",
+        "BETCODE_SUBPROCESS_TIMEOUT",
+    ),
+    Setting(
+        "agents.idle_retire",
+        "engine.idle_retire_s",
+        value_types.duration(),
+        "an idle agent is ended after this and started again when wanted; one with background work never",
+    ),
+    Setting(
+        "agents.warm_limit",
+        "engine.warm_limit",
+        value_types.whole(0),
+        "idle agents that are kept at all; past it the longest idle is ended",
+    ),
+    Setting(
+        "agents.memory_limit",
+        "engine.agent_memory_limit_bytes",
+        value_types.size(_MIB),
+        "of all live agents together; the longest idle is retired first",
+    ),
+    Setting(
+        "agents.frame_limit",
+        "engine.frame_limit_bytes",
+        value_types.size(64 * 1024),
+        "the longest line an agent may write",
+        at_once=False,
+    ),
+    Setting(
+        "agents.message_limit",
+        "engine.message_limit_bytes",
+        value_types.size(1024),
+        "the longest message",
+        "BETCODE_MAX_PAYLOAD_BYTES",
+        at_once=False,
+    ),
+    Setting(
+        "agents.attachment_limit",
+        "engine.attachment_limit_bytes",
+        value_types.size(),
+        "the largest attachment; all of one message have 20 MiB at most",
+        at_once=False,
+    ),
+    Setting(
+        "agents.default_provider",
+        "engine.default_provider",
+        value_types.one_of("", *KINDS_OF_AGENTS),
+        "the kind of agent of sessions that name none; empty: claude where it is found, otherwise demo",
+        at_once=False,
+    ),
     Setting(
         "agents.codex.path",
         "agents.codex.path",

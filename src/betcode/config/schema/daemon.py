@@ -1,19 +1,13 @@
-"""The settings of the daemon itself: what it may use and keep, its log, and what is not about one of the others."""
+"""`daemon.*`: limits, log, and network listeners of the daemon."""
 
 from betcode.config import value_types
 from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
+from betcode.config.tcp_address import listen_address
 
 _MIB = 1024 * 1024
 
 DAEMON: tuple[Setting, ...] = (
-    Setting(
-        "journals.keep",
-        "engine.journal_keep_s",
-        value_types.duration(),
-        "how long journals of ended agents are kept, compressed",
-    ),
-    Setting("journals.limit", "engine.journal_limit_bytes", value_types.size(), "and how much of them"),
     Setting(
         "daemon.autostart",
         "autostart",
@@ -56,15 +50,54 @@ DAEMON: tuple[Setting, ...] = (
     ),
     Setting("daemon.log_keep", "logs.keep", value_types.whole(0, 100), "older log files that are kept", at_once=False),
     Setting(
-        "feature_flags",
-        "feature_flags",
-        value_types.switches(),
-        "features turned on or off against their default: `betcode features` lists them",
+        "daemon.listen",
+        "listen.address",
+        listen_address(),
+        "listen on TCP too, at `HOST` or `HOST:PORT`; the port is 50051 where none is named",
+        "BETCODE_LISTEN",
+        at_once=False,
     ),
     Setting(
-        "environment.allow",
-        "environment_allow",
-        value_types.names(),
-        "further names that sessions inherit from the client",
+        "daemon.health_listen",
+        "listen.health_address",
+        listen_address(),
+        "the standard health service alone at another address, without token or TLS, for probes that can neither",
+        at_once=False,
+    ),
+    Setting(
+        "daemon.tls_cert",
+        "listen.tls_cert",
+        place(),
+        "the certificate (PEM, with its chain); needed to listen beyond loopback",
+        at_once=False,
+    ),
+    Setting("daemon.tls_key", "listen.tls_key", place(), "its private key", at_once=False),
+    Setting(
+        "daemon.token_file",
+        "listen.token_file",
+        place(),
+        "the token that TCP clients show; by default `tcp.token` in the config directory, made when it is missing",
+        at_once=False,
+    ),
+    Setting(
+        "daemon.connection_limit",
+        "listen.connection_limit",
+        value_types.whole(1, 1000),
+        "TCP connections at once",
+        at_once=False,
+    ),
+    Setting(
+        "daemon.keepalive",
+        "listen.keepalive_s",
+        value_types.duration(1.0, 3600.0),
+        "a silent TCP connection is asked whether it lives",
+        at_once=False,
+    ),
+    Setting(
+        "daemon.keepalive_timeout",
+        "listen.keepalive_timeout_s",
+        value_types.duration(1.0, 600.0),
+        "and given up when it does not answer for so long",
+        at_once=False,
     ),
 )

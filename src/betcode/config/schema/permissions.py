@@ -1,7 +1,6 @@
-"""The settings of prompts, and of who is told that one waits."""
+"""`permissions.*`: how long prompts stay open, and which calls are screened."""
 
 from betcode.config import value_types
-from betcode.config.notify_settings import command_line, occasions, place, web_address
 from betcode.config.schema.setting import Setting
 
 _SHORTEST_TTL_S = 3600.0
@@ -51,27 +50,4 @@ PERMISSIONS: tuple[Setting, ...] = (
         value_types.ascending_durations(),
         "when to remind, counted from the question",
     ),
-    Setting(
-        "notify.desktop", "notify.desktop", value_types.yes_or_no(), "notify with `notify-send`, on macOS `osascript`"
-    ),
-    Setting(
-        "notify.command",
-        "notify.command",
-        command_line(),
-        "a program with its whole path, and arguments, as a list; gets the notification as JSON on stdin",
-    ),
-    Setting(
-        "notify.webhook.url",
-        "notify.webhook_url",
-        web_address(),
-        "where the same JSON is posted",
-        is_private=True,
-    ),
-    Setting(
-        "notify.webhook.secret_file",
-        "notify.webhook_secret_file",
-        place(),
-        "the file with the key that signs it; needed with a URL",
-    ),
-    Setting("notify.on", "notify.occasions", occasions(), "what is told"),
 )

@@ -1,12 +1,10 @@
-"""The settings of worktrees."""
+"""`worktree.*`: setup, trash and snapshots of worktrees."""
 
 from betcode.config import value_types
 from betcode.config.schema.setting import Setting
 from betcode.config.setup_types import file_patterns, setup_commands, variable_names
 
-_MIB = 1024 * 1024
-
-WORKTREES: tuple[Setting, ...] = (
+WORKTREE: tuple[Setting, ...] = (
     Setting(
         "worktree.setup_commands",
         "worktree.setup_commands",

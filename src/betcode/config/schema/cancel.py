@@ -1,0 +1,26 @@
+"""`cancel.*`: how long each step of a cancellation may take."""
+
+from betcode.config import value_types
+from betcode.config.schema.setting import Setting
+
+CANCEL: tuple[Setting, ...] = (
+    Setting(
+        "cancel.interrupt",
+        "engine.cancel_interrupt_s",
+        value_types.duration(0, 600),
+        "how long an agent may take to stop its turn before it gets SIGINT",
+    ),
+    Setting("cancel.sigint", "engine.cancel_sigint_s", value_types.duration(0, 600), "then before SIGTERM"),
+    Setting(
+        "cancel.term",
+        "engine.cancel_term_s",
+        value_types.duration(0, 600),
+        "then before it is killed with everything it started",
+    ),
+    Setting(
+        "cancel.insist",
+        "engine.cancel_insist_s",
+        value_types.duration(0, 600),
+        "a cancel so long after the last step takes the next at once; sooner, it is the same cancel said twice",
+    ),
+)

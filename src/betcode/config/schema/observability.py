@@ -1,0 +1,45 @@
+"""`observability.*`: export of metrics and traces."""
+
+from betcode.config import value_types
+from betcode.config.addresses import loopback
+from betcode.config.notify_settings import web_address
+from betcode.config.schema.setting import Setting
+
+OBSERVABILITY: tuple[Setting, ...] = (
+    Setting(
+        "observability.otlp_endpoint",
+        "observability.otlp_endpoint",
+        web_address(),
+        "where traces and metrics are sent by OTLP; empty: nothing is sent",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        at_once=False,
+    ),
+    Setting(
+        "observability.export_interval",
+        "observability.export_interval_s",
+        value_types.duration(0.1, 3600.0),
+        "how often they are sent",
+        at_once=False,
+    ),
+    Setting(
+        "observability.metrics_enabled",
+        "observability.metrics_enabled",
+        value_types.yes_or_no(),
+        "serve metrics for Prometheus",
+        at_once=False,
+    ),
+    Setting(
+        "observability.metrics_address",
+        "observability.metrics_address",
+        loopback(),
+        "where that listens",
+        at_once=False,
+    ),
+    Setting(
+        "observability.metrics_port",
+        "observability.metrics_port",
+        value_types.whole(0, 65535),
+        "and on which port; 0: any that is free",
+        at_once=False,
+    ),
+)

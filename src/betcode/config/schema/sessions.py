@@ -1,0 +1,39 @@
+"""`sessions.*`: the model, compaction, input lock and history of sessions."""
+
+from betcode.config import value_types
+from betcode.config.schema.setting import Setting
+
+SESSIONS: tuple[Setting, ...] = (
+    Setting(
+        "sessions.default_model",
+        "engine.default_model",
+        value_types.text(),
+        "the model of sessions of the default kind of agent that name none; empty: the agent's own choice",
+        "BETCODE_DEFAULT_MODEL",
+        of_project=True,
+    ),
+    Setting(
+        "sessions.auto_compact_threshold",
+        "engine.auto_compact_threshold",
+        value_types.whole(0),
+        "after a turn that left more tokens than this in the agent's context, it is compacted; 0: never",
+    ),
+    Setting(
+        "sessions.lock_answer",
+        "engine.lock_answer_s",
+        value_types.duration(),
+        "how long the holder of an input lock has to answer who asks for it",
+    ),
+    Setting(
+        "sessions.lock_idle",
+        "engine.lock_idle_s",
+        value_types.duration(),
+        "how long a holder may send nothing before the lock goes to who waits for it",
+    ),
+    Setting(
+        "sessions.history_keep",
+        "engine.history_keep_s",
+        value_types.duration(),
+        "how long the history of a closed session is kept; 0: for ever",
+    ),
+)
