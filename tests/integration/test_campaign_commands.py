@@ -13,7 +13,7 @@ import pytest
 from betcode.campaigns import Executor, Exit, Output
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
-from betcode.util.bounded_io import Lookouts
+from betcode.util.bounded_io import BoundedIOPool
 from support.campaigns import allow, make_campaign, put_program
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
@@ -31,7 +31,7 @@ class Place:
         self.campaign = make_campaign(base / "root")
         self.root = self.campaign.root
         allow(self.root, tool=True)
-        self.executor = Executor(Lookouts(), socket=str(base / "daemon.sock"), grace_s=0.5)
+        self.executor = Executor(BoundedIOPool(), socket=str(base / "daemon.sock"), grace_s=0.5)
         self.more: dict[str, str] = {}
         self.tool()
 
@@ -226,7 +226,7 @@ async def test_what_a_daemon_that_was_killed_left_is_ended_by_the_next(place: Pl
         put_program(place.base / "bin", "tool")
         for socket in ("/another", str(place.base / "daemon.sock")):
             assert lives(pid)
-            place.executor = Executor(Lookouts(), socket=socket)
+            place.executor = Executor(BoundedIOPool(), socket=socket)
             assert (await place.run("tool"))[2].code == 0
         await gone(pid)
 
@@ -332,7 +332,7 @@ async def test_git_works_in_the_campaign_and_in_no_repository_above_it(place: Pl
 
 
 async def test_a_disk_that_hangs_is_told_and_nothing_runs_later(place: Place) -> None:
-    place.executor = Executor(Lookouts(0.2), socket="/s")
+    place.executor = Executor(BoundedIOPool(0.2), socket="/s")
     with hung_disk(place.root) as disk:
         with pytest.raises(CampaignUnusable, match="give no answer"):
             await place.run("tool", "a/b")

@@ -14,7 +14,7 @@ from betcode.domain.values.identifiers import Seq
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
 from betcode.engine.client_name import NOBODY, ClientName
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.follow import followers
 from betcode.engine.follow.connection_store import Roster
@@ -32,17 +32,17 @@ pytestmark = pytest.mark.anyio
 class Crowd:
     """Followers of one session."""
 
-    def __init__(self, room: Room, writer: SessionWriter) -> None:
-        self.room = room
+    def __init__(self, context: EngineContext, writer: SessionWriter) -> None:
+        self.context = context
         self.writer = writer
         tasks = SessionTasks(
-            room.tasks, writer.new.session_id, room.faults, lambda place, error: pytest.fail(f"{place}: {error}")
+            context.tasks, writer.new.session_id, context.faults, lambda place, error: pytest.fail(f"{place}: {error}")
         )
-        self.desk = LockDesk(room, writer, tasks)
-        self.followers = Followers(room, writer, self.desk, tasks)
+        self.desk = LockDesk(context, writer, tasks)
+        self.followers = Followers(context, writer, self.desk, tasks)
 
     def follow(self, name: str) -> AsyncGenerator[Batch, None]:
-        return self.followers.follow(self.room.store, Seq(0), ClientName(name), lambda: False)
+        return self.followers.follow(self.context.store, Seq(0), ClientName(name), lambda: False)
 
     async def say(self, text: str) -> None:
         await self.writer.write([events.notice(v1.NOTICE_KIND_AGENT, text)])
@@ -56,8 +56,8 @@ async def a_crowd(path: Path) -> AsyncIterator[Crowd]:
         row = await store.find_session(new.session_id)
         assert row is not None
         settings = EngineSettings()
-        room = Room(store, {}, settings, path, tasks, Slots(5, 50), AgentMemory(1), Roster(store))
-        yield Crowd(room, SessionWriter(store, row))
+        context = EngineContext(store, {}, settings, path, tasks, Slots(5, 50), AgentMemory(1), Roster(store))
+        yield Crowd(context, SessionWriter(store, row))
         tasks.cancel_scope.cancel()
 
 

@@ -13,7 +13,7 @@ from betcode.domain.store.rows import PromptKind, PromptRow, SessionState
 from betcode.domain.values.identifiers import RunKey, Seq
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.follow.connection_store import Roster
 from betcode.engine.maintenance.deadlines import Deadlines
 from betcode.engine.maintenance.prompt_expiry import keep_times
@@ -54,7 +54,7 @@ async def waits(root: Path, settings: EngineSettings, *, asked_ns: int = 0, kind
             key = await store.create_session(making(), SessionState(), [])
             row = PromptRow("r", key, RunKey(1), cast("PromptKind", kind), "Bash", "{}", b"", Seq(1), asked_ns)
             await store.commit([SavePrompt(replace(row, expires_ns=asked_ns + 7 * 24 * 60 * MINUTE_NS))])
-        room = Room(
+        context = EngineContext(
             store=store,
             providers={},
             settings=settings,
@@ -65,7 +65,7 @@ async def waits(root: Path, settings: EngineSettings, *, asked_ns: int = 0, kind
             roster=Roster(store),
             deadlines=Deadlines(clock),
         )
-        tasks.start_soon(keep_times, Registry(room))
+        tasks.start_soon(keep_times, Registry(context))
         with anyio.fail_after(30):
             await clock.stands.wait()
         tasks.cancel_scope.cancel()

@@ -31,7 +31,7 @@ async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
         policy = supervisor.policy
 
         async def outcome(book: RuleBook) -> ScreenOutcome:
-            return (await book.lookout.see(lambda: screen(use, book.rules))).outcome
+            return (await book.file_io.inline_or_run(lambda: screen(use, book.rules))).outcome
 
         book = await policy.rule_book(str(project), environment)
         assert await outcome(book) is ScreenOutcome.ASK

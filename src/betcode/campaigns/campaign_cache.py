@@ -11,7 +11,7 @@ import anyio
 from betcode.campaigns.paths import directory_inside
 from betcode.campaigns.registry import Entry, Registry, read_registry, registry_path
 from betcode.campaigns.roots import NotACampaign, root_above, root_here, seen_campaign
-from betcode.domain.bounded_io import Looks, NoAnswer
+from betcode.domain.bounded_io import BoundedIOPort, FilesystemTimeout
 from betcode.domain.obey.campaign_errors import CampaignUnusable
 from betcode.domain.obey.campaigns import Campaign
 
@@ -27,9 +27,9 @@ class Survey:
 class Campaigns:
     """Read anew at every call, since camp writes the registry; texts that were understood are not parsed again."""
 
-    def __init__(self, environ: Mapping[str, str], looks: Looks) -> None:
+    def __init__(self, environ: Mapping[str, str], file_io: BoundedIOPort) -> None:
         self._path = registry_path(environ)
-        self._looks = looks
+        self._file_io = file_io
 
     async def all(self) -> list[Campaign]:
         """Those that can be used."""
@@ -69,8 +69,8 @@ class Campaigns:
         if not place.is_absolute():
             return None
         try:
-            root = await self._looks.look(str(place), partial(root_above, place))
-        except NoAnswer:
+            root = await self._file_io.run(str(place), partial(root_above, place))
+        except FilesystemTimeout:
             return None
         if root is None:
             return None
@@ -94,20 +94,20 @@ class Campaigns:
         if not text:
             return campaign.root
         try:
-            return await self._looks.look(str(campaign.root), partial(directory_inside, campaign.root, text))
-        except NoAnswer:
+            return await self._file_io.run(str(campaign.root), partial(directory_inside, campaign.root, text))
+        except FilesystemTimeout:
             raise CampaignUnusable(f"The campaign {campaign.id} cannot be used: its files give no answer") from None
 
     async def _registry(self) -> Registry:
         try:
-            return await self._looks.look(str(self._path.parent), partial(read_registry, self._path))
-        except NoAnswer:
+            return await self._file_io.run(str(self._path.parent), partial(read_registry, self._path))
+        except FilesystemTimeout:
             return Registry(self._path, trouble=f"The registry of campaigns {self._path} gives no answer")
 
     async def _seen(self, entry: Entry) -> Campaign:
         try:
-            return await self._looks.look(entry.path, partial(seen_campaign, entry))
-        except NoAnswer:
+            return await self._file_io.run(entry.path, partial(seen_campaign, entry))
+        except FilesystemTimeout:
             raise CampaignUnusable(f"The campaign {entry.words} cannot be used: {entry.path} gives no answer") from None
         except NotACampaign as trouble:
             raise CampaignUnusable(str(trouble), campaign=entry.id) from None

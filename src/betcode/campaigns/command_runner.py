@@ -19,7 +19,7 @@ from betcode.campaigns.child import GRACE_S, Child, Start, Starting, end_command
 from betcode.campaigns.environment import command_environment
 from betcode.campaigns.manifest import HAVE_ONE, WORD, Manifest, WrongManifest, understood
 from betcode.campaigns.sandbox import Sandbox
-from betcode.domain.bounded_io import Looks, NoAnswer
+from betcode.domain.bounded_io import BoundedIOPort, FilesystemTimeout
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
 from betcode.domain.obey.campaigns import Campaign
@@ -58,8 +58,8 @@ Piece: TypeAlias = Output | Exit
 class Executor:
     """Runs commands for whoever asks, few at a time."""
 
-    def __init__(self, looks: Looks, *, socket: str, umask: int = -1, grace_s: float = GRACE_S) -> None:
-        self._looks = looks
+    def __init__(self, file_io: BoundedIOPort, *, socket: str, umask: int = -1, grace_s: float = GRACE_S) -> None:
+        self._file_io = file_io
         self._socket = socket
         self._mine = f"{uuid.uuid4()}/"  # what the marker of each command begins with
         self._umask = umask
@@ -167,8 +167,8 @@ class Executor:
 
     async def _look(self, campaign: Campaign, work: Callable[[], T]) -> T:
         try:
-            return await self._looks.look(str(campaign.root), work)
-        except NoAnswer:
+            return await self._file_io.run(str(campaign.root), work)
+        except FilesystemTimeout:
             why: object = "its files give no answer"
         except (OSError, ValueError) as trouble:
             why = getattr(trouble, "strerror", None) or trouble

@@ -1,4 +1,4 @@
-"""Looks at files that somebody names: what is asked of whoever does them off the event loop."""
+"""Port for file system access off the event loop with a time limit."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar
@@ -6,15 +6,15 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class NoAnswer(Exception):
-    """Files did not say in time what was asked of them; the text says so."""
+class FilesystemTimeout(Exception):
+    """The file system did not answer in time; the text gives the reason."""
 
 
-class Looks(Protocol):
-    async def look(self, directory: str, work: Callable[[], T]) -> T:
-        """What `work`, which looks there, returns or raises; done in a thread, and not waited for without end.
+class BoundedIOPort(Protocol):
+    async def run(self, directory: str, work: Callable[[], T]) -> T:
+        """Run `work`, which accesses `directory`, in a thread with a time limit; return its result or raise its error.
 
         Raises:
-            NoAnswer
+            FilesystemTimeout
         """
         ...

@@ -18,7 +18,7 @@ from betcode.engine.operations.lifecycle.service import Standing
 from betcode.engine.operations.withdraw import Withdrawn
 from betcode.engine.permissions.policy_check import Checked
 from betcode.engine.results import Accepted, EngineFacts, Summary
-from betcode.util.bounded_io import Lookouts
+from betcode.util.bounded_io import BoundedIOPool
 
 __all__ = [
     "NOBODY",
@@ -26,12 +26,12 @@ __all__ = [
     "AgentCall",
     "AgentProcesses",
     "AgentsAtStop",
+    "BoundedIOPool",
     "Checked",
     "ClientName",
     "Compacted",
     "EngineFacts",
     "Faults",
-    "Lookouts",
     "OwnProcesses",
     "Parting",
     "PermissionAnswer",

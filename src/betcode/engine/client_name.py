@@ -15,7 +15,7 @@ class ClientName:
     peer: str = field(default="", compare=False)  # the process behind it, as the system knows it; for the audit
 
     @property
-    def looks(self) -> bool:
+    def is_watching(self) -> bool:
         """Whether a person may be behind it who sees what is asked."""
         return self.client_type != HEADLESS
 

@@ -24,12 +24,12 @@ from betcode.engine.agents.slots import Slots
 from betcode.engine.fault_points import Faults, no_faults
 from betcode.engine.follow.connection_store import Roster
 from betcode.engine.follow.growth import Growth
-from betcode.engine.maintenance.database_quota import DatabaseRoom
+from betcode.engine.maintenance.database_quota import DatabaseQuota
 from betcode.engine.maintenance.deadlines import Deadlines
 from betcode.engine.maintenance.run_problems import RunProblems
 from betcode.engine.operations.lifecycle.phases import PhaseBoard
 from betcode.engine.permissions.rule_files import RuleShelf
-from betcode.util.bounded_io import Lookouts
+from betcode.util.bounded_io import BoundedIOPool
 
 NOT_WRITABLE_YET = "The daemon has started without being able to write to its database, which can only be read"
 
@@ -42,7 +42,7 @@ async def any_provider(_: Mapping[str, str]) -> str:
 
 
 @dataclass(slots=True)
-class Room:
+class EngineContext:
     store: Store
     providers: Mapping[str, Provider]
     settings: EngineSettings  # the only part that changes: settings may be read again
@@ -57,12 +57,12 @@ class Room:
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
     adopted: anyio.Event = field(default_factory=anyio.Event)  # all agents of an earlier daemon are known
     crashes: CrashPolicy = field(default_factory=CrashPolicy)
-    database: DatabaseRoom = field(default_factory=DatabaseRoom)
+    database: DatabaseQuota = field(default_factory=DatabaseQuota)
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)
     fixed: frozenset[str] = frozenset()  # settings that no project can change
-    looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
+    file_io: BoundedIOPool = field(default_factory=BoundedIOPool)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
     default_provider: DefaultProvider = any_provider
     umask: int = -1  # the user's, for what agents write; -1: our own

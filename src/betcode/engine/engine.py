@@ -60,18 +60,18 @@ class Supervisor:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._room = registry.room
+        self._context = registry.context
         self._found = Found()
         self.watching = Watching(registry)
-        self.policy = Policy(registry.room)
+        self.policy = Policy(registry.context)
         self.answers = AnswerDesk(registry)
         self.grants = GrantDesk(registry)
-        self.kinds = Kinds(registry.room)
-        self.audit = AuditDesk(registry.room)
+        self.kinds = Kinds(registry.context)
+        self.audit = AuditDesk(registry.context)
         self.lives = LifeDesk(registry)
-        self.looks = registry.room.looks
-        self.processes = registry.room.processes
-        self.place_with = registry.room.place_with
+        self.file_io = registry.context.file_io
+        self.processes = registry.context.processes
+        self.place_with = registry.context.place_with
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
@@ -84,7 +84,7 @@ class Supervisor:
         Raises:
             InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id.
         """
-        return await create(self._room, new, in_active_worktree=in_active_worktree, name=name, bond=bond)
+        return await create(self._context, new, in_active_worktree=in_active_worktree, name=name, bond=bond)
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.
@@ -104,7 +104,7 @@ class Supervisor:
         return await self._registry.row(session)
 
     async def summaries(self, which: SessionFilter) -> tuple[list[Summary], int]:
-        rows, total = await self._room.store.list_sessions(which)
+        rows, total = await self._context.store.list_sessions(which)
         return [self._summary(row) for row in rows], total
 
     async def summary(self, session: SessionId) -> Summary:
@@ -148,7 +148,7 @@ class Supervisor:
 
     async def search(self, question: SearchQuery) -> SearchPage:
         """One page of what was said with these words, in one session or in all."""
-        return await self._room.store.search(question)
+        return await self._context.store.search(question)
 
     async def close(self, session: SessionId, client: str = "") -> bool:
         """End it for good; False where it was closed before. Its history stays.
@@ -175,7 +175,7 @@ class Supervisor:
 
     def check_message(self, message: SendMessage) -> None:
         """Raises InvalidRequest where no session would take it."""
-        check_message(message, self._registry.room.settings)
+        check_message(message, self._registry.context.settings)
 
     async def submit(
         self, session: SessionId, message: SendMessage, client: ClientName, *, only_if_running: bool = False
@@ -241,12 +241,12 @@ class Supervisor:
     async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
         """The prompts that wait for a person."""
         key = None if session is None else (await self._registry.row(session)).key
-        return list(await self._room.store.open_prompts(key))
+        return list(await self._context.store.open_prompts(key))
 
     async def watch_pending(self, session: SessionId | None) -> AsyncGenerator[PendingChanges, None]:
         """What waits for a person, and then what changes about it. Hold it in `aclosing`."""
         key = None if session is None else (await self._registry.row(session)).key
-        async with aclosing(watch_pending(self._room.store, key)) as looks:
+        async with aclosing(watch_pending(self._context.store, key)) as looks:
             async for look in looks:
                 yield look
 
@@ -256,7 +256,7 @@ class Supervisor:
         Raises:
             SessionNotFound
         """
-        return await reported_servers(self._room, None if session is None else await self._registry.row(session))
+        return await reported_servers(self._context, None if session is None else await self._registry.row(session))
 
     def agent_is_gone(self, session: SessionId, prompt: PromptRow) -> bool:
         """Whether an answer to this open prompt is kept for the next agent, since nobody waits for it now."""
@@ -268,27 +268,27 @@ class Supervisor:
 
     async def measure(self) -> None:
         """Have `facts` give the memory that agents use now."""
-        await self._room.memory.measure()
+        await self._context.memory.measure()
 
     def facts(self) -> EngineFacts:
-        room = self._room
+        context = self._context
         return EngineFacts(
-            turns_at_work=room.slots.at_work,
-            turn_limit=room.slots.limit,
-            queue_limit=room.slots.queue_limit,
-            waiting_in_line=room.slots.waiting,
-            live_agents=len(tuple(room.memory.live)),
-            agent_memory_bytes=room.memory.used_bytes,
+            turns_at_work=context.slots.at_work,
+            turn_limit=context.slots.limit,
+            queue_limit=context.slots.queue_limit,
+            waiting_in_line=context.slots.waiting,
+            live_agents=len(tuple(context.memory.live)),
+            agent_memory_bytes=context.memory.used_bytes,
             degraded_reason=self.degraded_reason(),
-            database_warning=self._room.database.warning,
+            database_warning=self._context.database.warning,
             found_at_start=self._found,
-            memory_limit_bytes=room.settings.memory_limit_bytes,
+            memory_limit_bytes=context.settings.memory_limit_bytes,
         )
 
     async def unusable_runs(self) -> list[UnusableRun]:
         """The runs that cannot be used, as far as that can be read now."""
         try:
-            return await self._room.run_problems.all(self._room.runs_dir, self._room.store)
+            return await self._context.run_problems.all(self._context.runs_dir, self._context.store)
         except (StorageDegraded, StorageFailed) as trouble:
             logger.warning("the directory of runs is not reported: %s", trouble)
             return []
@@ -301,33 +301,33 @@ class Supervisor:
 
     async def reported(self) -> Reported:
         """What agents said they have."""
-        return await self._room.reports.all()
+        return await self._context.reports.all()
 
     async def login_environment(self) -> Mapping[str, str]:
         """The environment of the user's login shell."""
-        return await self._room.login_shell.environment()
+        return await self._context.login_shell.environment()
 
     def degraded_reason(self) -> str:
         """Why sessions cannot write at the moment; empty where they can."""
-        if not self._room.adopted.is_set():
+        if not self._context.adopted.is_set():
             return NOT_WRITABLE_YET
         reasons = (live.writer.degraded_reason for live in self._registry.live.values())
         return next((reason for reason in reasons if reason), "")
 
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""
-        room = self._room
-        room.settings = settings
-        room.memory.limit_bytes = settings.agent_memory_limit_bytes
-        room.slots.resize(settings.turn_limit, settings.queue_limit)
-        room.deadlines.note(0)  # reminders may be due sooner
+        context = self._context
+        context.settings = settings
+        context.memory.limit_bytes = settings.agent_memory_limit_bytes
+        context.slots.resize(settings.turn_limit, settings.queue_limit)
+        context.deadlines.note(0)  # reminders may be due sooner
 
     async def part(self, agents: AgentsAtStop) -> Parting:
         """Before the daemon stops: deal with its agents, as far as that is not done when the block is left."""
         if agents is AgentsAtStop.ALL_END:
-            return await end_all(self._room)
+            return await end_all(self._context)
         self.sends_idle_home = agents is AgentsAtStop.IDLE_END
-        live = tuple(self._room.memory.live)
+        live = tuple(self._context.memory.live)
         ending = sum(agent.idle_since is not None for agent in live) if self.sends_idle_home else 0
         return Parting(ending, len(live) - ending)
 
@@ -335,8 +335,8 @@ class Supervisor:
 
     async def start(self) -> None:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
-        continue_deletions(self._room)
-        self._found = await take_up(self._room, self._registry.open)
+        continue_deletions(self._context)
+        self._found = await take_up(self._context, self._registry.open)
         await finish_stops(self._registry)
 
     def _summary(self, row: SessionRow) -> Summary:

@@ -19,7 +19,7 @@ from betcode.domain.sessions.turn_watch import TurnListener
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
-from betcode.engine.context import DefaultProvider, Room, any_provider
+from betcode.engine.context import DefaultProvider, EngineContext, any_provider
 from betcode.engine.engine import Supervisor
 from betcode.engine.fault_points import Faults, no_faults
 from betcode.engine.follow.connection_store import Roster
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 async def _start_when_writable(registry: Registry, supervisor: Supervisor) -> None:
     """Take up what an earlier daemon left as soon as the store can be written."""
-    await registry.room.store.until_begun()
+    await registry.context.store.until_begun()
     for live in list(registry.live.values()):  # opened by those who read meanwhile, before the epoch was known
         async with live.lock:
             await live.writer.jump_after_epoch()
@@ -50,14 +50,14 @@ async def _start_when_writable(registry: Registry, supervisor: Supervisor) -> No
 
 
 async def _start(registry: Registry, supervisor: Supervisor) -> None:
-    room = registry.room
+    context = registry.context
     await supervisor.start()
-    tasks = room.tasks
+    tasks = context.tasks
     tasks.start_soon(keep_running, "maintenance", keep_house, registry)
-    tasks.start_soon(keep_running, "journal retention", keep_journals, room)
-    tasks.start_soon(keep_running, "database quota", keep_database, room)
-    tasks.start_soon(keep_running, "history retention", keep_history, room, supervisor.delete)
-    tasks.start_soon(keep_running, "connections", room.roster.keep)
+    tasks.start_soon(keep_running, "journal retention", keep_journals, context)
+    tasks.start_soon(keep_running, "database quota", keep_database, context)
+    tasks.start_soon(keep_running, "history retention", keep_history, context, supervisor.delete)
+    tasks.start_soon(keep_running, "connections", context.roster.keep)
     tasks.start_soon(keep_running, "prompt expiry", keep_times, registry)
     tasks.start_soon(keep_running, "prompt extension", keep_touch, registry)
     tasks.start_soon(keep_running, "session timeouts", keep_timeouts, registry)
@@ -99,7 +99,7 @@ async def open_supervisor(
 
     await anyio.to_thread.run_sync(prepare)
     async with anyio.create_task_group() as tasks:
-        room = Room(
+        context = EngineContext(
             store=store,
             providers=providers,
             settings=settings,
@@ -120,18 +120,18 @@ async def open_supervisor(
             umask=umask,
             processes=AgentProcesses(own or OwnProcesses()),
         )
-        await room.processes.begin([(run.run_id, run.holder_pid) for _, run in await store.live_runs()])
-        registry = Registry(room)
+        await context.processes.begin([(run.run_id, run.holder_pid) for _, run in await store.live_runs()])
+        registry = Registry(context)
         supervisor = Supervisor(registry)
         if store.has_begun:
             await _start(registry, supervisor)
         else:
             logger.error("nothing can be written: sessions can be read, and agents are adopted when that has passed")
             tasks.start_soon(_start_when_writable, registry, supervisor)
-        tasks.start_soon(keep_running, "process observation", room.processes.watch)
+        tasks.start_soon(keep_running, "process observation", context.processes.watch)
         try:
             yield supervisor
             if supervisor.sends_idle_home:
-                await send_idle_home(room)
+                await send_idle_home(context)
         finally:
             tasks.cancel_scope.cancel()

@@ -11,7 +11,7 @@ from betcode.domain.errors import BetcodeError, SessionFailed, SessionNotFound, 
 from betcode.domain.ports import Provider
 from betcode.domain.store.rows import SessionRow
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.shell.session import LiveSession
 from betcode.engine.shell.session_failure import describe
 
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 class Registry:
     """The one place where a session becomes a `LiveSession`: there are never two of the same."""
 
-    room: Room
+    context: EngineContext
     live: dict[SessionId, LiveSession] = field(default_factory=dict)
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def row(self, session: SessionId) -> SessionRow:
         """Raises SessionNotFound."""
-        row = await self.room.store.find_session(session)
+        row = await self.context.store.find_session(session)
         if row is None:
             raise SessionNotFound(session)
         live = self.live.get(session)
@@ -55,10 +55,10 @@ class Registry:
         async with self._opening:
             live = self.live.get(session)
             if live is None:
-                row = await self.room.store.find_session(session)
+                row = await self.context.store.find_session(session)
                 if row is None:
                     raise SessionNotFound(session)
-                provider = self.room.providers.get(row.new.provider)
+                provider = self.context.providers.get(row.new.provider)
                 if provider is None:
                     raise UnknownProvider(row.new.provider)
                 live = await self._loaded(row, provider)
@@ -69,7 +69,7 @@ class Registry:
         """Raises SessionFailed where its rows cannot be used."""
         session = row.new.session_id
         try:
-            live = LiveSession(self.room, row, provider)
+            live = LiveSession(self.context, row, provider)
             await live.load()
         except BetcodeError:
             raise

@@ -16,9 +16,9 @@ from betcode.config.origins import OF_PROJECTS, Layer
 from betcode.config.paths import Paths
 from betcode.config.reload import SettingsReloader
 from betcode.config.schema import SETTINGS
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import Conflict, InvalidRequest
-from betcode.engine import Lookouts, Supervisor
+from betcode.engine import BoundedIOPool, Supervisor
 from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
@@ -60,8 +60,8 @@ class ConfigCalls:
         self._gate = gate
         self._reloader = reloader
         self._places = places
-        self._looks = Lookouts()
-        self._writes = Lookouts(_WRITTEN_WITHIN_S)
+        self._file_io = BoundedIOPool()
+        self._writes = BoundedIOPool(_WRITTEN_WITHIN_S)
         self._one_at_a_time = anyio.Lock()
 
     def handlers(self, rpc: RpcAdapter) -> Mapping[str, Handler]:
@@ -97,12 +97,12 @@ class ConfigCalls:
             for key in request.unset:
                 setting_of(key)
             async with self._one_at_a_time:  # many at once would wait for each other, and not all long enough
-                written = await self._writes.look(str(path.parent), write)
+                written = await self._writes.run(str(path.parent), write)
         except ChangedMeanwhile as changed:
             raise Conflict(str(changed), path=str(path)) from None
         except (WrongSetting, NotChanged) as wrong:
             raise InvalidRequest(str(wrong)) from None
-        except NoAnswer as no_answer:
+        except FilesystemTimeout as no_answer:
             raise InvalidRequest(f"{path} may be changed later or not at all: {no_answer}") from None
         if written:
             keys = ", ".join((*values, *request.unset))
@@ -115,11 +115,11 @@ class ConfigCalls:
         # The state is that of before what is told: who changes what it has seen may be refused once too often, but
         # never undoes what it has not seen.
         try:
-            state, trouble = await self._looks.look(directory, partial(_state, path))
+            state, trouble = await self._file_io.run(directory, partial(_state, path))
             await self._reloader.catch_up()
             read = partial(self._read, path, layer, project, bool(scope))
-            message = await self._looks.look(directory, read)
-        except NoAnswer as no_answer:
+            message = await self._file_io.run(directory, read)
+        except FilesystemTimeout as no_answer:
             raise InvalidRequest(f"The settings of {directory or path} cannot be read: {no_answer}") from None
         message.etag = state
         message.problem = message.problem or trouble

@@ -1,7 +1,7 @@
-"""Looks at files that agents and projects name: off the event loop, and for a bounded time.
+"""File system access in a thread with a time limit, so that a hung disk never blocks the event loop.
 
-A file system that does not answer may keep a look for ever. It then has a thread of its own, which nobody waits for
-and which does not keep the process from ending; whoever wanted to know goes on without.
+A call that does not return in time keeps its own daemon thread. Nobody waits for that thread, and it does not keep the
+process alive. The caller gets `FilesystemTimeout` and continues without the result.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import anyio
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 
 ANSWERS_WITHIN_S = 2.0
 _MOST_THREADS = 64
@@ -25,11 +25,11 @@ V = TypeVar("V")
 
 
 class _WouldWait(Exception):
-    """Something has to look at files, and this is the event loop."""
+    """File access is needed, but this code runs on the event loop."""
 
 
 def follow_links(path: str) -> str:
-    """Where a name leads once links are followed; never on the event loop."""
+    """Return the path with symbolic links resolved. On the event loop it raises `_WouldWait` instead."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -37,8 +37,8 @@ def follow_links(path: str) -> str:
     raise _WouldWait
 
 
-class Lookout:
-    """Of one set of files. While one look hangs no other is begun, so that a disk that hangs costs one thread."""
+class BoundedIO:
+    """Bounded access to one set of files. While a call hangs no other starts, so a hung disk costs one thread."""
 
     def __init__(self, answers_within_s: float = ANSWERS_WITHIN_S) -> None:
         self._bound_s = answers_within_s
@@ -47,34 +47,34 @@ class Lookout:
 
     @property
     def is_needed(self) -> bool:
-        """Whether it knows something that another one would not."""
+        """Whether a call is running or hangs, so that this object cannot be replaced by a new one."""
         return self._waiting > 0 or self.hangs
 
     @property
     def hangs(self) -> bool:
-        """Whether a look that was given up has not come back."""
+        """Whether a call that timed out has not returned yet."""
         return self._hanging > 0
 
-    async def see(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises: done here if it looks at no file, else once more and in a thread.
+    async def inline_or_run(self, work: Callable[[], T]) -> T:
+        """Run `work` here; if it needs `follow_links`, run it again in a thread. Return its result.
 
         Raises:
-            NoAnswer
+            FilesystemTimeout
         """
         try:
             return work()
         except _WouldWait:
-            return await self.look(work)
+            return await self.run(work)
 
-    async def look(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises, done in a thread.
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run `work` in a thread and return its result or raise its error.
 
         Raises:
-            NoAnswer
+            FilesystemTimeout
         """
         if self.hangs:
-            raise NoAnswer("files that were looked at before give no answer yet")
-        done = _threads.begin(work)
+            raise FilesystemTimeout("an earlier access to these files has not returned yet")
+        done = _threads.submit(work)
         self._waiting += 1
         try:
             with anyio.move_on_after(self._bound_s):
@@ -84,35 +84,35 @@ class Lookout:
         if done.done():
             return done.result()
         self._hanging += 1
-        done.add_done_callback(self._came_back)
-        raise NoAnswer(f"files gave no answer within {self._bound_s:g} s")
+        done.add_done_callback(self._returned)
+        raise FilesystemTimeout(f"the file system did not answer within {self._bound_s:g} s")
 
-    def _came_back(self, _: "asyncio.Future[T]") -> None:
+    def _returned(self, _: "asyncio.Future[T]") -> None:
         self._hanging -= 1
 
 
-class Lookouts:
-    """One for each directory that clients name, for as long as somebody looks there or a look hangs."""
+class BoundedIOPool:
+    """One `BoundedIO` per directory, which exists while a call for that directory runs or hangs."""
 
     def __init__(self, answers_within_s: float = ANSWERS_WITHIN_S) -> None:
         self._bound_s = answers_within_s
-        self._by_directory: dict[str, Lookout] = {}
+        self._by_directory: dict[str, BoundedIO] = {}
 
-    async def look(self, directory: str, work: Callable[[], T]) -> T:
-        """What `work`, which looks there, returns or raises; done in a thread.
+    async def run(self, directory: str, work: Callable[[], T]) -> T:
+        """Run `work`, which accesses `directory`, in a thread and return its result or raise its error.
 
         Raises:
-            NoAnswer
+            FilesystemTimeout
         """
-        lookout = self._by_directory.setdefault(directory, Lookout(self._bound_s))
+        files = self._by_directory.setdefault(directory, BoundedIO(self._bound_s))
         try:
-            return await lookout.look(work)
+            return await files.run(work)
         finally:
             self._by_directory = {name: each for name, each in self._by_directory.items() if each.is_needed}
 
 
 class _Threads:
-    """Threads for looks; an idle one serves the next, and those that hang are left alone."""
+    """Daemon threads for file access. Idle threads are reused; hung threads are abandoned."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -120,22 +120,22 @@ class _Threads:
         self._all = 0
         self._idle = 0
 
-    def begin(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Raises NoAnswer where too many hang."""
+    def submit(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        """Raises FilesystemTimeout if too many threads hang."""
         with self._lock:
             if self._idle:
                 self._idle -= 1
             elif self._all < _MOST_THREADS:
                 self._all += 1
-                Thread(target=self._serve, name="betcode-look", daemon=True).start()
+                Thread(target=self._work_off, name="betcode-file-io", daemon=True).start()
             else:
-                raise NoAnswer("too many looks at files give no answer yet")
+                raise FilesystemTimeout("too many accesses to files have not returned yet")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        done.add_done_callback(_heard)
+        done.add_done_callback(_retrieve_exception)
         self._jobs.put(lambda: _do(work, done))
         return done
 
-    def _serve(self) -> None:
+    def _work_off(self) -> None:
         while True:
             self._jobs.get()()
             with self._lock:
@@ -148,24 +148,24 @@ class _Threads:
 def _do(work: Callable[[], T], done: "asyncio.Future[T]") -> None:
     try:
         result = work()
-    except BaseException as trouble:  # noqa: BLE001 - it is raised where it is waited for
-        _tell(done, done.set_exception, trouble)
+    except BaseException as trouble:  # noqa: BLE001 - raised again in the waiting task
+        _resolve(done, done.set_exception, trouble)
     else:
-        _tell(done, done.set_result, result)
+        _resolve(done, done.set_result, result)
 
 
-def _tell(done: "asyncio.Future[T]", say: Callable[[V], None], value: V) -> None:
-    def tell() -> None:
+def _resolve(done: "asyncio.Future[T]", set_outcome: Callable[[V], None], value: V) -> None:
+    def resolve() -> None:
         if not done.done():
-            say(value)
+            set_outcome(value)
 
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        done.get_loop().call_soon_threadsafe(tell)
+    with suppress(RuntimeError):  # the loop is closed, so nobody waits
+        done.get_loop().call_soon_threadsafe(resolve)
 
 
-def _heard(done: "asyncio.Future[T]") -> None:
+def _retrieve_exception(done: "asyncio.Future[T]") -> None:
     if not done.cancelled():
-        done.exception()  # it is no loose end where nobody waits any more
+        done.exception()  # so that asyncio does not log it as never retrieved
 
 
 _threads = _Threads()

@@ -9,7 +9,7 @@ from typing import Protocol
 from anyio.abc import TaskGroup
 
 from betcode.config.settings import Settings
-from betcode.domain.bounded_io import Looks
+from betcode.domain.bounded_io import BoundedIOPort
 from betcode.domain.repositories.worktrees import WorktreeId, WorktreePlaces, WorktreeStore
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
@@ -27,7 +27,7 @@ class SessionService(Protocol):
     """What is asked of the engine."""
 
     @property
-    def looks(self) -> Looks: ...
+    def file_io(self) -> BoundedIOPort: ...
 
     def place_with(self, places: WorktreePlaces) -> None:
         """Ask these from now on where sessions belong and where their agents start."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import BetcodeError, InvalidRequest, WorktreeUnusable
 from betcode.domain.repositories.worktrees import WorktreeId, WorktreeOrigin, WorktreeRow, WorktreeState
 from betcode.domain.store.rows import NewSession
@@ -44,11 +44,11 @@ class SessionWorktrees:
         if not Path(new.working_directory).is_absolute() or "\0" in new.working_directory:
             return new  # it is refused where all directories are checked
         try:
-            spot = await self._context.sessions.looks.look(
+            spot = await self._context.sessions.file_io.run(
                 new.working_directory, partial(directory_state, new.working_directory)
             )
             row = await self._row_at(spot)
-        except (BetcodeError, NoAnswer, OSError) as trouble:
+        except (BetcodeError, FilesystemTimeout, OSError) as trouble:
             logger.info("a session belongs to no worktree", extra={"path": new.working_directory, "why": str(trouble)})
             return new
         if row is None:
@@ -80,8 +80,8 @@ class SessionWorktrees:
             return replace(new, worktree_id=row.id, working_directory=row.path)
         asked = new.working_directory
         try:
-            directory = await self._context.sessions.looks.look(asked, partial(os.path.realpath, asked))
-        except NoAnswer as no_answer:
+            directory = await self._context.sessions.file_io.run(asked, partial(os.path.realpath, asked))
+        except FilesystemTimeout as no_answer:
             raise InvalidRequest(f"The session cannot be made in {asked[:500]}: {no_answer}") from None
         inside = Path(directory).is_relative_to(row.path)
         if not inside or await self._nearest(row, directory) != row.id:
@@ -125,8 +125,8 @@ class SessionWorktrees:
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(why_unusable(row), worktree_id=row.id)
         try:
-            found = await self._context.sessions.looks.look(row.path, partial(on_disk, row.path))
-        except (NoAnswer, OSError):
+            found = await self._context.sessions.file_io.run(row.path, partial(on_disk, row.path))
+        except (FilesystemTimeout, OSError):
             return row  # who starts something there will hear of it
         if found.git_dir and is_same(row, found) and row.state is WorktreeState.READY:
             return row
@@ -139,7 +139,7 @@ class SessionWorktrees:
         return seen
 
     async def _row_at(self, spot: DirectoryState) -> WorktreeRow | None:
-        """Raises BetcodeError, NoAnswer."""
+        """Raises BetcodeError, FilesystemTimeout."""
         if not spot.top:
             return None
         known = row_at(await self._context.store.worktrees(), spot)
@@ -148,12 +148,12 @@ class SessionWorktrees:
         with anyio.move_on_after(_GIT_WITHIN_S):
             every = await self._registry.seen(await self._registry.repositories.of(spot.top))
             return next((each.row for each in every if each.row.path == spot.top), None)
-        raise NoAnswer(f"git did not answer within {_GIT_WITHIN_S:g} s")
+        raise FilesystemTimeout(f"git did not answer within {_GIT_WITHIN_S:g} s")
 
     async def _is_directory(self, path: str) -> bool:
         try:
-            return await self._context.sessions.looks.look(path, Path(path).is_dir)
-        except (NoAnswer, OSError):
+            return await self._context.sessions.file_io.run(path, Path(path).is_dir)
+        except (FilesystemTimeout, OSError):
             return False
 
 

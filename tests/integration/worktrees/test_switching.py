@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.bounded_io import Looks
+from betcode.domain.bounded_io import BoundedIOPort
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
@@ -91,8 +91,8 @@ class _Patient:
         self._second = anyio.Event()
 
     @property
-    def looks(self) -> Looks:
-        return self._engine.looks
+    def file_io(self) -> BoundedIOPort:
+        return self._engine.file_io
 
     async def create(self, new: NewSession) -> SessionId:
         self._asked += 1

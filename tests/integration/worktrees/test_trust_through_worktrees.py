@@ -38,7 +38,7 @@ async def test_rules_and_hooks_of_a_worktree_count_once_its_repository_is_truste
 
     async def outcome() -> ScreenOutcome:
         book = await policy.rule_book(str(linked), {"HOME": str(tmp_path)})
-        return (await book.lookout.see(lambda: screen(use, book.rules))).outcome
+        return (await book.file_io.inline_or_run(lambda: screen(use, book.rules))).outcome
 
     assert await outcome() is ScreenOutcome.ASK
     assert not await policy.is_trusted(str(linked))

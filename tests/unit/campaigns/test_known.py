@@ -10,7 +10,7 @@ import pytest
 
 from betcode.campaigns import Campaigns, campaign_here, survey
 from betcode.domain.obey.campaign_errors import AmbiguousCampaign, CampaignNotFound, CampaignUnusable
-from betcode.util.bounded_io import Lookouts
+from betcode.util.bounded_io import BoundedIOPool
 from support.campaigns import FIRST, SECOND, RegistryFile, make_campaign
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 def campaigns(registry: RegistryFile) -> Campaigns:
-    return Campaigns(registry.environ, Lookouts())
+    return Campaigns(registry.environ, BoundedIOPool())
 
 
 async def test_a_campaign_is_found_by_id_beginning_and_name(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ async def test_a_disk_that_hangs_spoils_its_own_campaign_alone(tmp_path: Path) -
     registry = RegistryFile(tmp_path / "home")
     registry.add(make_campaign(tmp_path / "hung"))
     registry.add(two := make_campaign(tmp_path / "two", SECOND, "two"))
-    known = Campaigns(registry.environ, Lookouts(0.2))
+    known = Campaigns(registry.environ, BoundedIOPool(0.2))
     with hung_disk(tmp_path / "hung") as disk, anyio.fail_after(PATIENCE_S):
         seen = await known.survey()
         assert seen.campaigns == (two,)

@@ -7,7 +7,7 @@ import pytest
 
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.maintenance.housekeeping import Leaps, forget_old
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def tried(trouble: BetcodeError) -> list[SessionId]:
             raise trouble
         return True
 
-    await forget_old(cast("Room", SimpleNamespace(store=_Store())), delete, before_ns=1)
+    await forget_old(cast("EngineContext", SimpleNamespace(store=_Store())), delete, before_ns=1)
     return met
 
 

@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from betcode.domain.agents.commands import AnswerPermission, Behaviour
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.runs.state import CancelStep, RunState
@@ -79,7 +79,7 @@ async def taken(
 
     async def denied_by(_row: PromptRow, _input: str) -> str:
         if denial is None:
-            raise NoAnswer
+            raise FilesystemTimeout
         return denial
 
     intake = Intake(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2)

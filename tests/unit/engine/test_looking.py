@@ -9,10 +9,10 @@ from threading import get_ident
 import pytest
 
 from betcode.config.paths import Paths
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import ScreenOutcome, ToolUse, screen
-from betcode.util.bounded_io import Lookout, follow_links
+from betcode.util.bounded_io import BoundedIO, follow_links
 from support.daemon import becomes_true
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
@@ -24,12 +24,12 @@ SHORT_S = 0.05
 LEFT_HANGING = """
 import asyncio
 from threading import Event
-from betcode.domain.bounded_io import NoAnswer
-from betcode.util.bounded_io import Lookout
+from betcode.domain.bounded_io import FilesystemTimeout
+from betcode.util.bounded_io import BoundedIO
 async def main():
     try:
-        await Lookout(0.05).look(Event().wait)
-    except NoAnswer:
+        await BoundedIO(0.05).run(Event().wait)
+    except FilesystemTimeout:
         print("went on")
 asyncio.run(main())
 """
@@ -37,19 +37,21 @@ asyncio.run(main())
 
 async def test_what_needs_no_file_is_done_at_once_and_the_rest_in_a_thread(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    lookout = Lookout()
-    assert await lookout.see(get_ident) == get_ident()
-    assert await lookout.look(get_ident) != get_ident()
-    assert await lookout.see(lambda: follow_links(str(tmp_path / "link"))) == os.path.realpath(tmp_path / "file")
+    file_io = BoundedIO()
+    assert await file_io.inline_or_run(get_ident) == get_ident()
+    assert await file_io.run(get_ident) != get_ident()
+    assert await file_io.inline_or_run(lambda: follow_links(str(tmp_path / "link"))) == os.path.realpath(
+        tmp_path / "file"
+    )
 
 
 async def test_what_a_look_raises_is_raised_where_it_is_waited_for() -> None:
     with pytest.raises(ZeroDivisionError):
-        await Lookout().look(lambda: 1 // 0)
+        await BoundedIO().run(lambda: 1 // 0)
 
 
 async def test_a_look_that_hangs_is_given_up_and_no_other_joins_it(tmp_path: Path) -> None:
-    lookout, begun = Lookout(SHORT_S), list[str]()
+    file_io, begun = BoundedIO(SHORT_S), list[str]()
     with hung_disk(tmp_path) as disk:
 
         def look() -> bool:
@@ -57,13 +59,13 @@ async def test_a_look_that_hangs_is_given_up_and_no_other_joins_it(tmp_path: Pat
             return (tmp_path / "file").exists()
 
         for _ in range(2):
-            with pytest.raises(NoAnswer):
-                await lookout.look(look)
+            with pytest.raises(FilesystemTimeout):
+                await file_io.run(look)
         assert len(begun) == 1, "the second knows that the first hangs"
-        assert await Lookout(PATIENCE_S).look(lambda: "other files") == "other files"
+        assert await BoundedIO(PATIENCE_S).run(lambda: "other files") == "other files"
         disk.comes_back()
-        await becomes_true(lambda: not lookout.hangs)
-        assert await lookout.look(look) is False
+        await becomes_true(lambda: not file_io.hangs)
+        assert await file_io.run(look) is False
     assert len(begun) == 2
     assert disk.on_a_loop == []
 
@@ -95,6 +97,6 @@ async def test_while_settings_give_no_answer_nothing_is_allowed_and_what_was_den
         assert book.forbids
         assert not await book.refresh(), "it is known already"
     assert disk.on_a_loop == []
-    await becomes_true(lambda: not book.lookout.hangs)
+    await becomes_true(lambda: not book.file_io.hangs)
     await book.refresh()
     assert (outcome(book, "make"), outcome(book, "rm x")) == (ScreenOutcome.ALLOW, ScreenOutcome.DENY)

@@ -46,7 +46,7 @@ def accept_for_claude(directory: Path, home: Path) -> None:
 
 async def outcome(book: RuleBook, command: str) -> ScreenOutcome:
     await book.refresh()
-    verdict = await book.lookout.see(lambda: screen(ToolUse("Bash", {"command": command}), book.rules))
+    verdict = await book.file_io.inline_or_run(lambda: screen(ToolUse("Bash", {"command": command}), book.rules))
     return verdict.outcome
 
 
@@ -141,8 +141,8 @@ async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(place
         return screen(ToolUse("Edit", {"file_path": path}), book.rules).outcome
 
     for path in (user(places), places.database, places.socket, places.state_dir / "trusted-projects.json"):
-        assert await book.lookout.see(partial(edited, str(path))) is ScreenOutcome.ASK
-    assert await book.lookout.see(partial(edited, "/srv/x")) is ScreenOutcome.ALLOW
+        assert await book.file_io.inline_or_run(partial(edited, str(path))) is ScreenOutcome.ASK
+    assert await book.file_io.inline_or_run(partial(edited, "/srv/x")) is ScreenOutcome.ALLOW
 
 
 async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Paths) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from betcode.domain.ports import SessionFilter
 from betcode.domain.store.rows import SessionRow
 from betcode.domain.values.identifiers import Seq, SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core.counters import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 
@@ -25,24 +25,24 @@ class ReportedServer:
     at_ns: int
 
 
-async def reported_servers(room: Room, row: SessionRow | None) -> list[ReportedServer]:
+async def reported_servers(context: EngineContext, row: SessionRow | None) -> list[ReportedServer]:
     """Of one session, or of all that are open: each server as it was reported last."""
     rows: Sequence[SessionRow] = [] if row is None else [row]
     if row is None:
-        rows, _ = await room.store.list_sessions(SessionFilter(statuses=_OPEN, limit=_SESSIONS))
+        rows, _ = await context.store.list_sessions(SessionFilter(statuses=_OPEN, limit=_SESSIONS))
     found: dict[str, ReportedServer] = {}
     for each in rows:
         if not each.state.landmarks.info:
             continue
-        for server in await _reported_in(room, each):
+        for server in await _reported_in(context, each):
             if server.name not in found or found[server.name].at_ns < server.at_ns:
                 found[server.name] = server
     return sorted(found.values(), key=lambda server: server.name)
 
 
-async def _reported_in(room: Room, row: SessionRow) -> list[ReportedServer]:
+async def _reported_in(context: EngineContext, row: SessionRow) -> list[ReportedServer]:
     told = row.state.landmarks.info  # where the agent last told of itself
-    for data in await room.store.events_of_kind(row.key, KIND_OF["session_info"], Seq(told - 1), Seq(told)):
+    for data in await context.store.events_of_kind(row.key, KIND_OF["session_info"], Seq(told - 1), Seq(told)):
         event = v1.AgentEvent.FromString(data)
         info = event.session_info
         at_ns = event.timestamp.ToNanoseconds()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
 from betcode.domain.store.changes import AddInput, Change, SavePrompt
 from betcode.domain.store.rows import PromptKind, PromptRow
@@ -119,7 +119,7 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     session.inputs |= {row.input_id: row for row in inputs}
     session.grants = grants
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
-    session.room.faults(FaultPoint.AFTER_ANSWER, session.session_id)
+    session.context.faults(FaultPoint.AFTER_ANSWER, session.session_id)
     session.go_on()
 
 
@@ -137,7 +137,7 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: D
     await session.screening.refresh()
     try:
         rule = await session.screening.denial_to(prompt, decision.updated_input or prompt.input_json)
-    except NoAnswer as trouble:
+    except FilesystemTimeout as trouble:
         raise InvalidRequest(
             f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",
             request_id=prompt.request_id,
@@ -150,7 +150,7 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: D
 
 
 async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:
-    found = await session.room.store.find_prompt(request_id)
+    found = await session.context.store.find_prompt(request_id)
     if found is None:
         raise PromptNotFound(request_id)
     return found[1]

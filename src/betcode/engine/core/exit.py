@@ -69,7 +69,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int, 
 
     `directory_advice` says what to do about the working directory of an agent that could not start there.
     """
-    session, policy = run.session, run.session.room.crashes
+    session, policy = run.session, run.session.context.crashes
     asked = _asked_for(run)
     cancelled = _cancelled(run) if run.row.cancel_step.owes_an_end else []
     failure = None if asked else run.dialogue.failure
@@ -109,7 +109,7 @@ async def directory_advice(run: AgentRun) -> str:
     """What to do about the working directory of an agent that never spoke; empty: nothing."""
     if run.has_spoken:
         return ""
-    return await directory_check.directory_advice(run.session.room.looks, run.session.directory)
+    return await directory_check.directory_advice(run.session.context.file_io, run.session.directory)
 
 
 def _cancelled(run: AgentRun) -> list[InputRow]:

@@ -85,7 +85,7 @@ def _is_unheard(row: InputRow, *, is_told: bool) -> bool:
 
 
 async def _answered_in_turn(session: LiveSession, run: RunKey) -> list[PromptRow]:
-    store, key = session.room.store, session.writer.key
+    store, key = session.context.store, session.writer.key
     try:
         ended = await store.newest_of_kind(key, KIND_OF["turn_complete"], session.writer.state.last_seq)
         after = NO_SEQ if ended is None else Seq(v1.AgentEvent.FromString(ended).sequence)

@@ -7,7 +7,7 @@ from typing import assert_never
 import anyio.lowlevel
 
 from betcode.domain.agents.commands import AnswerPermission, Behaviour
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.events.size_limit import bound
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.store.changes import AddAudit, AddBlob, Change, SavePrompt
@@ -96,7 +96,7 @@ class PromptIntake:
             return recalled
         try:
             is_denied = bool(await self.denial(row, before.updated_input))
-        except NoAnswer:
+        except FilesystemTimeout:
             return carried_answers.Asked(carried_answers.EDIT_UNCLEAR, before)
         return carried_answers.Asked(carried_answers.EDIT_DENIED, before) if is_denied else recalled
 

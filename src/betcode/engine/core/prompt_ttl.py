@@ -51,8 +51,8 @@ def give_times(
     prompts: MutableMapping[str, PromptRow],
 ) -> list[PromptRow]:
     """Give every prompt that these changes open its end, also in the events that show it; which those are."""
-    now_ns = session.room.deadlines.clock.now_ns()
-    lifetime = lifetime_of(session.room.settings)
+    now_ns = session.context.deadlines.clock.now_ns()
+    lifetime = lifetime_of(session.context.settings)
     opened: dict[str, PromptRow] = {}
     for place, change in enumerate(changes):
         if isinstance(change, SavePrompt) and change.row.state is PromptState.OPEN and not change.row.expires_ns:
@@ -72,15 +72,17 @@ def give_times(
 
 def note_opened(session: LiveSession, opened: Sequence[PromptRow]) -> None:
     """They are on disk and shown: have them looked at in time, and at once where nobody sees them."""
-    room = session.room
+    context = session.context
     for row in opened:
-        unseen = not row.forwarded_ns and room.notifier is not None and room.notifier.wants(NotificationReason.ASK)
-        room.deadlines.note(0 if unseen else lifetime_of(room.settings).next_ns(row))
+        unseen = (
+            not row.forwarded_ns and context.notifier is not None and context.notifier.wants(NotificationReason.ASK)
+        )
+        context.deadlines.note(0 if unseen else lifetime_of(context.settings).next_ns(row))
 
 
 def touch(session: LiveSession, act: ExtendOn) -> None:
     """Somebody is there: give what is open all its time again, by and by. Costs nothing while there is none to give."""
-    settings = session.room.settings
+    settings = session.context.settings
     if not settings.extend_on_activity or (settings.extend_on == "human" and act is not ExtendOn.HUMAN):
         return
     if _extended(session):
@@ -101,5 +103,5 @@ async def _extend(session: LiveSession) -> None:
 def _extended(session: LiveSession) -> list[PromptRow]:
     if session.is_closed:
         return []
-    room = session.room
-    return lifetime_of(room.settings).extended(open_prompts(session), room.deadlines.clock.now_ns())
+    context = session.context
+    return lifetime_of(context.settings).extended(open_prompts(session), context.deadlines.clock.now_ns())

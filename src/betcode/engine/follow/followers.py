@@ -11,7 +11,7 @@ from betcode.domain.ports import Store
 from betcode.domain.store.rows import Batch, ConnectedClient
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.client_name import ClientName, Present
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.input_lock_service import LockDesk
@@ -43,7 +43,7 @@ class _Follower:
 class Followers:
     """Everyone who follows one session."""
 
-    room: Room
+    context: EngineContext
     writer: SessionWriter
     desk: LockDesk
     tasks: SessionTasks
@@ -92,7 +92,7 @@ class Followers:
     @property
     def is_watched(self) -> bool:
         """Whether somebody sees what comes."""
-        return any(follower.client.looks for follower in self.present)
+        return any(follower.client.is_watching for follower in self.present)
 
     def present_clients(self) -> tuple[Present, ...]:
         """Who follows; a client with several streams is where the one stands that is furthest."""
@@ -125,7 +125,7 @@ class Followers:
             self._streams[client_id] = self._streams.get(client_id, 0) + 1
             if self._streams[client_id] == 1:
                 now = ConnectedClient(client_id, client.client_type, now_ns())
-                self.room.roster.note_came(self.writer.key, now)
+                self.context.roster.note_came(self.writer.key, now)
             self._presence_changed()
             try:
                 yield follower
@@ -134,7 +134,7 @@ class Followers:
                 self._streams[client_id] -= 1
                 if not self._streams[client_id]:
                     del self._streams[client_id]
-                    self.room.roster.note_left(self.writer.key, client_id)
+                    self.context.roster.note_left(self.writer.key, client_id)
                 self._presence_changed()
 
     def _caught_up(self, follower: _Follower) -> None:

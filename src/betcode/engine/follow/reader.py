@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 
 from betcode.domain.agents.capability_table import told
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.ports import SessionFilter
@@ -23,7 +23,7 @@ from betcode.engine.operations.import_turns import import_outside_turns
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
 from betcode.git.worktree_files import branch_at
-from betcode.util.bounded_io import Lookouts
+from betcode.util.bounded_io import BoundedIOPool
 from betcode.v1 import agent_pb2 as v1
 
 BLOB_PIECE_BYTES = 64 * 1024
@@ -50,14 +50,14 @@ class Watching:
     """Reading changes nothing, and a reader that is slow or gone harms nobody."""
 
     registry: Registry
-    branches: Lookouts = field(default_factory=lambda: Lookouts(_BRANCH_WITHIN_S))
+    branches: BoundedIOPool = field(default_factory=lambda: BoundedIOPool(_BRANCH_WITHIN_S))
 
     async def history(self, session: SessionId) -> AsyncGenerator[Batch, None]:
         """What is stored of it now, in order, and nothing live. Hold it in `aclosing`."""
         row = await self.registry.row(session)
         after = Seq(0)
         while after < row.state.last_seq:
-            batch = await self.registry.room.store.read_events(row.key, after, HISTORY_BATCH_BYTES)
+            batch = await self.registry.context.store.read_events(row.key, after, HISTORY_BATCH_BYTES)
             if batch is None:
                 return
             after = batch.last
@@ -72,7 +72,7 @@ class Watching:
         row = await self.registry.row(session)
         boundary = Seq(0) if include_compacted else row.state.compaction_sequence
         limit = min(limit_bytes or PAGE_BYTES, LARGEST_PAGE_BYTES)
-        store = self.registry.room.store
+        store = self.registry.context.store
         page = await store.read_before(row.key, before or _BEHIND_ALL, boundary, limit, PAGE_EVENTS)
         info = None
         if not before:
@@ -88,7 +88,7 @@ class Watching:
             SessionNotFound
         """
         row = await self.registry.row(session)
-        store, until = self.registry.room.store, row.state.last_seq
+        store, until = self.registry.context.store, row.state.last_seq
         return [await store.newest_of_kind(row.key, KIND_OF[kind], until) for kind in kinds]
 
     async def follow(
@@ -121,7 +121,10 @@ class Watching:
             if drain is not None:
                 stack.callback(self._wake_when(drain, live).cancel)
             followed = live.followers.follow(
-                self.registry.room.store, after, client, lambda: drain is not None and drain.is_set() and live.at_rest
+                self.registry.context.store,
+                after,
+                client,
+                lambda: drain is not None and drain.is_set() and live.at_rest,
             )
             stack.push_async_callback(followed.aclose)
             async for batch in followed:
@@ -136,7 +139,7 @@ class Watching:
             SessionNotFound, BlobNotFound, InvalidRequest
         """
         row = await self.registry.row(session)
-        size = await self.registry.room.store.blob_size(row.key, sha256)
+        size = await self.registry.context.store.blob_size(row.key, sha256)
         if size is None:
             raise BlobNotFound(session, sha256[:100])
         if offset > size:
@@ -146,7 +149,9 @@ class Watching:
         async def pieces() -> AsyncGenerator[bytes, None]:
             at = offset
             while at < end:
-                piece = await self.registry.room.store.read_blob(row.key, sha256, at, min(BLOB_PIECE_BYTES, end - at))
+                piece = await self.registry.context.store.read_blob(
+                    row.key, sha256, at, min(BLOB_PIECE_BYTES, end - at)
+                )
                 at += len(piece)
                 yield piece
 
@@ -176,7 +181,7 @@ class Watching:
             named = row if marks.commands else await self._neighbour(row)
             said = await self._info_at(named, named.state.landmarks.commands)
         info.commands.extend(said.commands)
-        provider = self.registry.room.providers.get(row.new.provider)
+        provider = self.registry.context.providers.get(row.new.provider)
         if provider is not None:
             info.capabilities.CopyFrom(told(provider.capabilities_for(row.new)))
         return info
@@ -185,18 +190,18 @@ class Watching:
         live = self.registry.live.get(row.new.session_id)
         directory = row.new.working_directory if live is None else live.directory
         try:
-            return await self.branches.look(directory, partial(branch_at, directory))
-        except NoAnswer:
+            return await self.branches.run(directory, partial(branch_at, directory))
+        except FilesystemTimeout:
             return ""
 
     async def _info_at(self, row: SessionRow, seq: int) -> v1.SessionInfo:
-        told = await self.registry.room.store.read_events(row.key, Seq(seq - 1), limit_bytes=1) if seq else None
+        told = await self.registry.context.store.read_events(row.key, Seq(seq - 1), limit_bytes=1) if seq else None
         return v1.SessionInfo() if told is None else v1.AgentEvent.FromString(told.events[0]).session_info
 
     async def _neighbour(self, row: SessionRow) -> SessionRow:
         """The newest session of the same place and kind whose agent has told of its commands; else this one."""
         which = SessionFilter(working_directory=row.new.working_directory, limit=_NEIGHBOURS)
-        rows, _ = await self.registry.room.store.list_sessions(which)
+        rows, _ = await self.registry.context.store.list_sessions(which)
         alike = (each for each in rows if each.new.provider == row.new.provider and each.state.landmarks.commands)
         return next(alike, row)
 

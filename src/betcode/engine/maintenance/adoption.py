@@ -14,7 +14,7 @@ from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TurnOutcome
 from betcode.domain.store.changes import Change, ForgetClients
 from betcode.domain.values.identifiers import RunId, SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.orphan_check import strays
@@ -45,14 +45,14 @@ class Found:
     locks: int = 0  # input locks that they held
 
 
-async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
+async def take_up(context: EngineContext, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
     """No process without a row, and no running row without a process."""
     alive: list[AgentRun] = []
     ended: list[AgentRun] = []
     known: set[str] = set()
-    for session_id, row in await room.store.live_runs():
+    for session_id, row in await context.store.live_runs():
         known.add(row.run_id)  # whether it can be adopted or not: its session has a record of it
-        live = await _opened(open_session, session_id, partial(_note_unopened, room, row.run_id))
+        live = await _opened(open_session, session_id, partial(_note_unopened, context, row.run_id))
         if live is None:
             continue
         with live.failure.guard(FaultPoint.ADOPT_INIT):
@@ -62,19 +62,19 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
             live.tasks.start_soon(FaultPoint.ADOPT, run.adopt)
             if live.writer.state.status is SessionStatus.CLOSED:
                 live.tasks.start_soon(FaultPoint.WIND_UP, wind_up, live)  # a daemon died in the middle of it
-    room.adopted.set()
+    context.adopted.set()
     for run in (*alive, *ended):
         run.session.go_on()  # it could not while others were not known yet
-    orphans = await _end_orphans(room, known)
+    orphans = await _end_orphans(context, known)
     with anyio.move_on_after(READ_WITHIN_S):  # clients find those that had ended read to their end
         for run in ended:
             await run.ended.wait()
     with anyio.move_on_after(ANSWER_WITHIN_S):
         for run in alive:
             await run.attached.wait()
-    clients, locks = await room.store.connections()
+    clients, locks = await context.store.connections()
     forget: tuple[Change, ...] = (ForgetClients(),) if clients or locks else ()
-    waiting, idle = await _settle_the_rest(room, open_session, forget)
+    waiting, idle = await _settle_the_rest(context, open_session, forget)
     found = Found(len(alive), len(ended), orphans, waiting, idle, clients, locks)
     is_stale = found.orphans or found.idle or found.clients or found.locks  # its daemon did not end by itself
     logger.log(
@@ -92,8 +92,8 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
     return found
 
 
-def _note_unopened(room: Room, run_id: RunId, session: SessionId, why: str) -> None:
-    room.run_problems.note(run_id, session, f"its session cannot be opened: {why}", can_be_set_aside=False)
+def _note_unopened(context: EngineContext, run_id: RunId, session: SessionId, why: str) -> None:
+    context.run_problems.note(run_id, session, f"its session cannot be opened: {why}", can_be_set_aside=False)
 
 
 async def _opened(
@@ -112,8 +112,8 @@ async def _opened(
         return None
 
 
-async def _end_orphans(room: Room, known: set[str]) -> int:
-    found = await anyio.to_thread.run_sync(strays, known, room.runs_dir)
+async def _end_orphans(context: EngineContext, known: set[str]) -> int:
+    found = await anyio.to_thread.run_sync(strays, known, context.runs_dir)
     limiter = anyio.CapacityLimiter(_ENDED_AT_ONCE)
     async with anyio.create_task_group() as tasks:  # those that do not listen take seconds each
         for run_id in found:
@@ -123,10 +123,10 @@ async def _end_orphans(room: Room, known: set[str]) -> int:
 
 
 async def _settle_the_rest(
-    room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]], more: Sequence[Change]
+    context: EngineContext, open_session: Callable[[SessionId], Awaitable[LiveSession]], more: Sequence[Change]
 ) -> tuple[int, int]:
     """Sessions in a turn without an agent: how many have messages to deliver, and how many are idle from now on."""
-    rows, _ = await room.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
+    rows, _ = await context.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
     sessions = [await _opened(open_session, row.new.session_id) for row in rows]
     without = [
         live
@@ -139,10 +139,10 @@ async def _settle_the_rest(
     idle: list[tuple[LiveSession, Prepared]] = []
     for live in without:
         with live.failure.guard(FaultPoint.SETTLE):
-            room.faults(FaultPoint.SETTLE, live.session_id)
+            context.faults(FaultPoint.SETTLE, live.session_id)
             if not live.has_messages:
                 idle.append((live, _rest_without_agent(live)))
-    await _commit_together(room, idle, more)
+    await _commit_together(context, idle, more)
     waiting = [live for live in without if live.has_messages]
     for live in waiting:
         live.go_on()
@@ -150,20 +150,20 @@ async def _settle_the_rest(
 
 
 async def _commit_together(
-    room: Room, prepared: Sequence[tuple[LiveSession, Prepared]], more: Sequence[Change]
+    context: EngineContext, prepared: Sequence[tuple[LiveSession, Prepared]], more: Sequence[Change]
 ) -> None:
     """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing.
 
     Where the store refuses it, each session is tried alone, and the one that is at fault fails.
     """
     try:
-        await _commit(room, [*more, *(change for _, each in prepared for change in each.changes)])
+        await _commit(context, [*more, *(change for _, each in prepared for change in each.changes)])
     except StorageFailed:
         logger.exception("the sessions without an agent are settled one by one")
-        await _commit(room, more)
+        await _commit(context, more)
         for live, each in prepared:
             with live.failure.guard(FaultPoint.SETTLE):
-                await _commit(room, each.changes)
+                await _commit(context, each.changes)
                 live.writer.written(each)
     else:
         for live, each in prepared:
@@ -171,11 +171,11 @@ async def _commit_together(
                 live.writer.written(each)
 
 
-async def _commit(room: Room, changes: Sequence[Change]) -> None:
+async def _commit(context: EngineContext, changes: Sequence[Change]) -> None:
     """Raises StorageFailed."""
     while changes:
         try:
-            await room.store.commit(changes)
+            await context.store.commit(changes)
         except StorageDegraded:
             await anyio.sleep(RETRY_AFTER_S)
         else:

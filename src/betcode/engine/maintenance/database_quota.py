@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 _WARN_FROM = 0.8
 
 
-class DatabaseRoom:
+class DatabaseQuota:
     """What agents at work say is always written; only new sessions and messages are refused past the limit."""
 
     def __init__(self) -> None:

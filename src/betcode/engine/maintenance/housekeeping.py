@@ -9,10 +9,10 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded, StorageFailed
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.journal_retention import Swept, is_full, sweep
 from betcode.engine.registry import Registry
@@ -34,18 +34,18 @@ _FORGET_AT_ONCE = 100
 async def keep_house(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, end those that hang, forget sessions that are at rest."""
     begin("housekeeping")
-    room = registry.room
+    context = registry.context
     pressure = MemoryPressure()
     while True:
-        idle_s, hang_s = room.settings.idle_retire_s, room.settings.hang_after_s
+        idle_s, hang_s = context.settings.idle_retire_s, context.settings.hang_after_s
         await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05), max(hang_s / 4, 0.05)))
-        for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
+        for agent in context.memory.idle_too_long(anyio.current_time() - idle_s, keep=context.settings.warm_limit):
             agent.retire_soon()
         pressure.relieve(registry)
-        full = await _is_full(room)
+        full = await _is_full(context)
         for live in list(registry.live.values()):
             with live.failure.guard(FaultPoint.MAINTENANCE):
-                room.faults(FaultPoint.MAINTENANCE, live.session_id)
+                context.faults(FaultPoint.MAINTENANCE, live.session_id)
                 live.writer.note_disk(full=full)
                 if live.run is not None:
                     live.run.watch.look()
@@ -53,32 +53,32 @@ async def keep_house(registry: Registry) -> None:
         registry.forget_disposable()
 
 
-async def _is_full(room: Room) -> bool:
+async def _is_full(context: EngineContext) -> bool:
     """A disk that gives no answer is not known to be full."""
     try:
-        return await room.looks.look(str(room.runs_dir), partial(is_full, room.runs_dir))
-    except NoAnswer:
+        return await context.file_io.run(str(context.runs_dir), partial(is_full, context.runs_dir))
+    except FilesystemTimeout:
         return False
 
 
-async def send_idle_home(room: Room) -> None:
+async def send_idle_home(context: EngineContext) -> None:
     """Before a clean stop: agents at work go on in their holders, but nobody would retire the idle ones."""
     with anyio.move_on_after(SEND_HOME_WITHIN_S):
         async with anyio.create_task_group() as tasks:
-            for agent in room.memory.live:
+            for agent in context.memory.live:
                 if agent.idle_since is not None:
                     tasks.start_soon(agent.retire)
 
 
-async def keep_journals(room: Room) -> None:
+async def keep_journals(context: EngineContext) -> None:
     """Compress journals that were read, and drop those of ended agents that are old or too many."""
     begin("housekeeping")
     while True:
-        settings = room.settings
+        settings = context.settings
         work = partial(
             sweep,
-            room.runs_dir,
-            {agent.run_id: agent.offset for agent in room.memory.live},
+            context.runs_dir,
+            {agent.run_id: agent.offset for agent in context.memory.live},
             keep_s=settings.journal_keep_s,
             keep_bytes=settings.journal_limit_bytes,
         )
@@ -88,23 +88,23 @@ async def keep_journals(room: Room) -> None:
         await anyio.sleep(SWEEP_EVERY_S)
 
 
-async def keep_database(room: Room) -> None:
+async def keep_database(context: EngineContext) -> None:
     """Measure how much the database holds, and warn before the limit is reached."""
     while True:
         with suppress(BetcodeError):  # who reads or writes meanwhile says what is wrong
-            room.database.note(await room.store.used_bytes(), room.settings.database_limit_bytes)
+            context.database.note(await context.store.used_bytes(), context.settings.database_limit_bytes)
         await anyio.sleep(MEASURE_EVERY_S)
 
 
-async def keep_history(room: Room, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
+async def keep_history(context: EngineContext, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
     """Delete closed sessions that are older than the settings want them kept; by default none is."""
     clock = Leaps()
     while True:
         now_ns = wall_clock.now_ns()
         if clock.leapt(now_ns, time.monotonic_ns()):
             logger.info("the clock has leapt ahead: old sessions are looked for at the next round")
-        elif keep_s := room.settings.history_keep_s:
-            await forget_old(room, delete, now_ns - int(keep_s * 1e9))
+        elif keep_s := context.settings.history_keep_s:
+            await forget_old(context, delete, now_ns - int(keep_s * 1e9))
         await anyio.sleep(FORGET_EVERY_S)
 
 
@@ -120,10 +120,10 @@ class Leaps:
         return before_ns is not None and self._ahead_ns - before_ns > _LEAP_NS
 
 
-async def forget_old(room: Room, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int) -> None:
+async def forget_old(context: EngineContext, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int) -> None:
     """A full disk or a session in use is met again at the next round; a session that stays keeps no other."""
     try:
-        for session in await room.store.closed_before(before_ns, _FORGET_AT_ONCE):
+        for session in await context.store.closed_before(before_ns, _FORGET_AT_ONCE):
             await _forget(session, delete)
     except (StorageDegraded, StorageFailed) as trouble:
         logger.warning("old sessions could not be deleted: %s", trouble)

@@ -15,7 +15,7 @@ from betcode.domain.store.rows import CarriedState, PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId, time_ordered_uuid
 from betcode.domain.values.secrets import redacted
 from betcode.domain.values.times import short_duration
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.core.orphaned_prompts import audited
 from betcode.engine.core.prompt_ttl import lifetime_of, open_prompts, put, touch
@@ -36,7 +36,7 @@ _DESCRIPTION_CHARACTERS = 500
 async def keep_times(registry: Registry) -> None:
     """Look at all open prompts when something is due, and every five minutes in any case."""
     begin("permission")
-    deadlines = registry.room.deadlines
+    deadlines = registry.context.deadlines
     while True:
         next_ns = deadlines.clock.now_ns() + SCAN_EVERY_NS
         deadlines.set(next_ns)  # before reading: what opens meanwhile is noted on top
@@ -55,7 +55,7 @@ async def keep_times(registry: Registry) -> None:
 
 async def keep_touch(registry: Registry) -> None:
     """Once a minute: a client that is attached gives the prompts of its session all their time again."""
-    clock = registry.room.deadlines.clock
+    clock = registry.context.deadlines.clock
     while True:
         await clock.reaches(clock.now_ns() + MINUTE_NS)
         for live in list(registry.live.values()):
@@ -65,20 +65,20 @@ async def keep_touch(registry: Registry) -> None:
 
 async def look(registry: Registry) -> list[int]:
     """Do what is due in any session, loaded or not; when something is due next."""
-    room = registry.room
-    lifetime, now_ns = lifetime_of(room.settings), room.deadlines.clock.now_ns()
+    context = registry.context
+    lifetime, now_ns = lifetime_of(context.settings), context.deadlines.clock.now_ns()
     coming: list[int] = []
     due: dict[SessionId, None] = {}
-    for session, row in await room.store.open_prompts(None):
+    for session, row in await context.store.open_prompts(None):
         if row.expires_ns and lifetime.next_ns(row) > now_ns:
             coming.append(lifetime.next_ns(row))
-            if not _is_untold(room, row):
+            if not _is_untold(context, row):
                 continue
         due[session] = None
     for session in due:
         try:
             async with registry.using(session) as live:
-                room.faults(FaultPoint.PROMPT_EXPIRY, session)
+                context.faults(FaultPoint.PROMPT_EXPIRY, session)
                 coming += await _settle(live)
         except BetcodeError as trouble:
             logger.warning("prompts that are due wait: %s", trouble, extra={"session_id": session})
@@ -91,12 +91,12 @@ async def look(registry: Registry) -> list[int]:
 
 async def _settle(session: LiveSession) -> list[int]:
     """What is due in one session; when something is due there next."""
-    room = session.room
+    context = session.context
     coming: list[int] = []
     async with session.changing():
         for row in open_prompts(session):
-            now_ns = room.deadlines.clock.now_ns()
-            lifetime = lifetime_of(room.settings)
+            now_ns = context.deadlines.clock.now_ns()
+            lifetime = lifetime_of(context.settings)
             if is_over(row, now_ns):
                 await _expire(session, row, now_ns)
                 continue
@@ -104,7 +104,7 @@ async def _settle(session: LiveSession) -> list[int]:
             numbers = lifetime.reminders_due(after, now_ns)
             if numbers:
                 after = replace(after, reminders_sent=numbers[-1])
-            is_untold = _is_untold(room, row) and not session.followers.is_watched
+            is_untold = _is_untold(context, row) and not session.followers.is_watched
             if is_untold:
                 after = replace(after, push_notification_id=time_ordered_uuid())
             if after != row:
@@ -144,14 +144,14 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
         await session.writer.write(over.said, [*over.changes, AddInput(told)])
         del session.prompts[row.request_id]
         session.inputs[told.input_id] = told
-    session.room.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
+    session.context.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()
     _notify(session, over.row, NotificationReason.EXPIRED, time_ordered_uuid())
 
 
 def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
-    ttl = short_duration(session.room.settings.permission_ttl_s)
+    ttl = short_duration(session.context.settings.permission_ttl_s)
     message = EXPIRED.format(ttl=ttl)
     after = replace(row, state=PromptState.EXPIRED, kept=CarriedState.NO, answered_ns=now_ns, message=message)
     entry = audited(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
@@ -163,14 +163,14 @@ def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     return _Over(after, message, said, [SavePrompt(after), entry])
 
 
-def _is_untold(room: Room, row: PromptRow) -> bool:
+def _is_untold(context: EngineContext, row: PromptRow) -> bool:
     """Nobody has seen it, and nobody was told."""
-    wanted = room.notifier is not None and room.notifier.wants(NotificationReason.ASK)
+    wanted = context.notifier is not None and context.notifier.wants(NotificationReason.ASK)
     return wanted and not row.forwarded_ns and not row.push_notification_id
 
 
 def _notify(session: LiveSession, row: PromptRow, occasion: NotificationReason, notification_id: str) -> None:
-    notifier = session.room.notifier
+    notifier = session.context.notifier
     if notifier is None or not notifier.wants(occasion):
         return
     notification = Notification(

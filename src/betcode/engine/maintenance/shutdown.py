@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.engine.agents.memory import AgentProcess
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.holder.launch import end_leftovers, holder_pid, is_surely_alive
 from betcode.holder.platform import process, send_signal
 
@@ -38,10 +38,10 @@ class Parting:
     left: int = 0
 
 
-async def end_all(room: Room) -> Parting:
+async def end_all(context: EngineContext) -> Parting:
     """End every agent with all it started, within a bound; none is begun any more."""
-    room.stopping.set()
-    agents = tuple(room.memory.live)
+    context.stopping.set()
+    agents = tuple(context.memory.live)
     with anyio.move_on_after(END_WITHIN_S):
         async with anyio.create_task_group() as tasks:
             for agent in agents:
@@ -50,28 +50,28 @@ async def end_all(room: Room) -> Parting:
     if stubborn:
         logger.warning("%d agents did not end when told; killing them", len(stubborn))
         with anyio.move_on_after(_KILL_WITHIN_S):
-            await kill(room, stubborn)
-    await _holders_left(room, agents)
+            await kill(context, stubborn)
+    await _holders_left(context, agents)
     ended = sum(agent.ended.is_set() for agent in agents)
     logger.info("ended %d of %d agents", ended, len(agents))
     return Parting(ended, len(agents) - ended)
 
 
-async def _holders_left(room: Room, agents: Sequence[AgentProcess]) -> None:
+async def _holders_left(context: EngineContext, agents: Sequence[AgentProcess]) -> None:
     """A holder leaves a moment after its agent; whoever asked should find no process any more."""
 
     def is_any_left() -> bool:
-        return any(is_surely_alive(room.runs_dir / agent.run_id) for agent in agents)
+        return any(is_surely_alive(context.runs_dir / agent.run_id) for agent in agents)
 
     with anyio.move_on_after(_LEAVE_WITHIN_S):
         while await anyio.to_thread.run_sync(is_any_left, abandon_on_cancel=True):  # noqa: ASYNC110 - a lock falls silently
             await anyio.sleep(_LOOK_EVERY_S)
 
 
-async def kill(room: Room, agents: Sequence[AgentProcess]) -> None:
+async def kill(context: EngineContext, agents: Sequence[AgentProcess]) -> None:
     """Kill agents whose holder does not answer. Holder first: it may be stopped, or wait for a disk that is full."""
     for agent in agents:
-        work = partial(_kill, room.runs_dir / agent.run_id, agent)
+        work = partial(_kill, context.runs_dir / agent.run_id, agent)
         await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
     for agent in agents:
         await agent.ended.wait()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.store.rows import PromptRow, PromptState
@@ -54,7 +54,7 @@ class AnswerDesk:
         if key and self._keys.setdefault(key, answer.request_id) != answer.request_id:
             raise _used_before(answer, self._keys[key])
         try:
-            if key and await self._registry.room.store.answered_with(key) not in (None, answer.request_id):
+            if key and await self._registry.context.store.answered_with(key) not in (None, answer.request_id):
                 raise _used_before(answer, "another request")
             before = await self._answer(session, prompt, answer, client)
         finally:
@@ -65,7 +65,7 @@ class AnswerDesk:
         """The whole id of the one open prompt of this session that begins so; without one, what was given."""
         if len(beginning) < _LEAST_OF_AN_ID:
             return beginning
-        found = await self._registry.room.store.prompts_beginning(beginning)
+        found = await self._registry.context.store.prompts_beginning(beginning)
         is_meant = len(found) == 1 and found[0][0] == session and found[0][1].state is PromptState.OPEN
         return found[0][1].request_id if is_meant else beginning
 
@@ -89,12 +89,12 @@ class AnswerDesk:
     ) -> bool:
         async with self._registry.using(session) as live:
             try:
-                decision = await live.screening.book.lookout.see(lambda: decide(answer, prompt, live.place))
+                decision = await live.screening.book.file_io.inline_or_run(lambda: decide(answer, prompt, live.place))
             except InvalidRequest:
                 if prompt.state is not PromptState.OPEN:
                     same_as_before(prompt, Decision(answer.decision))  # what is wrong with it does not matter any more
                 raise
-            except NoAnswer as trouble:
+            except FilesystemTimeout as trouble:
                 raise InvalidRequest(
                     f"It cannot be told what would be granted ({trouble}): allow it once, or try again later",
                     request_id=prompt.request_id,
@@ -106,7 +106,7 @@ class AnswerDesk:
     async def _also(self, prompt: PromptRow, answer: PermissionAnswer, client: ClientName) -> tuple[str, ...]:
         wanted = _canonical(prompt) if prompt.run != OF_NO_RUN else None  # each session's budget is its own affair
         done: list[str] = []
-        for session, other in await self._registry.room.store.open_prompts(None):
+        for session, other in await self._registry.context.store.open_prompts(None):
             if (
                 wanted is None
                 or other.run == OF_NO_RUN
@@ -125,7 +125,7 @@ class AnswerDesk:
         return tuple(done)
 
     async def _find(self, request_id: str, session: SessionId | None) -> tuple[SessionId, PromptRow]:
-        store = self._registry.room.store
+        store = self._registry.context.store
         found = await store.find_prompt(request_id) or await self._find_ended(request_id)
         if found is None or session not in (None, found[0]):
             logger.warning("an answer names a prompt that is not there", extra={"request_id": request_id[:100]})
@@ -136,7 +136,7 @@ class AnswerDesk:
         """The only prompt that begins so, where it is over: nothing is decided by a short id, and people hear of it."""
         if len(beginning) < _LEAST_OF_AN_ID:
             return None
-        found = await self._registry.room.store.prompts_beginning(beginning)
+        found = await self._registry.context.store.prompts_beginning(beginning)
         return found[0] if len(found) == 1 and found[0][1].state is not PromptState.OPEN else None
 
 

@@ -17,7 +17,7 @@ from betcode.domain.permissions.audit import (
 )
 from betcode.domain.store.changes import AddAudit
 from betcode.engine.client_name import NOBODY, ClientName
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.holder.lineage import Restraint
 from betcode.util.wall_clock import now_ns
 
@@ -47,8 +47,8 @@ class AgentCall:
 class AuditDesk:
     """Part of the engine's front door."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._restraints: dict[tuple[str, str], Restraint] = {}  # of a run and a method
 
     async def note_agent_call(self, call: AgentCall) -> None:
@@ -60,16 +60,16 @@ class AuditDesk:
         if held is None:
             return
         try:
-            await self._room.store.commit([AddAudit(await self._entry(call, held))])
+            await self._context.store.commit([AddAudit(await self._entry(call, held))])
         except BetcodeError as trouble:  # a refusal stands all the same
             logger.warning("a call of an agent's process could not be written into the audit: %s", trouble.message)
 
     async def _entry(self, call: AgentCall, held: int) -> AuditEntry:
         request_id = call.request_id.partition("#")[0][:100]
-        found = await self._room.store.find_prompt(request_id) if request_id else None
+        found = await self._context.store.find_prompt(request_id) if request_id else None
         session = "" if found is None else found[0]
         if not session and call.run_id:
-            runs = await self._room.store.live_runs()
+            runs = await self._context.store.live_runs()
             session = next((of for of, run in runs if run.run_id == call.run_id), "")
         method = call.method.rpartition(".")[2]
         of_session = f" of session {call.target[:_LONGEST_ID]}" if call.target else ""
@@ -95,7 +95,7 @@ class AuditDesk:
         left = which.newest or None  # rows that are added meanwhile are not among the newest that were asked for
         while left is None or left > 0:
             limit = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
-            page = await self._room.store.audit_page(which, after, limit)
+            page = await self._context.store.audit_page(which, after, limit)
             if page:
                 yield page
                 after = page[-1].number
@@ -107,5 +107,5 @@ class AuditDesk:
         """Compare every row with its hash, some at a time; the last is the result. Hold it in `aclosing`."""
         checked = AuditVerification()
         while not checked.complete:
-            checked = await self._room.store.check_audit(checked, _CHECKED_AT_ONCE, noted)
+            checked = await self._context.store.check_audit(checked, _CHECKED_AT_ONCE, noted)
             yield checked

@@ -128,7 +128,7 @@ async def cancel_without_agent(
     if was_active:
         session.recovery.over()
     if session.at_rest:
-        session.room.slots.give_back(session)
+        session.context.slots.give_back(session)
     session.go_on()
     return Cancelled(was_active, tuple(row.input_id for row in dropped))
 
@@ -148,7 +148,7 @@ async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> C
     _forget(session, [*compactions, *dropped])
     compact.settle(session, "it was cancelled")
     if rests:
-        session.room.slots.give_back(session)
+        session.context.slots.give_back(session)
     session.go_on()
     return Cancelled(True, tuple(row.input_id for row in dropped))
 

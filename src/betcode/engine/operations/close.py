@@ -99,8 +99,8 @@ async def wind_up(session: LiveSession) -> None:
     if session.run is not None:
         logger.warning("the holder does not answer; killing it and its agent", extra=session.log_extra)
         with anyio.move_on_after(_KILLED_WITHIN_S):
-            await kill(session.room, [session.run])
-    session.room.slots.give_back(session)
+            await kill(session.context, [session.run])
+    session.context.slots.give_back(session)
     session.writer.tail.close()
     session.life.is_stopping = False
     session.tell_phase()

@@ -108,7 +108,7 @@ async def _known(session: LiveSession, request_id: str) -> Compaction | None:
     """One that was asked for under this id before, and is over."""
     if not request_id:
         return None
-    row = await session.room.store.find_input(session.writer.key, request_id)
+    row = await session.context.store.find_input(session.writer.key, request_id)
     if row is None:
         return None
     if row.kind is not InputKind.COMPACTION:
@@ -132,7 +132,7 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
     session.inputs[row.input_id] = row
     session.compaction = under_way = Compaction(row.input_id)
     session.may_start = True
-    session.room.faults(FaultPoint.AFTER_COMPACTION_ASKED, session.session_id)
+    session.context.faults(FaultPoint.AFTER_COMPACTION_ASKED, session.session_id)
     session.go_on()
     return under_way
 
@@ -149,7 +149,7 @@ async def compacted_after(store: Store, session: SessionKey, at: Seq) -> Seq:
 
 async def before_fork(session: LiveSession) -> list[v1.AgentEvent]:
     """What a fork's history says where its conversation branches off from one that was compacted since the fork."""
-    new, store = session.writer.new, session.room.store
+    new, store = session.writer.new, session.context.store
     original = await store.find_session(SessionId(new.forked_from)) if new.fork_point else None
     if original is None or not await compacted_after(store, original.key, new.forked_at):
         return []
@@ -202,7 +202,7 @@ async def recall(session: LiveSession) -> None:
 
 async def _look_back(session: LiveSession, row: InputRow, compaction: Compaction) -> None:
     after = Seq(row.seq - 1)
-    while batch := await session.room.store.read_events(session.writer.key, after, _READ_BYTES):
+    while batch := await session.context.store.read_events(session.writer.key, after, _READ_BYTES):
         _take_note(compaction, map(v1.AgentEvent.FromString, batch.events))
         if compaction.turn_over:
             return

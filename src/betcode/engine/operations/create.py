@@ -10,14 +10,14 @@ from betcode.config.load import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
 from betcode.domain.agents.capability_table import told
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.sessions.binding import Bond
 from betcode.domain.sessions.phase import Phase, Transition
 from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.agents.provider_status import refuse_unknown
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import check_new, unmeasured
 from betcode.engine.core.counters import KIND_OF
@@ -29,7 +29,12 @@ logger = logging.getLogger(__name__)
 
 
 async def create(
-    room: Room, asked: NewSession, *, in_active_worktree: bool = False, name: str = "", bond: Bond | None = None
+    context: EngineContext,
+    asked: NewSession,
+    *,
+    in_active_worktree: bool = False,
+    name: str = "",
+    bond: Bond | None = None,
 ) -> SessionId:
     """A session with its first event, its name for people and what it is bound to; nothing is started.
 
@@ -38,14 +43,14 @@ async def create(
             was made.
     """
     asked = new = replace(asked, asked_place=_place_asked_for(asked, in_active_worktree=in_active_worktree))
-    refuse_unknown(room.providers, new.provider)
-    if await _was_made(room, new):
+    refuse_unknown(context.providers, new.provider)
+    if await _was_made(context, new):
         return new.session_id
-    room.database.refuse_when_full()
-    if room.places is not None:
-        new = await room.places.placed(asked, in_active=in_active_worktree)
-    new = await _checked(room, new)
-    provider = room.providers[new.provider]
+    context.database.refuse_when_full()
+    if context.places is not None:
+        new = await context.places.placed(asked, in_active=in_active_worktree)
+    new = await _checked(context, new)
+    provider = context.providers[new.provider]
     provider.check_session(new)
     can = provider.capabilities_for(new)
     check_new(new, can)
@@ -53,18 +58,18 @@ async def create(
     newest = Seq(2 if note else 1)
     check_name(name)
     state = SessionState(
-        last_seq=newest, epoch=room.store.epoch, name=name, updated_ns=new.created_ns, budget=new.budget
+        last_seq=newest, epoch=context.store.epoch, name=name, updated_ns=new.created_ns, budget=new.budget
     )
     first = events.session_info(new, state, is_resumed=False)
     first.session_info.capabilities.CopyFrom(told(can))
     said = [first, events.notice(v1.NOTICE_KIND_BUDGET, note)] if note else [first]
     try:
-        await room.store.create_session(new, state, [_stored(event, at) for at, event in enumerate(said, 1)], bond)
+        await context.store.create_session(new, state, [_stored(event, at) for at, event in enumerate(said, 1)], bond)
     except StorageFailed:
-        if not await _was_made(room, asked):  # by the same request, which was under way still
+        if not await _was_made(context, asked):  # by the same request, which was under way still
             raise
     else:
-        room.phases.tell(Transition(new.session_id, None, Phase.CREATED, WORDS[Phase.CREATED], new.created_ns))
+        context.phases.tell(Transition(new.session_id, None, Phase.CREATED, WORDS[Phase.CREATED], new.created_ns))
     facts = {"session_id": new.session_id, "provider": new.provider, "working_directory": new.working_directory}
     logger.info("a session was created", extra=facts)
     return new.session_id
@@ -75,16 +80,16 @@ def _stored(event: v1.AgentEvent, at: int) -> StoredEvent:
     return StoredEvent(Seq(at), KIND_OF[event.WhichOneof("event") or ""], event.SerializeToString())
 
 
-async def _checked(room: Room, new: NewSession) -> NewSession:
+async def _checked(context: EngineContext, new: NewSession) -> NewSession:
     """The session as it can work. Its directory is looked at off the event loop: the disk of it may hang."""
-    places = room.rules.places
+    places = context.rules.places
     user_file = None if places is None else places.config_dir / FILE_NAME
     # To another kind of agent than the default one the name of its model would mean nothing.
-    is_default = await room.default_provider(new.environment or {}) in ("", new.provider)
-    work = partial(_with_model if is_default else _as_it_is, new, room.settings, room.fixed, user_file)
+    is_default = await context.default_provider(new.environment or {}) in ("", new.provider)
+    work = partial(_with_model if is_default else _as_it_is, new, context.settings, context.fixed, user_file)
     try:
-        return await room.looks.look(new.working_directory, work)
-    except NoAnswer as no_answer:
+        return await context.file_io.run(new.working_directory, work)
+    except FilesystemTimeout as no_answer:
         raise InvalidRequest(f"The session cannot be made in {new.working_directory}: {no_answer}") from None
 
 
@@ -116,13 +121,13 @@ def _place_asked_for(new: NewSession, *, in_active_worktree: bool) -> str:
     return f"active {new.working_directory}" if in_active_worktree else ""
 
 
-async def _was_made(room: Room, new: NewSession) -> bool:
+async def _was_made(context: EngineContext, new: NewSession) -> bool:
     """Whether this very session is there.
 
     Raises:
         InvalidRequest: there is another of that id.
     """
-    row = await room.store.find_session(new.session_id)
+    row = await context.store.find_session(new.session_id)
     if row is None:
         return False
     # When it was made is not asked for, what it may spend may have been changed since, a model that nobody named

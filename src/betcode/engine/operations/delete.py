@@ -14,7 +14,7 @@ from betcode.domain.runs.state import LIVE
 from betcode.domain.sessions.deletion import DeletedSession
 from betcode.domain.values.identifiers import SessionId, SessionKey
 from betcode.engine.agents.run_processes import end_run
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations import session_files
 from betcode.engine.operations.close import close
@@ -57,10 +57,10 @@ async def _delete_unusable(registry: Registry, session: SessionId) -> None:
     live = registry.live.pop(session, None)
     if live is not None:
         live.tasks.cancel()
-        registry.room.slots.give_back(live)
-    run = await registry.room.store.newest_run(row.key)
+        registry.context.slots.give_back(live)
+    run = await registry.context.store.newest_run(row.key)
     if run is not None and run.state in LIVE:
-        await end_run(registry.room.runs_dir, run)
+        await end_run(registry.context.runs_dir, run)
     await _erase(registry, row.key, live)
     if live is not None:
         live.writer.tail.close()
@@ -69,16 +69,16 @@ async def _delete_unusable(registry: Registry, session: SessionId) -> None:
 async def _erase(registry: Registry, key: SessionKey, live: LiveSession | None) -> None:
     attempt = _Attempt()
     # Not in the caller's task: whoever asked may leave at any moment.
-    registry.room.tasks.start_soon(_mark_and_erase, registry, key, live, attempt)
+    registry.context.tasks.start_soon(_mark_and_erase, registry, key, live, attempt)
     await attempt.ended.wait()
     if attempt.failure is not None:
         raise attempt.failure
 
 
-def continue_deletions(room: Room) -> None:
+def continue_deletions(context: EngineContext) -> None:
     """Erase what an earlier daemon had marked as deleted and not erased."""
-    for deleted in room.store.half_deleted:
-        room.tasks.start_soon(_erase_until_done, room, deleted, _Attempt())
+    for deleted in context.store.half_deleted:
+        context.tasks.start_soon(_erase_until_done, context, deleted, _Attempt())
 
 
 class _Attempt:
@@ -95,11 +95,11 @@ class _Attempt:
 
 
 async def _mark_and_erase(registry: Registry, key: SessionKey, live: LiveSession | None, attempt: _Attempt) -> None:
-    room = registry.room
+    context = registry.context
     try:
-        deleted = await room.store.mark_deleted(key)
+        deleted = await context.store.mark_deleted(key)
         registry.live.pop(deleted.session_id, None)
-        room.faults(FaultPoint.DELETE_MARKED, deleted.session_id)
+        context.faults(FaultPoint.DELETE_MARKED, deleted.session_id)
         if live is not None and live.writer.telling is not None:
             await live.writer.telling.deleted()
     except BetcodeError as error:
@@ -109,16 +109,16 @@ async def _mark_and_erase(registry: Registry, key: SessionKey, live: LiveSession
         logger.exception("a session could not be deleted")
         attempt.fail(_still_there(describe(error)))
         return
-    await _erase_until_done(room, deleted, attempt)
+    await _erase_until_done(context, deleted, attempt)
 
 
-async def _erase_until_done(room: Room, deleted: DeletedSession, attempt: _Attempt) -> None:
+async def _erase_until_done(context: EngineContext, deleted: DeletedSession, attempt: _Attempt) -> None:
     extra = {"session_id": deleted.session_id}
     while True:
         try:
-            await anyio.to_thread.run_sync(session_files.remove, room.runs_dir, deleted)
-            room.faults(FaultPoint.DELETE_FILES_REMOVED, deleted.session_id)
-            await room.store.erase_session(deleted.key)
+            await anyio.to_thread.run_sync(session_files.remove, context.runs_dir, deleted)
+            context.faults(FaultPoint.DELETE_FILES_REMOVED, deleted.session_id)
+            await context.store.erase_session(deleted.key)
         except (OSError, BetcodeError) as error:
             logger.warning("a deleted session could not be erased yet: %s", error, extra=extra)
             attempt.fail(_still_there(str(error)))

@@ -48,7 +48,7 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     row = await registry.row(session)
     if at > row.state.last_seq:
         raise SequenceOutOfRange(session, at, row.state.last_seq)
-    provider = registry.room.providers.get(row.new.provider)
+    provider = registry.context.providers.get(row.new.provider)
     if provider is None:
         raise AgentUnavailable(f"The provider {row.new.provider!r} of this session is not known here")
     if not provider.capabilities_for(row.new).fork:
@@ -66,9 +66,9 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     )
     state, stored = _own_beginning(registry, row, replace(row, new=new), part, name)
     forked = ForkedPart(stored, frozenset(part.messages))
-    if not await registry.room.store.fork_session(row.key, new, state, forked):
+    if not await registry.context.store.fork_session(row.key, new, state, forked):
         raise SessionNotFound(session)
-    registry.room.phases.tell(Transition(new.session_id, None, Phase.RUNNING, f"forked from {session}", now_ns()))
+    registry.context.phases.tell(Transition(new.session_id, None, Phase.RUNNING, f"forked from {session}", now_ns()))
     logger.info("a session was forked", extra={"session_id": new.session_id, "forked_from": session})
     return Forked(new.session_id, new.forked_at)
 
@@ -102,7 +102,7 @@ async def _turn_end(registry: Registry, row: SessionRow, at: Seq) -> v1.AgentEve
     """The last turn that ended there or before and that its agent can be forked after."""
     until = at
     while until > 0:
-        data = await registry.room.store.newest_of_kind(row.key, KIND_OF["turn_complete"], until)
+        data = await registry.context.store.newest_of_kind(row.key, KIND_OF["turn_complete"], until)
         if data is None:
             break
         event = v1.AgentEvent.FromString(data)
@@ -116,7 +116,7 @@ async def _turn_end(registry: Registry, row: SessionRow, at: Seq) -> v1.AgentEve
 
 
 async def _refuse_before_compaction(registry: Registry, row: SessionRow, at: Seq) -> None:
-    if compacted_at := await compacted_after(registry.room.store, row.key, at):
+    if compacted_at := await compacted_after(registry.context.store, row.key, at):
         raise ForkRefused(
             f"The conversation was compacted at {compacted_at}, and its agent knows no point before that: "
             "fork a later turn",
@@ -157,7 +157,7 @@ def _own_beginning(
     beginning = SessionState(
         status=SessionStatus.IDLE,
         last_seq=at,
-        epoch=registry.room.store.epoch,
+        epoch=registry.context.store.epoch,
         name=name or name_after(source.state),
         model=counted.model,
         message_count=counted.message_count,

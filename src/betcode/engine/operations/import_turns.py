@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import SessionFailed, StorageDegraded, StorageFailed
 from betcode.domain.runs.state import LIVE
 from betcode.domain.sessions.outside_turns import OUTSIDE, FindsOutsideTurns, LastRun, OutsideTurn
@@ -28,20 +28,20 @@ async def import_outside_turns(session: LiveSession) -> None:
         return
     try:
         await _import(session, session.provider)
-    except (NoAnswer, OSError) as trouble:
+    except (FilesystemTimeout, OSError) as trouble:
         logger.warning("the agent's transcript could not be read: %s", trouble, extra=session.log_extra)
     except (SessionFailed, StorageDegraded, StorageFailed) as trouble:
         logger.warning("turns made outside could not be imported: %s", trouble, extra=session.log_extra)
 
 
 async def _import(session: LiveSession, provider: FindsOutsideTurns) -> None:
-    room, writer = session.room, session.writer
-    last = await room.store.newest_run(writer.key)
+    context, writer = session.context, session.writer
+    last = await context.store.newest_run(writer.key)
     if last is None or not _has_ended(last):
         return
     environment = writer.new.environment
     if environment is None:
-        environment = await room.login_shell.environment()
+        environment = await context.login_shell.environment()
     look = partial(
         provider.outside_turns,
         writer.new,
@@ -49,11 +49,11 @@ async def _import(session: LiveSession, provider: FindsOutsideTurns) -> None:
         environment,
         LastRun(last.started_ns, last.ended_ns, last.dialogue_state, last.dialogue_version),
     )
-    found = await room.looks.look(f"transcripts of {session.provider.name}", look)
+    found = await context.file_io.run(f"transcripts of {session.provider.name}", look)
     if found is None:
         return
     async with session.changing():
-        if not _is_idle(session) or await room.store.newest_run(writer.key) != last:
+        if not _is_idle(session) or await context.store.newest_run(writer.key) != last:
             return  # somebody was faster
         turns = [turn for turn in found.turns if not await _is_ours(session, turn)]
         said = [event for turn in turns for event in turn.events]
@@ -89,4 +89,4 @@ def _has_ended(run: RunRow) -> bool:
 
 
 async def _is_ours(session: LiveSession, turn: OutsideTurn) -> bool:
-    return await session.room.store.find_input(session.writer.key, turn.message_id) is not None
+    return await session.context.store.find_input(session.writer.key, turn.message_id) is not None

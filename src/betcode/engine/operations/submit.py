@@ -5,7 +5,7 @@ from functools import partial
 
 from betcode.domain.agents.commands import SendMessage
 from betcode.domain.agents.provider_about import KnowsLogin
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import AgentUnavailable, InvalidRequest, SessionNotReady
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.store.changes import AddInput
@@ -28,13 +28,13 @@ async def submit(
 ) -> Accepted:
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
-    message = check_message(message, session.room.settings)
-    misplaced = await trouble_with_place(session.room, session.writer.new)
+    message = check_message(message, session.context.settings)
+    misplaced = await trouble_with_place(session.context, session.writer.new)
     logged_out = await _login_refusal(session)
     await import_outside_turns(session)  # they come before the message in the history
     async with session.changing():
         session.refuse_if_closed()
-        known = session.inputs.get(message.message_id) or await session.room.store.find_input(
+        known = session.inputs.get(message.message_id) or await session.context.store.find_input(
             session.writer.key, message.message_id
         )
         if known is not None:
@@ -48,7 +48,7 @@ async def submit(
         if logged_out and session.run is None:
             raise AgentUnavailable(logged_out)
         check_files(message, session.provider.name, session.capabilities)
-        session.room.database.refuse_when_full()
+        session.context.database.refuse_when_full()
         session.budget.refuse_if_exceeded()
         session.desk.refuse_if_locked(client)
         await session.admit()
@@ -56,7 +56,7 @@ async def submit(
         row = session.message_row(message, digest, seq)
         blobs, files = stored(session.writer.key, message.attachments)
         said = [events.user_input(message.content, message.message_id, client.client_id, files)]
-        slots = session.room.slots
+        slots = session.context.slots
         if session.budget.lets_wait(row):
             said += session.budget.told_to_wait([row])
         elif slots.at_work >= slots.limit and not slots.has(session) and not session.prompts:
@@ -75,15 +75,15 @@ async def submit(
 
 async def _login_refusal(session: LiveSession) -> str:
     """Why an agent that would be started for a message could not work; empty where nobody can know."""
-    provider, room = session.provider, session.room
+    provider, context = session.provider, session.context
     if session.run is not None or not isinstance(provider, KnowsLogin):
         return ""
     environment = session.writer.new.environment
     if environment is None:
-        environment = await room.login_shell.environment()
+        environment = await context.login_shell.environment()
     try:
-        return await room.looks.look(f"provider {provider.name}", partial(provider.login_refusal, environment))
-    except NoAnswer:
+        return await context.file_io.run(f"provider {provider.name}", partial(provider.login_refusal, environment))
+    except FilesystemTimeout:
         return ""
 
 

@@ -71,7 +71,7 @@ async def withdraw_message(session: LiveSession, text: str) -> Withdrawn:
 
 
 async def _row(session: LiveSession, message_id: MessageId) -> InputRow:
-    row = session.inputs.get(message_id) or await session.room.store.find_input(session.writer.key, message_id)
+    row = session.inputs.get(message_id) or await session.context.store.find_input(session.writer.key, message_id)
     if row is None or row.kind is not InputKind.MESSAGE:
         raise MessageNotFound(session.session_id, message_id)
     return row

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.agents.denials import DISABLED
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.values.identifiers import Seq
@@ -71,7 +71,9 @@ async def _start_of(session: LiveSession, said: Iterable[v1.AgentEvent], tool_id
             return event
     last = session.writer.state.last_seq
     try:
-        stored = await session.room.store.events_of_kind(session.writer.key, _KIND, Seq(max(last - _WINDOW, 0)), last)
+        stored = await session.context.store.events_of_kind(
+            session.writer.key, _KIND, Seq(max(last - _WINDOW, 0)), last
+        )
     except (StorageDegraded, StorageFailed):
         logger.exception("what the agent denied by itself could not be read", extra=session.log_extra)
         return v1.AgentEvent()
@@ -87,7 +89,7 @@ async def _entry(session: LiveSession, started: v1.AgentEvent, result: v1.ToolCa
     cut = next((cut.sha256 for cut in started.cuts if cut.field == _INPUT), "")
     try:
         rule = "" if cut or not use.tool_name else await session.screening.denial(use.tool_name, use.input_json)
-    except NoAnswer:
+    except FilesystemTimeout:
         rule = ""
     return AuditEntry(
         at_ns=now_ns(),

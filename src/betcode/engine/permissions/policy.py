@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.agents.project_files import ProjectItem
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy
 from betcode.domain.store.changes import AddAudit
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.permissions import claude_trust
 from betcode.engine.permissions.policy_check import Checked, check
 from betcode.engine.permissions.policy_dry_run import Tried, try_rules
@@ -48,16 +48,16 @@ class InspectedProject:
 class Policy:
     """Part of the engine's front door."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        places = room.rules.places
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        places = context.rules.places
         self._trusted = None if places is None else TrustedProjects(places.state_dir / FILE_NAME)
 
     async def rule_book(
         self, directory: str, environment: Mapping[str, str] | None = None, allowed_tools: Iterable[str] = ()
     ) -> RuleBook:
         """The rules that hold for an agent in that directory, as the files are now."""
-        book = self._room.rules.book(directory, environment, allowed_tools)
+        book = self._context.rules.book(directory, environment, allowed_tools)
         await book.refresh()
         return book
 
@@ -67,7 +67,7 @@ class Policy:
         Raises:
             InvalidRequest, SessionNotFound
         """
-        return await check(self._room, tool, input_json, directory=directory, session=session)
+        return await check(self._context, tool, input_json, directory=directory, session=session)
 
     def try_rules(self, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
         """Hold recorded uses of tools against the rules of a settings file; what came of it, as it grows.
@@ -75,7 +75,7 @@ class Policy:
         Raises:
             InvalidRequest: it is no settings file.
         """
-        return try_rules(self._room, text, path, since_ns)
+        return try_rules(self._context, text, path, since_ns)
 
     async def trusted(self) -> list[TrustedProject]:
         """The projects that people trusted here."""
@@ -86,12 +86,12 @@ class Policy:
 
         A directory that gives no answer in time is not trusted.
         """
-        places = self._room.rules.places
+        places = self._context.rules.places
         own_list = None if places is None else places.state_dir / FILE_NAME
         trust = Trust(directory, own_list, claude_config(os.environ, str(home_directory(os.environ))))
         try:
-            return await self._room.looks.look(directory, trust.read)
-        except NoAnswer:
+            return await self._context.file_io.run(directory, trust.read)
+        except FilesystemTimeout:
             return False
 
     async def project_of(self, directory: str, *, trusted: bool) -> str:
@@ -115,18 +115,18 @@ class Policy:
             InvalidRequest: it is no directory.
             SessionNotFound
         """
-        room = self._room
+        context = self._context
         can = None
         environment: Mapping[str, str] = os.environ
         if session is not None:
-            row = await room.store.find_session(session)
+            row = await context.store.find_session(session)
             if row is None:
                 raise SessionNotFound(session)
-            directory, environment = await directory_known(room, row.new), row.new.environment or environment
-            provider = room.providers.get(row.new.provider)
+            directory, environment = await directory_known(context, row.new), row.new.environment or environment
+            provider = context.providers.get(row.new.provider)
             can = None if provider is None else provider.capabilities_for(row.new)
         project = await self.project_of(directory, trusted=True)
-        found = await inspect(room.rules, lambda work: room.looks.look(directory, work), directory, environment)
+        found = await inspect(context.rules, lambda work: context.file_io.run(directory, work), directory, environment)
         declined = {} if self._trusted is None else await anyio.to_thread.run_sync(self._trusted.declined)
         mine = found if can is None else found.of(can.project_files)
         return InspectedProject(
@@ -145,8 +145,8 @@ class Policy:
         trusted = self._trusted
         if trusted is None:
             raise InvalidRequest("No projects are trusted here: there is no place for the list")
-        look_at = self._room.looks.look
-        found = await inspect(self._room.rules, lambda work: look_at(directory, work), directory, os.environ)
+        look_at = self._context.file_io.run
+        found = await inspect(self._context.rules, lambda work: look_at(directory, work), directory, os.environ)
         try:
             await anyio.to_thread.run_sync(lambda: trusted.decline(project, found.digest, by=client))
         except OSError as trouble:
@@ -178,12 +178,12 @@ class Policy:
             client=client,
             peer=peer,
         )
-        await self._room.store.commit([AddAudit(entry)])  # first: nothing is trusted that nobody can find out about
+        await self._context.store.commit([AddAudit(entry)])  # first: nothing is trusted that nobody can find out about
         try:
             changed = await anyio.to_thread.run_sync(lambda: self._change(name, trusted, client))
         except OSError as trouble:
             raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
-        for agent in self._room.memory.live:
+        for agent in self._context.memory.live:
             if await agent.belongs_to(name):
                 agent.outdate()  # the next agent is started as the project is trusted now
         return changed
@@ -197,7 +197,7 @@ class Policy:
             return self._trusted.set(name, trusted=False, by=client)
         config = claude_config(os.environ, str(home_directory(os.environ)))
         lists = (
-            self._room.rules.trusts_for_claude
+            self._context.rules.trusts_for_claude
             and claude_trust.is_one_project(name)
             and not Trust(name, None, config).read()
         )

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.domain.agents.project_files import Program
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.operations.grants import compiled
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.engine.permissions.screening import unanswered
@@ -29,7 +29,9 @@ class Checked:
     directory: str
 
 
-async def check(room: Room, tool: str, input_json: str, *, directory: str, session: SessionId | None) -> Checked:
+async def check(
+    context: EngineContext, tool: str, input_json: str, *, directory: str, session: SessionId | None
+) -> Checked:
     """The verdict for a new session in that directory, or for a session with its own command line and grants.
 
     Raises:
@@ -44,26 +46,26 @@ async def check(room: Room, tool: str, input_json: str, *, directory: str, sessi
     if use.input is None:
         raise InvalidRequest("The input is no JSON object")
     if session is None:
-        book, granted, of_claude = room.rules.book(_checked(directory)), None, True
+        book, granted, of_claude = context.rules.book(_checked(directory)), None, True
     else:
-        row = await room.store.find_session(session)
+        row = await context.store.find_session(session)
         if row is None:
             raise SessionNotFound(session)
-        directory = await directory_known(room, row.new)
-        provider = room.providers.get(row.new.provider)
+        directory = await directory_known(context, row.new)
+        provider = context.providers.get(row.new.provider)
         of_claude = provider is not None and Program.CLAUDE in provider.capabilities_for(row.new).project_files
-        book = room.rules.book(directory, row.new.environment, row.new.allowed_tools, of_claude=of_claude)
-        granted = await room.store.grants(row.key)
+        book = context.rules.book(directory, row.new.environment, row.new.allowed_tools, of_claude=of_claude)
+        granted = await context.store.grants(row.key)
     await book.refresh()
 
     def decide() -> Verdict:
         return screen(use, book.rules, None if granted is None else compiled(granted, book.place))
 
     try:
-        verdict = await book.lookout.see(decide)
-    except NoAnswer as trouble:
+        verdict = await book.file_io.inline_or_run(decide)
+    except FilesystemTimeout as trouble:
         verdict = unanswered(trouble)
-    removed = _removed(book, tool, room.settings.screen_all != "never") if of_claude else None
+    removed = _removed(book, tool, context.settings.screen_all != "never") if of_claude else None
     return Checked(removed or verdict, segments(use), book.lists, book.place.directory)
 
 

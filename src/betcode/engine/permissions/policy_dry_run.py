@@ -11,7 +11,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.ports import SessionFilter
 from betcode.domain.store.rows import SessionRow
 from betcode.domain.values.identifiers import Seq
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core.counters import KIND_OF
 from betcode.rules import Layer, Lists, Rules, ScreenOutcome, SettingsText, ToolUse, Verdict, beside_permissions, screen
 from betcode.v1.agent_pb2 import AgentEvent
@@ -57,21 +57,21 @@ class Tried:
     changed_not_kept: int = 0
 
 
-async def try_rules(room: Room, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
+async def try_rules(context: EngineContext, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
     """The same object again and again as it grows; the last time it is whole. Hold it in `aclosing`.
 
     Raises:
         InvalidRequest: the text is no settings file.
     """
     file = SettingsText(Layer.USER, path, text)
-    tried = Tried(await anyio.to_thread.run_sync(_problems, room, file))
+    tried = Tried(await anyio.to_thread.run_sync(_problems, context, file))
     offset = 0
     while True:
-        rows, _ = await room.store.list_sessions(SessionFilter(limit=_PAGE, offset=offset))
+        rows, _ = await context.store.list_sessions(SessionFilter(limit=_PAGE, offset=offset))
         for row in rows:
             if row.state.updated_ns < since_ns:
                 continue
-            await _try_session(room, row, file, since_ns, tried)
+            await _try_session(context, row, file, since_ns, tried)
             yield tried
         offset += _PAGE
         if len(rows) < _PAGE:
@@ -79,19 +79,21 @@ async def try_rules(room: Room, text: str, path: str, since_ns: int) -> AsyncGen
     yield tried
 
 
-def _problems(room: Room, file: SettingsText) -> tuple[str, ...]:
-    lists: Lists = room.rules.book("/").instead([file])
+def _problems(context: EngineContext, file: SettingsText) -> tuple[str, ...]:
+    lists: Lists = context.rules.book("/").instead([file])
     if lists.broken:
         raise InvalidRequest(f"These rules cannot be tried: {lists.problems[0]}")
     return tuple(str(problem) for problem in (*lists.problems, *beside_permissions(file)))
 
 
-async def _try_session(room: Room, row: SessionRow, file: SettingsText, since_ns: int, tried: Tried) -> None:
-    book = room.rules.book(row.new.working_directory, row.new.environment, row.new.allowed_tools)
+async def _try_session(
+    context: EngineContext, row: SessionRow, file: SettingsText, since_ns: int, tried: Tried
+) -> None:
+    book = context.rules.book(row.new.working_directory, row.new.environment, row.new.allowed_tools)
     await book.refresh()
     others = await anyio.to_thread.run_sync(lambda: book.instead([file]).at(book.place))
     found = 0
-    async with aclosing(_recorded(room, row, since_ns, tried)) as batches:
+    async with aclosing(_recorded(context, row, since_ns, tried)) as batches:
         async for uses in batches:
             found += len(uses)
             # In a thread: taking a command apart takes half a millisecond.
@@ -100,16 +102,16 @@ async def _try_session(room: Room, row: SessionRow, file: SettingsText, since_ns
 
 
 async def _recorded(
-    room: Room, row: SessionRow, since_ns: int, tried: Tried
+    context: EngineContext, row: SessionRow, since_ns: int, tried: Tried
 ) -> AsyncGenerator[Sequence[RecordedUse], None]:
     """Every use once. Those that were asked for are kept whole; of the others an event tells, which may be cut."""
-    listed = await room.store.asked_uses(row.key, since_ns)
+    listed = await context.store.asked_uses(row.key, since_ns)
     asked = {use.tool_use_id or f"#{number}": use for number, use in enumerate(listed)}
     after, last = row.new.forked_at, row.state.last_seq  # what was copied is the other session's
     while after < last:
         until = Seq(min(after + _WINDOW, last))
         uses: list[RecordedUse] = []
-        for data in await room.store.events_of_kind(row.key, _KIND, after, until):
+        for data in await context.store.events_of_kind(row.key, _KIND, after, until):
             event = AgentEvent.FromString(data)
             started = event.tool_call_start
             whole = asked.pop(started.tool_id, None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from betcode.config.schema import SETTINGS
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.project_files import ALL_PROGRAMS, Program, ProjectFiles, ProjectItem, digest
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.values.text import shortened
 from betcode.engine.core import events
@@ -59,7 +59,7 @@ class Inspected:
 
 
 class Looking(Protocol):
-    """Does something with files in a thread; raises NoAnswer where they do not answer in time."""
+    """Does something with files in a thread; raises FilesystemTimeout where they do not answer in time."""
 
     async def __call__(self, work: Callable[[], Inspected], /) -> Inspected: ...
 
@@ -81,7 +81,7 @@ async def inspect(
 
     try:
         return await look_at_files(look)
-    except NoAnswer:
+    except FilesystemTimeout:
         return Inspected((directory,), (), is_trusted=False, is_answered=False)
 
 
@@ -102,7 +102,7 @@ class ProjectGuard:
         if not programs:
             return Inspected((session.directory,), (), is_trusted=False)
         return await inspect(
-            session.room.rules, session.screening.book.lookout.look, session.directory, environment, programs
+            session.context.rules, session.screening.book.file_io.run, session.directory, environment, programs
         )
 
     async def belongs_to(self, project: str) -> bool:
@@ -111,8 +111,8 @@ class ProjectGuard:
             return project in self._names
         directory = self._session.directory
         try:
-            names = await self._session.screening.book.lookout.look(lambda: names_of(directory))
-        except NoAnswer:
+            names = await self._session.screening.book.file_io.run(lambda: names_of(directory))
+        except FilesystemTimeout:
             names = [directory]
         return project in names
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from betcode.config.load import FILE_NAME
 from betcode.config.paths import Paths
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.runs.launch import Forbidden, OnlyRules
 from betcode.engine.permissions.agent_files import MANAGED_DIRECTORY, AgentFiles, AgentRules
 from betcode.engine.permissions.trust import FILE_NAME as TRUST_FILE_NAME
@@ -34,7 +34,7 @@ from betcode.rules import (
     removals,
     removes_tool,
 )
-from betcode.util.bounded_io import ANSWERS_WITHIN_S, Lookout, follow_links
+from betcode.util.bounded_io import ANSWERS_WITHIN_S, BoundedIO, follow_links
 from betcode.util.user import home_directory
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class RuleBook:
         place: PathContext,
         trust: Trust,
         flags: Iterable[Rule] = (),
-        lookout: Lookout | None = None,
+        file_io: BoundedIO | None = None,
         agent_files: AgentFiles | None = None,
     ) -> None:
         self.place = place
@@ -72,7 +72,7 @@ class RuleBook:
         self._trust = trust
         self._flags = tuple(flags)
         self._agent_files = agent_files
-        self.lookout = lookout or Lookout()
+        self.file_io = file_io or BoundedIO()
         self._must_read = True
         self._is_unknown = False  # the files gave no answer the last time
         self._read = _Read(Lists(), Rules((), place, ("its files are not read yet",)), needs_trust=False)
@@ -88,8 +88,8 @@ class RuleBook:
     async def has_changed(self) -> bool:
         """Whether `refresh` would find something else; it may err to yes."""
         try:
-            return self._must_read or await self.lookout.look(self._look)
-        except NoAnswer:
+            return self._must_read or await self.file_io.run(self._look)
+        except FilesystemTimeout:
             return not self._is_unknown
 
     def _look(self) -> bool:
@@ -106,8 +106,8 @@ class RuleBook:
         before, must_read = self._read.lists, self._must_read
         self._must_read = True  # a look that nobody waits for to its end leaves files taken for read
         try:
-            read = await self.lookout.look(lambda: self._read_all() if must_read or self._look() else None)
-        except NoAnswer as trouble:
+            read = await self.file_io.run(lambda: self._read_all() if must_read or self._look() else None)
+        except FilesystemTimeout as trouble:
             return self._go_without(trouble)
         self._must_read = self._is_unknown = False
         if read is None:
@@ -122,7 +122,7 @@ class RuleBook:
             logger.warning("%s: allow rules of a project that is not trusted do not count", first)
         return True
 
-    def _go_without(self, trouble: NoAnswer) -> bool:
+    def _go_without(self, trouble: FilesystemTimeout) -> bool:
         """What was known to be forbidden stays so. All is read anew when there is an answer."""
         if self._is_unknown:
             return False
@@ -251,7 +251,7 @@ class RuleShelf:
             files[Layer.USER] = self.places.config_dir / FILE_NAME
         trust = self.trust(place.directory, environment)
         agent_files = AgentFiles(place.directory, environment, self.managed) if of_claude else None
-        return RuleBook(files, place, trust, _flags(allowed_tools), Lookout(self.answers_within_s), agent_files)
+        return RuleBook(files, place, trust, _flags(allowed_tools), BoundedIO(self.answers_within_s), agent_files)
 
     def trust(self, directory: str, environment: Mapping[str, str]) -> Trust:
         """Whether people trust that directory."""

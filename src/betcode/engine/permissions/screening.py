@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from betcode.domain.agents.agent_state import ToolCall
 from betcode.domain.agents.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.agents.project_files import Program, ProjectFiles
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.runs.launch import Forbidden, OnlyRules
@@ -81,11 +81,11 @@ class Screening:
     def _book_of(self, directory: str) -> RuleBook:
         new = self._session.writer.new
         of_claude = Program.CLAUDE in self._session.capabilities.project_files
-        return self._session.room.rules.book(directory, new.environment, new.allowed_tools, of_claude=of_claude)
+        return self._session.context.rules.book(directory, new.environment, new.allowed_tools, of_claude=of_claude)
 
     async def refresh(self) -> None:
         """Read the files that have changed. Costs a look at each, in a thread, where none has."""
-        places = self._session.room.places
+        places = self._session.context.places
         if not self._session.is_placed and places is not None:  # an earlier daemon started its agent
             with suppress(WorktreeUnusable):
                 self.move_to(await places.directory_of(self._session.writer.new))
@@ -95,8 +95,8 @@ class Screening:
         if made_of != self._made_of:
             self._rules = self.book.rules
             try:
-                self._grants = await self.book.lookout.see(lambda: compiled(made_of[1], self.book.place))
-            except NoAnswer as trouble:
+                self._grants = await self.book.file_io.inline_or_run(lambda: compiled(made_of[1], self.book.place))
+            except FilesystemTimeout as trouble:
                 self._rules = self._rules.with_broken(f"where a grant leads ({trouble})")
                 return
             self._made_of = made_of
@@ -108,7 +108,7 @@ class Screening:
 
     @property
     def _would_be_wanted(self) -> bool:
-        match self._session.room.settings.screen_all:
+        match self._session.context.settings.screen_all:
             case "always":
                 return True
             case "never":
@@ -145,8 +145,8 @@ class Screening:
         use = ToolUse.of(request.tool_name, request.input_json, cwd)
         began_ns = time.monotonic_ns()
         try:
-            verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
-        except NoAnswer as trouble:
+            verdict = await self.book.file_io.inline_or_run(lambda: screen(use, self._rules, self._grants))
+        except FilesystemTimeout as trouble:
             verdict = unanswered(trouble)
         self._note(began_ns, request.request_id, request.tool_name, verdict)
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
@@ -161,14 +161,14 @@ class Screening:
         """Which rule denies a use that a person would allow, begun in `cwd` if that is known; empty: none does.
 
         Raises:
-            NoAnswer: that cannot be told now.
+            FilesystemTimeout: that cannot be told now.
         """
         use = ToolUse.of(tool_name, input_json, cwd)
-        verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
+        verdict = await self.book.file_io.inline_or_run(lambda: screen(use, self._rules, self._grants))
         return shortened(str(verdict.rule), _LONGEST) if verdict.outcome is ScreenOutcome.DENY else ""
 
     async def denial_to(self, prompt: PromptRow, input_json: str) -> str:
-        """The same of what a prompt would run: where, is known as long as its agent lives. Raises NoAnswer."""
+        """The same of what a prompt would run: where, is known as long as its agent lives. Raises FilesystemTimeout."""
         run = self._session.run
         cwd = None if run is None else run.dialogue.directory_of(prompt.tool_use_id)
         return await self.denial(prompt.tool_name, input_json, cwd)
@@ -182,8 +182,8 @@ class Screening:
         began_ns = time.monotonic_ns()
         use = ToolUse.of(call.tool_name, call.input_json, call.cwd or None)
         try:
-            verdict = await self.book.lookout.see(lambda: objection(use, self._rules, self._grants))
-        except NoAnswer as trouble:
+            verdict = await self.book.file_io.inline_or_run(lambda: objection(use, self._rules, self._grants))
+        except FilesystemTimeout as trouble:
             verdict = unanswered(trouble)
         self._note(began_ns, call.request_id, call.tool_name, verdict)
         if verdict is None:
@@ -198,8 +198,8 @@ class Screening:
         suggested = [offer.pattern for offer in request.grant_offers]
         del request.grant_offers[:]
         use = ToolUse.of(request.tool_name, request.input_json)
-        with suppress(NoAnswer):
-            for offer in await self.book.lookout.see(lambda: offers(use, self.book.place, suggested)):
+        with suppress(FilesystemTimeout):
+            for offer in await self.book.file_io.inline_or_run(lambda: offers(use, self.book.place, suggested)):
                 request.grant_offers.add(pattern=offer.pattern, label=offer.label)
 
     def _note(self, began_ns: int, request_id: str, tool_name: str, verdict: Verdict | None) -> None:
@@ -232,7 +232,7 @@ class Screening:
         )
 
 
-def unanswered(trouble: NoAnswer) -> Verdict:
+def unanswered(trouble: FilesystemTimeout) -> Verdict:
     """What is said to a use while files do not tell what it is about."""
     return Verdict(ScreenOutcome.ASK, f"{trouble}, so that it cannot be told which rules speak of it")
 

@@ -94,7 +94,7 @@ class CallDesk:
     def look(self) -> None:
         """Notice rules that have changed while the agent asks nothing; never waits."""
         session = self._run.session
-        session.room.faults(FaultPoint.CALL_SCREENING, session.session_id)
+        session.context.faults(FaultPoint.CALL_SCREENING, session.session_id)
         if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
             session.deliverable.set()  # what a message waited for may not be wanted any more
         self._look_for_a_refusal()
@@ -116,7 +116,7 @@ class CallDesk:
         hears = run.attachment is not None and not session.writer.degraded_reason
         watched = self.holds_messages and hears and not (run.asked_to_end or run.row.cancel_step or run.stopped)
         self._silence = self._silence.looked(anyio.current_time(), self._told_at or 0.0, watched=watched)
-        bound_s = min(_ACKNOWLEDGED_WITHIN_S, session.room.settings.hang_after_s)
+        bound_s = min(_ACKNOWLEDGED_WITHIN_S, session.context.settings.hang_after_s)
         if self._silence.seconds >= bound_s:
             # Once may be bad luck: the machine was busy.
             is_again = session.writer.state.crashes.in_a_row > 0

@@ -33,7 +33,7 @@ class Replies:
         """Everything that a batch of records calls for."""
         session = self._run.session
         for request_id in list(intake.asked):
-            if await session.room.store.find_prompt(request_id) is not None:
+            if await session.context.store.find_prompt(request_id) is not None:
                 intake.refuse(request_id)
                 self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
         for request_id in intake.asked_again:

@@ -209,7 +209,7 @@ class BudgetGate:
 
     async def _tell_and_ask(self) -> None:
         session = self._session
-        session.room.faults(FaultPoint.BEFORE_BUDGET_PROMPT, session.session_id)
+        session.context.faults(FaultPoint.BEFORE_BUDGET_PROMPT, session.session_id)
         said: list[v1.AgentEvent] = []
         changes: list[Change] = []
         budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()

@@ -51,7 +51,7 @@ class Escalation:
 
     def insist(self) -> None:
         """Go on to the next step now; right after the last one it is the same cancel, said twice."""
-        if anyio.current_time() - self._since >= self._run.session.room.settings.cancel_insist_s:
+        if anyio.current_time() - self._since >= self._run.session.context.settings.cancel_insist_s:
             self._wake.set()
 
     def note_turn_over(self) -> None:
@@ -82,8 +82,8 @@ class Escalation:
             self._is_at_work = False
 
     async def _take(self, step: CancelStep) -> None:
-        session, settings = self._run.session, self._run.session.room.settings
-        session.room.faults(FaultPoint.CANCEL_STEP, session.session_id)
+        session, settings = self._run.session, self._run.session.context.settings
+        session.context.faults(FaultPoint.CANCEL_STEP, session.session_id)
         if step is CancelStep.INTERRUPTED:
             if await self._outlasts(settings.cancel_interrupt_s):
                 await self._advance(step, CancelStep.SIGNALLED)
@@ -109,7 +109,7 @@ class Escalation:
             run.row = row
             run.asked_to_end = True  # nothing is handed to it any more
         logger.warning("the agent does not stop its turn: %s", to.name.lower(), extra=run.session.log_extra)
-        run.session.room.faults(FaultPoint(f"cancel-{to.name.lower()}"), run.session.session_id)
+        run.session.context.faults(FaultPoint(f"cancel-{to.name.lower()}"), run.session.session_id)
 
     async def _signal(self) -> bool:
         """SIGINT for the agent; False where its holder does not know how, or does not answer."""
@@ -137,7 +137,7 @@ class Escalation:
         if not run.ended.is_set():
             logger.warning("the holder does not answer; killing it and its agent", extra=run.session.log_extra)
             with anyio.move_on_after(_KILLED_WITHIN_S):
-                await kill(run.session.room, [run])
+                await kill(run.session.context, [run])
 
     async def _tell(self, grace_s: float, *, nothing_open: bool = False) -> bool:
         """Whether the holder has heard that the agent is to end within that time."""

@@ -25,7 +25,7 @@ LOW = 0.7  # below this the next time counts as another one
 
 def after_turn(session: LiveSession) -> None:
     """A turn has ended: compact where its context has outgrown the threshold."""
-    threshold = session.room.settings.auto_compact_threshold
+    threshold = session.context.settings.auto_compact_threshold
     tokens = session.writer.state.context_tokens
     if threshold and tokens > threshold and session.at_rest and session.compacts_itself and _may(session):
         _begin(session, f"The context has {tokens:,} tokens, more than sessions.auto_compact_threshold")
@@ -44,7 +44,7 @@ class MemoryPressure:
 
     def relieve(self, registry: Registry) -> None:
         """Compact the longest idle session with a live agent, where the daemon is short of memory."""
-        limit = registry.room.settings.memory_limit_bytes
+        limit = registry.context.settings.memory_limit_bytes
         used = resident_bytes(os.getpid())
         if not self.is_due(used, limit):
             return
@@ -60,7 +60,7 @@ class MemoryPressure:
 
 
 def _may(session: LiveSession) -> bool:
-    if not session.room.settings.may_compact:
+    if not session.context.settings.may_compact:
         return False
     if session.budget.holds:
         return False  # it has the model read the whole context, and a person has not allowed more
@@ -81,6 +81,6 @@ async def _compact(session: LiveSession, why: str) -> None:
         reason = trouble.details.get("reason", trouble.message)
         logger.warning("a session was not compacted: %s", reason, extra=session.log_extra)
     else:
-        threshold = session.room.settings.auto_compact_threshold
+        threshold = session.context.settings.auto_compact_threshold
         session.compacts_itself = not threshold or session.writer.state.context_tokens <= threshold
         logger.info("compacted a session: %d tokens less (%s)", done.tokens_saved, why, extra=session.log_extra)

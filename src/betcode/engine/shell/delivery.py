@@ -38,7 +38,7 @@ async def deliver(run: AgentRun, attachment: Attachment) -> None:
 
 async def _hand_over(run: AgentRun, attachment: Attachment, row: InputRow) -> None:
     await attachment.hand_over(row.number, row.payload)
-    run.session.room.faults(FaultPoint.AFTER_HAND_OVER, run.session.session_id)
+    run.session.context.faults(FaultPoint.AFTER_HAND_OVER, run.session.session_id)
 
 
 async def _assign(run: AgentRun) -> list[InputRow]:
@@ -82,7 +82,7 @@ def _assignable(run: AgentRun) -> list[InputRow]:
             continue
         if row.kind is InputKind.MESSAGE and run.row.cancel_step:
             continue  # it came after the cancel, and must not be hit by it
-        if row.kind in NO_SLOT or session.room.slots.has(session):
+        if row.kind in NO_SLOT or session.context.slots.has(session):
             ready.append(row)
         elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
             ready.append(row)  # the agent itself queues what comes during a turn

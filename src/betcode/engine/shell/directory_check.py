@@ -4,16 +4,16 @@ import stat
 from functools import partial
 from pathlib import Path
 
-from betcode.domain.bounded_io import Looks, NoAnswer
+from betcode.domain.bounded_io import BoundedIOPort, FilesystemTimeout
 
 _ELSEWHERE = "or start a new session elsewhere"
 
 
-async def directory_advice(looks: Looks, directory: str) -> str:
+async def directory_advice(file_io: BoundedIOPort, directory: str) -> str:
     """What to do about the directory before an agent can start there; empty: nothing, it is usable."""
     try:
-        return await looks.look(directory, partial(_advice, directory))
-    except NoAnswer as no_answer:
+        return await file_io.run(directory, partial(_advice, directory))
+    except FilesystemTimeout as no_answer:
         return (
             f"its working directory {directory!r} does not answer ({no_answer}): check the mount, then send the "
             f"message again, {_ELSEWHERE}"

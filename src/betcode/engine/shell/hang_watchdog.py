@@ -35,7 +35,7 @@ class HangWatch:
 
     def look(self) -> None:
         """Called again and again; an agent that was silent for too long in a turn is ended."""
-        settings = self._run.session.room.settings
+        settings = self._run.session.context.settings
         self._silence = self._silence.looked(anyio.current_time(), self._run.active_at, watched=self._is_watched())
         if self._silence.seconds >= settings.hang_after_s:
             self.condemn(f"it gave no sign of life for {settings.hang_after_s:g} s and was ended")
@@ -58,7 +58,7 @@ class HangWatch:
             return False
         pause = run.dialogue.api_pause
         paused = pause is not None and now_ns() < pause.until_ns
-        in_line = session.room.slots.is_waiting(session)
+        in_line = session.context.slots.is_waiting(session)
         return not (paused or in_line or session.prompts or session.writer.degraded_reason)
 
     async def _end(self) -> None:
@@ -72,4 +72,4 @@ class HangWatch:
             await run.ended.wait()
         if not run.ended.is_set():
             logger.warning("its holder does not end it; killing both", extra=run.session.log_extra)
-            await kill(run.session.room, [run])
+            await kill(run.session.context, [run])

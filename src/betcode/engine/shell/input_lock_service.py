@@ -9,7 +9,7 @@ import anyio
 
 from betcode.domain.errors import InvalidRequest, NoInputLock, SessionClosed
 from betcode.engine.client_name import NOBODY, ClientName
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.core.input_lock import Decision, Given, InputLock, Times
 from betcode.engine.fault_points import FaultPoint
@@ -31,8 +31,8 @@ class _Ask:
 class LockDesk:
     """The lock's state is decided by `InputLock`; here are its clients, its clock and those who wait."""
 
-    def __init__(self, room: Room, writer: SessionWriter, tasks: SessionTasks) -> None:
-        self._room = room
+    def __init__(self, context: EngineContext, writer: SessionWriter, tasks: SessionTasks) -> None:
+        self._context = context
         self._tasks = tasks
         self._writer = writer
         self._lock = InputLock()
@@ -147,7 +147,7 @@ class LockDesk:
 
     @property
     def _times(self) -> Times:
-        settings = self._room.settings
+        settings = self._context.settings
         return Times(settings.lock_answer_s, settings.lock_idle_s)
 
     def _locked_out(self) -> NoInputLock:
@@ -191,7 +191,7 @@ class LockDesk:
             self.holder, self._name(lock.asking), answer_by_ns, [waiter.client for waiter in lock.line]
         )
         self._writer.tail.post(BOARD, event.SerializeToString())
-        self._room.roster.note_lock(self._writer.key, lock.holder)
+        self._context.roster.note_lock(self._writer.key, lock.holder)
 
     async def _keep_time(self) -> None:
         """While somebody waits: let silence and rest decide."""

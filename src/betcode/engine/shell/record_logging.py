@@ -21,7 +21,7 @@ _LONGEST_LINE = 16 * 1024  # bytes that are shown of one
 def note_taken_in(session: LiveSession, records: Sequence[Record]) -> None:
     """Count the lines, and log what came: once for all of them, and each only where somebody wants raw lines."""
     lines = sum(record.kind is RecordKind.OUT for record in records)
-    session.room.counts.messages_processed += lines
+    session.context.counts.messages_processed += lines
     if not logger.isEnabledFor(logging.DEBUG):
         return
     kinds = Counter(record.kind.value for record in records)

@@ -33,15 +33,15 @@ class Recovery:
     def due_ns(self) -> int:
         """When the next agent is started; 0 where none is waited for."""
         session = self._session
-        return session.writer.state.crashes.due_ns(session.room.crashes) if self.waiting else 0
+        return session.writer.state.crashes.due_ns(session.context.crashes) if self.waiting else 0
 
     async def load(self) -> None:
         """Take up what an earlier daemon left of it."""
         session = self._session
-        newest = await session.room.store.newest_run(session.writer.key)
+        newest = await session.context.store.newest_run(session.writer.key)
         if newest is not None and newest.state is RunState.BACKING_OFF:
             crashes = session.writer.state.crashes
-            self.back_off(newest, crashes.left_to_wait_s(session.room.crashes, now_ns()))
+            self.back_off(newest, crashes.left_to_wait_s(session.context.crashes, now_ns()))
 
     def back_off(self, crashed: RunRow, wait_s: float) -> None:
         """Start another agent when the time has come."""
@@ -53,7 +53,7 @@ class Recovery:
         with scope:
             await anyio.sleep(wait_s)
         if self._wait is scope:
-            self._session.room.faults(FaultPoint.RECOVERY_RESUME, self._session.session_id)
+            self._session.context.faults(FaultPoint.RECOVERY_RESUME, self._session.session_id)
             self._wait = None
             self._session.go_on()
 

@@ -70,7 +70,7 @@ class AgentRun:
 
     def __init__(self, session: LiveSession, adopted: RunRow | None = None) -> None:
         self.session = session
-        session.room.faults(FaultPoint.RUN_INIT if adopted is None else FaultPoint.ADOPT_INIT, session.session_id)
+        session.context.faults(FaultPoint.RUN_INIT if adopted is None else FaultPoint.ADOPT_INIT, session.session_id)
         new, state = session.writer.new, session.writer.state
         self.conversation_id = state.conversation_id or new.session_id
         self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, clock_ns())
@@ -99,7 +99,7 @@ class AgentRun:
 
     @property
     def directory(self) -> Path:
-        return self.session.room.runs_dir / self.row.run_id
+        return self.session.context.runs_dir / self.row.run_id
 
     @property
     def run_id(self) -> str:
@@ -129,7 +129,7 @@ class AgentRun:
     @property
     def idle_since(self) -> float | None:
         with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
-            session.room.faults(FaultPoint.IDLE_CHECK, session.session_id)
+            session.context.faults(FaultPoint.IDLE_CHECK, session.session_id)
             idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
             return self.active_at if idle and self.attachment is not None else None
         return None
@@ -145,7 +145,7 @@ class AgentRun:
             await self._live(fresh=False)
 
     async def _live(self, *, fresh: bool) -> None:
-        memory = self.session.room.memory
+        memory = self.session.context.memory
         memory.add(self)
         self.escalation.begin()  # where a daemon before us died in the middle of it
         trouble = ""
@@ -156,7 +156,7 @@ class AgentRun:
                 trouble = "it was not wanted any more before it was started"
         except Exception as error:
             logger.exception("the agent's life was cut short", extra=self.session.log_extra)
-            trouble = self.session.room.run_problems.explain(self.run_id, self.session.session_id, error)
+            trouble = self.session.context.run_problems.explain(self.run_id, self.session.session_id, error)
             await give_up(self.directory, self.row)  # something here failed, not the agent
         finally:
             memory.remove(self)
@@ -167,7 +167,7 @@ class AgentRun:
     async def _stay(self) -> None:
         """Read on until the agent's end is read, through whatever happens to the connection."""
         reader = JournalReader(
-            self.directory, self.row.offset, line_limit_bytes=self.session.room.settings.frame_limit_bytes
+            self.directory, self.row.offset, line_limit_bytes=self.session.context.settings.frame_limit_bytes
         )
         with closing(reader):
             while True:
@@ -185,7 +185,7 @@ class AgentRun:
         try:
             async with attach(self.directory) as attachment:
                 if await self._stay_attached(attachment, reader):
-                    await self.session.room.processes.release(self.run_id)
+                    await self.session.context.processes.release(self.run_id)
                     await attachment.quit()
                     return True
         except HolderGone:
@@ -258,7 +258,7 @@ class AgentRun:
                 ended = await self._take_in(records)
             if ended:
                 return
-        row, processes = self.row, self.session.room.processes
+        row, processes = self.row, self.session.context.processes
         await processes.observe()
         seen = processes.left_of(row.run_id)
         await anyio.to_thread.run_sync(partial(end_leftovers, row.run_id, row.agent_pid, row.agent_start, seen=seen))
@@ -298,7 +298,7 @@ class AgentRun:
             opened = give_times(session, intake.said, intake.changes, intake.prompts)
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compact.before_fork(session)
-            session.room.faults(FaultPoint.AFTER_READING, session.session_id)
+            session.context.faults(FaultPoint.AFTER_READING, session.session_id)
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
             if self._replies.must_ask_to_go_on(intake, rests=status is SessionStatus.IDLE):
@@ -335,7 +335,7 @@ class AgentRun:
             session.settle()
             if intake.turn_completed:
                 compaction_triggers.after_turn(session)
-                session.room.reports.note(writer.key, writer.state)
+                session.context.reports.note(writer.key, writer.state)
         if intake.turn_cancelled:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
@@ -366,7 +366,7 @@ class AgentRun:
         """Like `end`; the turn is over, and a person's next message goes on with it."""
         self.stopped = True
         with self.session.failure.guard(FaultPoint.SHUTDOWN):
-            self.session.room.faults(FaultPoint.SHUTDOWN, self.session.session_id)
+            self.session.context.faults(FaultPoint.SHUTDOWN, self.session.session_id)
             await self.end()
 
     async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
@@ -381,13 +381,16 @@ class AgentRun:
         advice = await run_exit.directory_advice(self)
         async with session.lock:
             now_ns = clock_ns()
-            session.room.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
+            session.context.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
             end = run_exit.judge(self, self._exit, trouble, now_ns, directory_advice=advice)
             said, changes, fields = run_exit.consequences(session, end)
             told, left = await run_exit.prompts_after(self, end, fields, is_told=self._exit is not None)
             said, changes = [*told.said, *said], [*told.changes, *changes]
             if end.cancelled:
-                said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]
+                said = [
+                    *await cut_short(session.context.store, session.writer.key, session.writer.state.last_seq),
+                    *said,
+                ]
             state = self.row.state
             for stimulus in end.stimuli:
                 state = advance(state, stimulus)
@@ -404,7 +407,7 @@ class AgentRun:
             session.budget.settle()
             compact.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
-                session.room.counts.subprocess_crashes += 1
+                session.context.counts.subprocess_crashes += 1
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
             else:
                 logger.info("the agent ended: %s", end.note, extra=session.log_extra)

@@ -10,7 +10,7 @@ import anyio
 
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import (
     AgentUnavailable,
     SessionClosed,
@@ -35,7 +35,7 @@ from betcode.domain.store.rows import (
     SessionRow,
 )
 from betcode.domain.values.identifiers import Seq, SessionId, time_ordered_uuid
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 from betcode.engine.core.exit import End
 from betcode.engine.core.orphaned_prompts import open_ones, sorted_by_agent
 from betcode.engine.core.status import Waiting, for_api
@@ -63,18 +63,18 @@ logger = logging.getLogger(__name__)
 class LiveSession:
     """The one place where a session changes. Every change holds `lock`, is committed, and is then announced."""
 
-    def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
-        self.room = room
+    def __init__(self, context: EngineContext, row: SessionRow, provider: Provider) -> None:
+        self.context = context
         self.provider = provider
         self.writer = SessionWriter(
-            room.store, row, counts=room.counts, traces=room.traces, watch=room.watch, growth=room.growth
+            context.store, row, counts=context.counts, traces=context.traces, watch=context.watch, growth=context.growth
         )
         self.writer.on_status = self.tell_phase
         self.life = Life()
         self.failure = SessionFailure(self)
-        self.tasks = SessionTasks(room.tasks, self.session_id, room.faults, self.failure.report)
-        self.desk = LockDesk(room, self.writer, self.tasks)
-        self.followers = Followers(room, self.writer, self.desk, self.tasks)
+        self.tasks = SessionTasks(context.tasks, self.session_id, context.faults, self.failure.report)
+        self.desk = LockDesk(context, self.writer, self.tasks)
+        self.followers = Followers(context, self.writer, self.desk, self.tasks)
         self.budget = BudgetGate(self)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
@@ -142,7 +142,7 @@ class LiveSession:
             return Waiting("person")
         if self.recovery.waiting:
             return Waiting("retry", self.recovery.due_ns)
-        if self.room.slots.is_waiting(self):
+        if self.context.slots.is_waiting(self):
             return Waiting("slot")
         if self.at_rest and open_ones(self.left):
             return Waiting("person")
@@ -159,12 +159,12 @@ class LiveSession:
     def tell_phase(self, words: str = "") -> None:
         """Say where the session stands, if that is news."""
         if (told := self.life.told(self.session_id, self.writer.state.status, words)) is not None:
-            self.room.phases.tell(told)
+            self.context.phases.tell(told)
 
     async def load(self) -> None:
         """Take up what was left open."""
-        self.room.faults(FaultPoint.LOAD, self.session_id)
-        store, key = self.room.store, self.writer.key
+        self.context.faults(FaultPoint.LOAD, self.session_id)
+        store, key = self.context.store, self.writer.key
         self.life.take_up(await store.bound(key), self.writer.state.status)
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
@@ -208,25 +208,25 @@ class LiveSession:
 
     def _advance(self) -> None:
         self.changed.ring()
-        if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or not self.room.may_begin:
+        if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or not self.context.may_begin:
             return
         if self.recovery.waiting:
             return
         self.budget.look()
-        slots = self.room.slots
+        slots = self.context.slots
         # In this order: a session with a slot may have a thousand open messages, and comes here for each of them.
         if not slots.has(self) and any(self._needs_slot(row) for row in self.inputs.values()):
             begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
             slots.ask(self, first=begun)  # comes back here when granted
         if self.run is None and self.inputs and slots.has(self):
-            self.room.faults(FaultPoint.ADVANCE, self.session_id)
+            self.context.faults(FaultPoint.ADVANCE, self.session_id)
             self.run = AgentRun(self)
             self.tasks.start_soon(FaultPoint.RUN, self.run.begin)
         self.deliverable.set()
 
     def settle(self) -> None:
         """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
-        slots, run = self.room.slots, self.run
+        slots, run = self.context.slots, self.run
         works = run is not None and (run.dialogue.turn_open or self.unconsumed(run)) and not self.prompts
         # In this order: an agent at work with a slot keeps it, however many messages are open.
         if not (works and slots.has(self)) and not any(self._needs_slot(row) for row in self.inputs.values()):
@@ -260,7 +260,7 @@ class LiveSession:
     def run_ended(self, row: RunRow, end: End) -> None:
         """The agent is gone; what is still to do starts another, at once or after a wait, if it is not given up."""
         self.run = None
-        self.room.slots.give_back(self)
+        self.context.slots.give_back(self)
         if end.retry_in_s is not None:
             self.recovery.back_off(row, end.retry_in_s)
         elif end.crashed:
@@ -276,7 +276,7 @@ class LiveSession:
     async def peer_of_answer(self, prompt: PromptRow) -> str:
         """The process that a person's answer came from, as far as that can be read now."""
         try:
-            return await self.room.store.peer_of_answer(self.session_id, prompt.request_id)
+            return await self.context.store.peer_of_answer(self.session_id, prompt.request_id)
         except (StorageDegraded, StorageFailed):
             logger.exception("it could not be read where an answer came from", extra=self.log_extra)
             return ""
@@ -297,7 +297,7 @@ class LiveSession:
     def refuse_if_timed_out(self) -> None:
         """Raises SessionTimedOut."""
         deadline_ns = self.life.bond.deadline_ns
-        if deadline_ns and self.room.timeouts.clock.now_ns() >= deadline_ns:
+        if deadline_ns and self.context.timeouts.clock.now_ns() >= deadline_ns:
             raise SessionTimedOut(self.session_id)
 
     def refuse_if_degraded(self) -> None:
@@ -321,7 +321,7 @@ class LiveSession:
         """
         while True:
             self.failure.refuse_if_pending()
-            self.room.refuse_before_adoption()
+            self.context.refuse_before_adoption()
             if not even_degraded:
                 self.refuse_if_degraded()
             with anyio.CancelScope() as waiting:
@@ -342,16 +342,16 @@ class LiveSession:
         """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
         if self.run is None:
             await self.check_program()
-            self.room.slots.admit(self)  # before any other agent is sent home for a turn that is refused
-            await self.room.memory.make_room()
-        self.room.slots.admit(self)
+            self.context.slots.admit(self)  # before any other agent is sent home for a turn that is refused
+            await self.context.memory.make_room()
+        self.context.slots.admit(self)
 
     async def check_program(self) -> None:
         """Raises AgentUnavailable where the agent cannot be started; the directories of PATH may not answer."""
         work = partial(self.provider.check, self.writer.new.environment or {})
         try:
-            await self.room.looks.look(f"the program of {self.provider.name}", work)
-        except NoAnswer as no_answer:
+            await self.context.file_io.run(f"the program of {self.provider.name}", work)
+        except FilesystemTimeout as no_answer:
             raise AgentUnavailable(f"The agent's program cannot be examined: {no_answer}; check PATH") from None
 
     def opened(self) -> SessionStatus:

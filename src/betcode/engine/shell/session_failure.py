@@ -152,7 +152,7 @@ class SessionFailure:
         self._settled = anyio.Event()
         session.may_start = False
         session.tasks.cancel()
-        session.room.tasks.start_soon(self._settle, place, name=f"failure of {session.session_id}")
+        session.context.tasks.start_soon(self._settle, place, name=f"failure of {session.session_id}")
 
     def cleared(self) -> list[Change]:
         """What is stored when a message is accepted: the session is tried again. `clear` follows."""
@@ -193,7 +193,7 @@ class SessionFailure:
         try:
             rows = await self._open_rows()
             if rows.run is not None and rows.run.state in LIVE:
-                await end_run(session.room.runs_dir, rows.run)
+                await end_run(session.context.runs_dir, rows.run)
             await self._record(place, rows)
             self._reset()
         finally:
@@ -202,7 +202,7 @@ class SessionFailure:
     async def _open_rows(self) -> OpenRows:
         """As stored; what cannot be read is taken from memory."""
         session = self._session
-        store, key, run = session.room.store, session.writer.key, session.run
+        store, key, run = session.context.store, session.writer.key, session.run
         try:
             newest = await store.newest_run(key)
             prompts = [*(row for _, row in await store.open_prompts(key)), *await store.kept_prompts(key)]
@@ -240,7 +240,7 @@ class SessionFailure:
         session, run = self._session, self._session.run
         session.run = None
         if run is not None:
-            session.room.memory.remove(run)
+            session.context.memory.remove(run)
             run.attachment = None
             run.attached.set()
             run.ended.set()
@@ -254,4 +254,4 @@ class SessionFailure:
         if session.is_closed:
             session.desk.close()
             session.writer.tail.close()
-        session.room.slots.give_back(session)
+        session.context.slots.give_back(session)

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.agents.project_files import ProjectFiles
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.runs.state import RunStimulus
@@ -44,9 +44,9 @@ async def start(run: AgentRun) -> bool:
 
 async def _start(run: AgentRun) -> bool:
     began_ns = time.monotonic_ns()
-    session, room = run.session, run.session.room
+    session, context = run.session, run.session.context
     writer, provider = session.writer, session.provider
-    previous = await room.store.newest_run(writer.key)
+    previous = await context.store.newest_run(writer.key)
     if previous is not None:
         carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
         run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
@@ -55,14 +55,14 @@ async def _start(run: AgentRun) -> bool:
     async with session.lock:  # as everywhere: of two who read the files at once the slower would win
         await session.screening.refresh()
     if environment is None:
-        environment = await room.login_shell.environment()
+        environment = await context.login_shell.environment()
     project = await session.project.look(environment)
     try:
         project_files, said = session.project.decide(project)
     except AgentUnavailable as refusal:
         run.watch.advice = refusal.message
         project_files, said, trouble = ProjectFiles.IGNORED, [], trouble or refusal
-    context = LaunchContext(
+    launch_context = LaunchContext(
         conversation_id=run.conversation_id,
         resume=writer.state.conversation_began,
         continue_turn=(
@@ -81,12 +81,12 @@ async def _start(run: AgentRun) -> bool:
         project_files=project_files,
         project_directories=project.names,
     )
-    launch = await _launch(session, context)
+    launch = await _launch(session, launch_context)
     async with session.lock:
         run.row = await _created(run)
         if launch.opening:
             run.row = replace(run.row, last_input=1)
-        if context.screens_calls:
+        if launch_context.screens_calls:
             run.calls.told()
         said += session.screening.newly_out_of_reach()
         await writer.write_surely(said, [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
@@ -96,37 +96,39 @@ async def _start(run: AgentRun) -> bool:
     if trouble is not None:
         raise trouble
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
-    spec = replace(spec, opening=launch.opening, umask=room.umask)
+    spec = replace(spec, opening=launch.opening, umask=context.umask)
     if launch.files or launch.links:
         await anyio.to_thread.run_sync(_prepare_run_directory, run.directory, launch)
-    room.processes.expect(run.row.run_id)
+    context.processes.expect(run.row.run_id)
     try:
         pid = await anyio.to_thread.run_sync(start_holder, spec)
     except HolderKilled as killed:  # what it left is read and ended like that of any other
         logger.warning("the agent was started, but %s", killed, extra=session.log_extra)
     else:
-        room.processes.add(pid, run.row.run_id)
+        context.processes.add(pid, run.row.run_id)
         logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     session.turns.spawned(began_ns)
     return True
 
 
-async def _launch(session: LiveSession, context: LaunchContext) -> Launch:
+async def _launch(session: LiveSession, launch_context: LaunchContext) -> Launch:
     """How to start the agent. Its program is searched for off the event loop: the disk of a PATH may hang.
 
     Raises: AgentUnavailable.
     """
     new = replace(session.writer.new, working_directory=session.directory)
     try:
-        return await session.room.looks.look(session.directory, partial(session.provider.launch, new, context))
-    except NoAnswer as no_answer:
+        return await session.context.file_io.run(
+            session.directory, partial(session.provider.launch, new, launch_context)
+        )
+    except FilesystemTimeout as no_answer:
         raise AgentUnavailable(f"The agent's program was not found: {no_answer}") from None
 
 
 async def _find_place(session: LiveSession) -> WorktreeUnusable | None:
     """Its worktree may have been moved since its last agent; rules go with it."""
     try:
-        directory = await directory_now(session.room, session.writer.new)
+        directory = await directory_now(session.context, session.writer.new)
     except WorktreeUnusable as trouble:
         return trouble
     async with session.lock:
@@ -146,7 +148,7 @@ def _prepare_run_directory(directory: Path, launch: Launch) -> None:
 
 async def _created(run: AgentRun) -> RunRow:
     """No process without a row: wait until there is one."""
-    store, version = run.session.room.store, run.session.provider.dialogue_version
+    store, version = run.session.context.store, run.session.provider.dialogue_version
     while True:
         try:
             row = await store.create_run(
@@ -156,5 +158,5 @@ async def _created(run: AgentRun) -> RunRow:
             run.session.writer.degrade(trouble.message)
             await anyio.sleep(_RETRY_AFTER_S)
         else:
-            run.session.room.faults(FaultPoint.RUN_CREATED, run.session.session_id)
+            run.session.context.faults(FaultPoint.RUN_CREATED, run.session.session_id)
             return row

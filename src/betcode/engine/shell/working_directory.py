@@ -4,12 +4,12 @@ import anyio
 
 from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.store.rows import NewSession
-from betcode.engine.context import Room
+from betcode.engine.context import EngineContext
 
 _KNOWN_WITHIN_S = 10.0  # who keeps the worktrees comes right after the engine
 
 
-async def directory_now(room: Room, new: NewSession) -> str:
+async def directory_now(context: EngineContext, new: NewSession) -> str:
     """Where its agent is to be started.
 
     Raises:
@@ -18,22 +18,22 @@ async def directory_now(room: Room, new: NewSession) -> str:
     if not new.worktree_id:
         return new.working_directory
     with anyio.move_on_after(_KNOWN_WITHIN_S):
-        await room.places_known.wait()
-    return new.working_directory if room.places is None else await room.places.directory_of(new)
+        await context.places_known.wait()
+    return new.working_directory if context.places is None else await context.places.directory_of(new)
 
 
-async def directory_known(room: Room, new: NewSession) -> str:
+async def directory_known(context: EngineContext, new: NewSession) -> str:
     """Where its agent works, or worked before its worktree was gone."""
     try:
-        return await directory_now(room, new)
+        return await directory_now(context, new)
     except WorktreeUnusable:
         return new.working_directory
 
 
-async def trouble_with_place(room: Room, new: NewSession) -> WorktreeUnusable | None:
+async def trouble_with_place(context: EngineContext, new: NewSession) -> WorktreeUnusable | None:
     """Why nothing can be done in the session's worktree now; None: it is there, or the session has none."""
     try:
-        await directory_now(room, new)
+        await directory_now(context, new)
     except WorktreeUnusable as trouble:
         return trouble
     return None

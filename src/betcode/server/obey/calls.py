@@ -15,8 +15,8 @@ from obey.local.v1 import local_pb2 as pb
 def built(context: ObeyContext, rpc: RpcAdapter, gate: Gate) -> dict[str, Handler]:
     """Every call of the service, by its name."""
     engine, settings = context.engine, context.settings
-    campaigns = Campaigns(context.environ, engine.looks)
-    executor = Executor(engine.looks, socket=str(context.path), umask=context.umask)
+    campaigns = Campaigns(context.environ, engine.file_io)
+    executor = Executor(engine.file_io, socket=str(context.path), umask=context.umask)
     query_calls = SessionQueryCalls(engine, campaigns)
     environment = SessionEnvironment(context.environ, str(context.path), settings.start_timeout_s)
     create_calls = CreateSessionCalls(engine, campaigns, query_calls, environment)

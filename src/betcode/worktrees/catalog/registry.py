@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import (
     AmbiguousWorktree,
     BetcodeError,
@@ -172,8 +172,8 @@ class WorktreeRegistry:
         """Those of the rows at whose path there is no worktree; none where the disk does not tell."""
         work = partial(all_there, [row.path for row in rows])
         try:
-            there = await self._context.sessions.looks.look(repository.common_dir, work)
-        except (NoAnswer, OSError) as trouble:
+            there = await self._context.sessions.file_io.run(repository.common_dir, work)
+        except (FilesystemTimeout, OSError) as trouble:
             logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, trouble)
             return []
         return [row for row in rows if row.path not in there]
@@ -197,8 +197,8 @@ class WorktreeRegistry:
         """What stands where git says that its worktrees are; while the files give no answer, git's word counts."""
         work = partial(directory_states, repository.common_dir, repository.path, listed)
         try:
-            return await self._context.sessions.looks.look(repository.common_dir, work)
-        except (NoAnswer, OSError):
+            return await self._context.sessions.file_io.run(repository.common_dir, work)
+        except (FilesystemTimeout, OSError):
             return directory_states("", "", listed)
 
     async def _brought_up_to_date(self, repository: RepositoryRow, look: RepositoryScan) -> Sequence[WorktreeRow]:

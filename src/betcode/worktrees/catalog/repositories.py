@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.bounded_io import NoAnswer
+from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import GitFailed, InvalidRequest, RepositoryNotFound
 from betcode.domain.repositories.worktrees import RepositoryId, RepositoryRow, new_repository_id
 from betcode.git.repository import listed_worktrees, locate
@@ -40,29 +40,29 @@ class Repositories:
         """
         if not Path(directory).is_absolute() or "\0" in directory:
             raise InvalidRequest(f"{directory[:200]!r} is no whole path: give one that begins with /")
-        looks = self._context.sessions.looks
+        file_io = self._context.sessions.file_io
         try:
-            if not await looks.look(directory, Path(directory).is_dir):
+            if not await file_io.run(directory, Path(directory).is_dir):
                 raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
-            spot = await looks.look(directory, partial(directory_state, directory))
+            spot = await file_io.run(directory, partial(directory_state, directory))
             known = row_at(await self._context.store.worktrees(), spot)
             if known is not None:
                 return await self.get(known.repository)
             place = await locate(self._context.git, directory)
-            is_main = bool(place.top) and (await looks.look(place.top, partial(on_disk, place.top))).git_dir == (
+            is_main = bool(place.top) and (await file_io.run(place.top, partial(on_disk, place.top))).git_dir == (
                 place.common_dir
             )
             async with self._registering:
                 return await self._known(place.common_dir, place.top if is_main else "")
-        except (NoAnswer, OSError) as trouble:
+        except (FilesystemTimeout, OSError) as trouble:
             raise GitFailed(f"{directory[:500]} cannot be looked at: {trouble}") from None
 
     async def is_gone(self, repository: RepositoryRow) -> bool:
         """Whether git's directory of it is; not so where the disk does not tell."""
         path = repository.common_dir
         try:
-            return not await self._context.sessions.looks.look(path, Path(path).exists)
-        except (NoAnswer, OSError):
+            return not await self._context.sessions.file_io.run(path, Path(path).exists)
+        except (FilesystemTimeout, OSError):
             return False
 
     async def _known(self, common_dir: str, main_top: str) -> RepositoryRow:
@@ -70,7 +70,7 @@ class Repositories:
         found = next((row for row in known if row.common_dir == common_dir), None)
         if found is None:
             return await self._register(common_dir, main_top, known)
-        look = self._context.sessions.looks.look
+        look = self._context.sessions.file_io.run
         now = replace(found, mark=await look(common_dir, partial(mark_of, common_dir)))
         if main_top and (await look(found.path, partial(on_disk, found.path))).git_dir != common_dir:
             now = replace(now, path=main_top)  # git's directory stayed where it was, and its main worktree did not
@@ -82,7 +82,7 @@ class Repositories:
         """A row for it: that of a repository which somebody moved, or a new one."""
         main = (await listed_worktrees(self._context.git, common_dir))[0]
         path = main.path if main.is_bare else await self._main_path(common_dir, main.path, main_top)
-        mark = await self._context.sessions.looks.look(common_dir, partial(mark_of, common_dir))
+        mark = await self._context.sessions.file_io.run(common_dir, partial(mark_of, common_dir))
         for row in known:
             if mark and row.mark == mark and await self.is_gone(row):
                 moved = replace(row, common_dir=common_dir, path=path, is_bare=main.is_bare)
@@ -97,6 +97,6 @@ class Repositories:
 
     async def _main_path(self, common_dir: str, listed: str, claimed: str) -> str:
         """Where the main worktree is: what git and the files both say, before what a `.git` file of anybody claims."""
-        if (await self._context.sessions.looks.look(listed, partial(on_disk, listed))).git_dir == common_dir:
+        if (await self._context.sessions.file_io.run(listed, partial(on_disk, listed))).git_dir == common_dir:
             return listed
         return await configured_top(self._context.git, common_dir) or claimed or listed

@@ -104,6 +104,6 @@ async def _make_way(session: LiveSession) -> None:
         await run.end()
     if session.run is run:
         with anyio.move_on_after(_KILLED_WITHIN_S):
-            await kill(session.room, [run])
+            await kill(session.context, [run])
     if session.run is run:
         raise AgentUnavailable("The agent at hand could not be ended")

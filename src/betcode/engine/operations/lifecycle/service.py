@@ -63,11 +63,11 @@ class LifeDesk:
     async def standing(self, session: SessionId) -> Standing:
         """Raises SessionNotFound."""
         row = await self._registry.row(session)
-        return self._standing(row, await self._registry.room.store.bound(row.key))
+        return self._standing(row, await self._registry.context.store.bound(row.key))
 
     async def standings(self, *, with_ended: bool) -> list[Standing]:
         """Of all sessions, or of those that have not come to their end; the newest change first."""
-        store = self._registry.room.store
+        store = self._registry.context.store
         open_ones = tuple(status.value for status in SessionStatus if status is not SessionStatus.CLOSED)
         rows, _ = await store.list_sessions(SessionFilter(statuses=() if with_ended else open_ones, limit=_ALL))
         if not with_ended:
@@ -108,7 +108,7 @@ class LifeDesk:
         Raises:
             SessionNotFound
         """
-        phases = self._registry.room.phases
+        phases = self._registry.context.phases
         if session is None:
             with phases.watching(None) as watch:
                 yield watch, None
@@ -119,18 +119,18 @@ class LifeDesk:
 
     def growing(self, session: SessionId | None) -> AbstractContextManager[GrowthWatch]:
         """Which logs grow from here on."""
-        return self._registry.room.growth.watching(session)
+        return self._registry.context.growth.watching(session)
 
     def refuse_when_full(self) -> None:
         """Raises StorageDegraded where the database holds as much as it may."""
-        self._registry.room.database.refuse_when_full()
+        self._registry.context.database.refuse_when_full()
 
     def note_report(self) -> None:
         """Another program has reported something."""
-        self._registry.room.growth.note_report()
+        self._registry.context.growth.note_report()
 
     async def read(self, key: SessionKey, after: Seq) -> AsyncGenerator[Batch, None]:
         """What the log of a session holds behind that event at this moment. Hold it in `aclosing`."""
-        while (batch := await self._registry.room.store.read_events(key, after, _READ_BYTES)) is not None:
+        while (batch := await self._registry.context.store.read_events(key, after, _READ_BYTES)) is not None:
             after = batch.last
             yield batch

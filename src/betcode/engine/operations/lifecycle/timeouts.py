@@ -23,12 +23,12 @@ REACHED = "SESSION_TIMEOUT"
 async def keep_timeouts(registry: Registry) -> None:
     """Look at all sessions that have a time when one is due, and every five minutes in any case."""
     begin("housekeeping")
-    timeouts = registry.room.timeouts
+    timeouts = registry.context.timeouts
     while True:
         now_ns = timeouts.clock.now_ns()
         timeouts.set(now_ns + SCAN_EVERY_NS)  # before reading: what begins meanwhile is noted on top
         try:
-            for each in await registry.room.store.unfinished():
+            for each in await registry.context.store.unfinished():
                 if each.bond.deadline_ns > now_ns:
                     timeouts.note(each.bond.deadline_ns)
                 elif each.bond.deadline_ns:
@@ -49,7 +49,7 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
         if row.state.status is not SessionStatus.ACTIVE:
             return
         async with registry.using(session) as live:
-            registry.room.faults(FaultPoint.SESSION_TIMEOUT, session)
+            registry.context.faults(FaultPoint.SESSION_TIMEOUT, session)
             async with live.changing():
                 said = events.notice(v1.NOTICE_KIND_RUN, "The session's timeout is reached", event=REACHED)
                 await live.writer.write([said])
@@ -64,9 +64,9 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
 
 async def finish_stops(registry: Registry) -> None:
     """At start: sessions that a daemon before us was stopping are stopped."""
-    for each in await registry.room.store.unfinished():
+    for each in await registry.context.store.unfinished():
         if each.bond.stop_by_ns:
-            registry.room.tasks.start_soon(_finish_stop, registry, each.session)
+            registry.context.tasks.start_soon(_finish_stop, registry, each.session)
 
 
 async def _finish_stop(registry: Registry, session: SessionId) -> None:

@@ -72,7 +72,7 @@ async def _started(session: LiveSession) -> AgentRun:
         session.may_start = True  # else what the agent is greeted with is not handed over
         session.tell_phase()
         await session.check_program()
-        await session.room.memory.make_room()
+        await session.context.memory.make_room()
         run = session.run = AgentRun(session)
         session.life.was_started = True
         session.tasks.start_soon(FaultPoint.RUN, run.begin)
@@ -111,5 +111,5 @@ async def _note_begun(session: LiveSession) -> None:
         session.life.bond = bond
         session.life.is_starting = False
         if bond.deadline_ns:
-            session.room.timeouts.note(bond.deadline_ns)
+            session.context.timeouts.note(bond.deadline_ns)
         session.tell_phase()
