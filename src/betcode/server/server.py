@@ -30,7 +30,7 @@ from betcode.server.grpc_health import SERVICE as HEALTH_SERVICE
 from betcode.server.health import About, Health
 from betcode.server.health_checks import Listener, components
 from betcode.server.http2_sample import FRAME_OPTIONS
-from betcode.server.pending import PendingCalls
+from betcode.server.pending_calls import PendingCalls
 from betcode.server.policy import PolicyCalls
 from betcode.server.providers import ProviderCalls
 from betcode.server.rate_limits import RateLimits
@@ -40,7 +40,7 @@ from betcode.server.reset_floods import ResetFloods
 from betcode.server.rpc import Handler, RpcAdapter, with_method_name
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from betcode.server.tcp import TcpListeners, serve_tcp
-from betcode.server.unimplemented import unimplemented_error, unimplemented_handler
+from betcode.server.unimplemented_methods import unimplemented_error, unimplemented_handler
 from betcode.server.version import VersionCalls, version_handlers
 from betcode.server.worktree import WorktreeCalls
 from betcode.server.worktree_creation import WorktreeCreationCalls

@@ -4,8 +4,8 @@ Nothing here raises for what an agent wrote: a line is a frame we know, one we d
 What a frame means is left to the providers.
 """
 
-from betcode.wire.decoding import decode
-from betcode.wire.framing import LineFramer, TooLong
+from betcode.wire.decoder import decode
+from betcode.wire.line_framer import LineFramer, TooLong
 from betcode.wire.values import Malformed, Unknown
 
 __all__ = ["LineFramer", "Malformed", "TooLong", "Unknown", "decode"]

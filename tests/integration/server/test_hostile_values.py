@@ -19,7 +19,7 @@ from betcode.client.address import grpc_target
 from betcode.client.ticket import fetch_ticket
 from betcode.server.rpc import TICKET
 from betcode.server.server import contract_services
-from betcode.server.unimplemented import feature_of
+from betcode.server.unimplemented_methods import feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import audit_pb2 as audit
 from betcode.v1 import policy_pb2 as policy

@@ -23,7 +23,7 @@ from betcode.domain.release import features as flags
 from betcode.holder.platform import resident_bytes
 from betcode.server.rpc import Caller, Context, RpcAdapter
 from betcode.server.server import contract_services
-from betcode.server.unimplemented import FEATURES, feature_of
+from betcode.server.unimplemented_methods import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Agent, Daemon, obedient_daemon

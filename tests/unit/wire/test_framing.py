@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.wire import LineFramer, TooLong
-from betcode.wire.framing import Line
+from betcode.wire.line_framer import Line
 
 
 def frame(data: bytes, sizes: list[int], limit: int = 64) -> list[Line]:

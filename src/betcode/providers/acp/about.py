@@ -9,7 +9,7 @@ from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Todo
 from betcode.providers.event_builder import uint64
 from betcode.v1 import agent_pb2 as v1
-from betcode.wire.acp.decoding import plain
+from betcode.wire.acp.decoder import plain
 from betcode.wire.acp.frames import AgentCommand, ConfigOption, Params, Update
 
 _MOST_COMMANDS = 500

@@ -20,7 +20,7 @@ from betcode.providers.stored_state import keep
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
 from betcode.wire.acp import extensions
-from betcode.wire.acp.decoding import decode, plain
+from betcode.wire.acp.decoder import decode, plain
 from betcode.wire.acp.frames import Message, Params, Update
 
 logger = logging.getLogger(__name__)

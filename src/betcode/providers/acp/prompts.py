@@ -8,7 +8,7 @@ from betcode.providers.acp import api_pauses, text, tools
 from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
-from betcode.wire.acp.decoding import plain, read
+from betcode.wire.acp.decoder import plain, read
 from betcode.wire.acp.extensions import KEY
 from betcode.wire.acp.frames import Message, PermissionOption, PermissionResult, ToolUse
 

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from betcode.domain.values.text import valid
 from betcode.providers.acp.profile import Profile
-from betcode.wire.acp.decoding import plain
+from betcode.wire.acp.decoder import plain
 from betcode.wire.acp.extensions import KEY
 from betcode.wire.acp.frames import ToolContent
 

@@ -13,7 +13,7 @@ from betcode.providers.acp.tool_names import LONGEST_TITLE, KnownTool, NamedTool
 from betcode.providers.event_builder import uint32
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
-from betcode.wire.acp.decoding import plain
+from betcode.wire.acp.decoder import plain
 from betcode.wire.acp.frames import ToolContent, ToolUse, Update
 
 _LONGEST_INPUT = 16 * 1024  # that is kept in the state: a request about the use may not say it again

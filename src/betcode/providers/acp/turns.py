@@ -11,7 +11,7 @@ from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Tokens
 from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
-from betcode.wire.acp.decoding import plain, read
+from betcode.wire.acp.decoder import plain, read
 from betcode.wire.acp.extensions import KEY
 from betcode.wire.acp.frames import Message, Params, Prompted, RpcError, Trouble
 

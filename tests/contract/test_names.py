@@ -1,0 +1,53 @@
+"""Names of modules and classes that a reader can search for."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import betcode
+
+_ROOT = Path(betcode.__file__).parent
+_GENERATED = {"v1", "v1alpha"}
+_PARTICIPLE = re.compile(r"[a-z]+(ing|ed)")  # one word: `copy_untracked` says what is copied
+_ACCEPTED = {
+    "binding",  # nouns
+    "finding",
+    "housekeeping",
+    "rendering",
+    "screening",
+    "setting",
+    "wording",
+    "sed",  # a program
+    "malformed",  # adjectives of lines, directories and prompts
+    "nested",
+    "oversized",
+    "pending",
+}
+_MOST_MODULES_PER_CLASS = 3
+
+
+def _modules() -> Iterator[Path]:
+    for path in sorted(_ROOT.rglob("*.py")):
+        if not _GENERATED & set(path.relative_to(_ROOT).parts):
+            yield path
+
+
+def test_no_module_or_package_is_named_by_a_bare_participle() -> None:
+    names = {part for path in _modules() for part in path.relative_to(_ROOT).with_suffix("").parts}
+    assert sorted(name for name in names if _PARTICIPLE.fullmatch(name) and name not in _ACCEPTED) == []
+
+
+def test_every_accepted_name_is_in_use() -> None:
+    names = {part for path in _modules() for part in path.relative_to(_ROOT).with_suffix("").parts}
+    assert sorted(_ACCEPTED - names) == []
+
+
+def test_no_class_name_is_used_in_four_modules() -> None:
+    modules: dict[str, set[str]] = defaultdict(set)
+    for path in _modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                modules[node.name].add(str(path.relative_to(_ROOT)))
+    assert {name: sorted(where) for name, where in modules.items() if len(where) > _MOST_MODULES_PER_CLASS} == {}
