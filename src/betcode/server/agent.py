@@ -12,6 +12,7 @@ from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
 from betcode.server.rate_limits import RateLimits
+from betcode.server.registration import long_call
 from betcode.server.rpc import Caller, Context, send_client_id, warnings_in
 from betcode.v1 import agent_pb2 as v1
 
@@ -163,6 +164,7 @@ class AgentCalls:
                 raise InvalidRequest("There is nothing in this request: this daemon may be older than its client")
         return done
 
+    @long_call
     async def request_input_lock(self, caller: Caller, request: v1.InputLockRequest) -> v1.InputLockResponse:
         session = await self._session(request.session_id)
         granted, previous = await self._engine.request_lock(session, caller.client)
@@ -218,10 +220,12 @@ class AgentCalls:
         done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued, client=who)
         return v1.CancelTurnResponse(was_active=done.was_active, withdrawn_message_ids=done.withdrawn)
 
+    @long_call
     async def withdraw_message(self, caller: Caller, request: v1.WithdrawMessageRequest) -> v1.WithdrawMessageResponse:
         session, who = await self._session(request.session_id), caller.client.client_id
         return views.withdrawn(await self._engine.withdraw(session, request.message_id, who))
 
+    @long_call
     async def compact_session(self, _: Caller, request: v1.CompactSessionRequest) -> v1.CompactSessionResponse:
         session = await self._session(request.session_id)
         return views.compacted(await self._engine.compact(session, request.idempotency_key))

@@ -22,7 +22,7 @@ from betcode.engine import BoundedIOPool, Supervisor
 from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
-from betcode.server.rpc import Caller, Handler, RpcAdapter
+from betcode.server.rpc import Caller
 from betcode.v1 import config_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -63,16 +63,6 @@ class ConfigCalls:
         self._file_io = BoundedIOPool()
         self._writes = BoundedIOPool(_WRITTEN_WITHIN_S)
         self._one_at_a_time = anyio.Lock()
-
-    def handlers(self, rpc: RpcAdapter) -> Mapping[str, Handler]:
-        """Every call of the service, by its full name."""
-        calls = {
-            "GetSettings": rpc.unary(v1.GetSettingsRequest, self.get_settings),
-            "UpdateSettings": rpc.unary(v1.UpdateSettingsRequest, self.update_settings),
-            "ListMcpServers": rpc.unary(v1.ListMcpServersRequest, self.list_mcp_servers),
-            "GetPermissions": rpc.unary(v1.GetPermissionsRequest, self.get_permissions),
-        }
-        return {f"betcode.v1.ConfigService.{name}": handler for name, handler in calls.items()}
 
     async def get_settings(self, _: Caller, request: v1.GetSettingsRequest) -> v1.Settings:
         return await self._settings(request.scope, request.working_directory)

@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 
 from betcode.engine import Supervisor
-from betcode.server.rpc import Caller, Context, Handler, RpcAdapter
+from betcode.server.rpc import Caller, Context
 from betcode.v1 import agent_pb2, worktree_pb2
 from betcode.worktrees import TurnDiff, Worktrees
 
@@ -14,12 +14,6 @@ class DiffCalls:
     def __init__(self, engine: Supervisor, worktrees: Worktrees) -> None:
         self._engine = engine
         self._diffs = worktrees.diffs
-
-    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
-        return {
-            "betcode.v1.AgentService.DiffSession": rpc.stream(agent_pb2.DiffSessionRequest, self.diff_session),
-            "betcode.v1.WorktreeService.DiffWorktree": rpc.stream(worktree_pb2.DiffWorktreeRequest, self.diff_worktree),
-        }
 
     async def diff_session(self, _: Caller, request: agent_pb2.DiffSessionRequest, context: Context) -> None:
         session = await self._engine.resolve(request.session_id)

@@ -154,7 +154,7 @@ class Health:
                 statuses[name] = SERVING if is_well else NOT_SERVING
         self.board.show(statuses)
 
-    async def details(self, _: Caller, __: v1.HealthDetailsRequest) -> v1.HealthDetailsResponse:
+    async def get_health_details(self, _: Caller, __: v1.HealthDetailsRequest) -> v1.HealthDetailsResponse:
         """Everything, looked at for this answer."""
         await self.refresh()
         await self._measure()

@@ -10,7 +10,7 @@ from betcode.domain.agents.provider_about import Login, ProgramStatus
 from betcode.domain.release.compatibility import AGENTS
 from betcode.engine import Supervisor
 from betcode.server.requests import DefaultProvider, checked_environment
-from betcode.server.rpc import Caller, Handler, RpcAdapter
+from betcode.server.rpc import Caller
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 
@@ -33,9 +33,6 @@ class ProviderCalls:
         self._login_environment = engine.login_environment
         self._default_provider = default_provider
         self._version_of = version_of
-
-    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
-        return {"betcode.v1.AgentService.ListProviders": rpc.unary(v1.ListProvidersRequest, self.list_providers)}
 
     async def list_providers(self, _: Caller, request: v1.ListProvidersRequest) -> v1.ListProvidersResponse:
         """All of them looked at side by side: one that is slow to say its version keeps nobody waiting for long."""

@@ -10,12 +10,13 @@ from urllib.parse import quote
 import anyio
 import grpc
 from anyio.abc import TaskStatus
-from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import FileDescriptor, MethodDescriptor, ServiceDescriptor
 from grpc import aio
 
 from betcode.config.paths import Paths
 from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
+from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.obey.activities import ReportStore
 from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Supervisor
@@ -35,13 +36,13 @@ from betcode.server.policy import PolicyCalls
 from betcode.server.providers import ProviderCalls
 from betcode.server.rate_limits import RateLimits
 from betcode.server.reflection import lazy_reflection
-from betcode.server.requests import DefaultProvider
+from betcode.server.registration import handlers_of
 from betcode.server.reset_floods import ResetFloods
-from betcode.server.rpc import Handler, RpcAdapter, with_method_name
+from betcode.server.rpc import RpcAdapter
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from betcode.server.tcp import TcpListeners, serve_tcp
-from betcode.server.unimplemented_methods import unimplemented_error, unimplemented_handler
-from betcode.server.version import VersionCalls, version_handlers
+from betcode.server.unimplemented_methods import unimplemented_error
+from betcode.server.version import VersionCalls
 from betcode.server.worktree import WorktreeCalls
 from betcode.server.worktree_creation import WorktreeCreationCalls
 from betcode.server.worktree_removal import WorktreeRemovalCalls
@@ -143,16 +144,31 @@ async def serve(
         services = served_services(about.release.features)
         told = services if obey is None else [*services, OBEY_SERVICE]
         health = Health(engine.facts, about, checks, told, engine.unusable_runs, engine.measure)
-        built = _built(engine, worktrees, gate, health, rpc, about.default_provider, ask_stop, limits)
-        built |= ConfigCalls(engine, gate, reloader, places).handlers(rpc)
-        built |= WorktreeCalls(worktrees).handlers(rpc)
-        built |= WorktreeSwitchCalls(worktrees, about.default_provider, limits).handlers(rpc)
-        built |= WorktreeCreationCalls(worktrees, gate).handlers(rpc)
-        built |= WorktreeRemovalCalls(worktrees, gate).handlers(rpc)
-        built |= ProviderCalls(engine, about.default_provider, about.version_of).handlers(rpc)
-        built |= DiffCalls(engine, worktrees).handlers(rpc)
-        versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
-        handlers = _handlers(built | version_handlers(versions, rpc), about.release.features)
+        agent = AgentCalls(engine, gate, about.default_provider, limits, worktrees.names)
+        diffs = DiffCalls(engine, worktrees)
+        implementations = {
+            "betcode.v1.AgentService": (
+                agent,
+                Conversations(engine, agent, gate, rpc.inspector),
+                PendingCalls(engine),
+                ProviderCalls(engine, about.default_provider, about.version_of),
+                diffs,
+            ),
+            "betcode.v1.WorktreeService": (
+                WorktreeCalls(worktrees),
+                WorktreeSwitchCalls(worktrees, about.default_provider, limits),
+                WorktreeCreationCalls(worktrees, gate),
+                WorktreeRemovalCalls(worktrees, gate),
+                diffs,
+            ),
+            "betcode.v1.AdminService": (AdminCalls(gate, ask_stop),),
+            "betcode.v1.AuditService": (AuditCalls(engine),),
+            "betcode.v1.BetCodeHealth": (health,),
+            "betcode.v1.ConfigService": (ConfigCalls(engine, gate, reloader, places),),
+            "betcode.v1.PolicyService": (PolicyCalls(engine, gate),),
+            "betcode.v1.VersionService": (VersionCalls(about.release, engine.reported, _largest_request(settings)),),
+        }
+        handlers = _handlers(rpc, implementations, about.release.features)
         async with serve_tcp(tcp, handlers, health.board, _options(settings), floods) as beyond:
             listeners += beyond
             health.tcp_address = beyond[0].shown if tcp.main is not None else ""
@@ -266,70 +282,6 @@ def _largest_request(settings: EngineSettings) -> int:
     return min(wanted, _MOST_OF_GRPC_BYTES)
 
 
-def _built(
-    engine: Supervisor,
-    worktrees: Worktrees,
-    gate: Gate,
-    health: Health,
-    rpc: RpcAdapter,
-    default_provider: DefaultProvider,
-    ask_stop: AskStop,
-    limits: RateLimits,
-) -> dict[str, Handler]:
-    """Every call that this release answers, by its full name."""
-    calls = AgentCalls(engine, gate, default_provider, limits, worktrees.names)
-    conversations = Conversations(engine, calls, gate, rpc.inspector)
-    pending = PendingCalls(engine)
-    v1 = agent_pb2
-    agent = {
-        "Converse": rpc.bidirectional(conversations.converse),
-        "ListSessions": rpc.unary(v1.ListSessionsRequest, calls.list_sessions),
-        "ResumeSession": rpc.stream(v1.ResumeSessionRequest, calls.resume_session),
-        "Follow": rpc.stream(v1.FollowRequest, calls.follow),
-        "ReadEvents": rpc.unary(v1.ReadEventsRequest, calls.read_events),
-        "Submit": rpc.unary(v1.SubmitRequest, calls.submit),
-        "RequestInputLock": rpc.long_unary(v1.InputLockRequest, calls.request_input_lock),
-        "AnswerLockRequest": rpc.unary(v1.AnswerLockRequestRequest, calls.answer_lock_request),
-        "CancelTurn": rpc.unary(v1.CancelTurnRequest, calls.cancel_turn),
-        "WithdrawMessage": rpc.long_unary(v1.WithdrawMessageRequest, calls.withdraw_message),
-        "CompactSession": rpc.long_unary(v1.CompactSessionRequest, calls.compact_session),
-        "CloseSession": rpc.unary(v1.CloseSessionRequest, calls.close_session),
-        "DeleteSession": rpc.unary(v1.DeleteSessionRequest, calls.delete_session),
-        "RenameSession": rpc.unary(v1.RenameSessionRequest, calls.rename_session),
-        "ExportSession": rpc.stream(v1.ExportSessionRequest, calls.export_session),
-        "SearchSessions": rpc.unary(v1.SearchSessionsRequest, calls.search_sessions),
-        "ForkSession": rpc.unary(v1.ForkSessionRequest, calls.fork_session),
-        "SetBudget": rpc.unary(v1.SetBudgetRequest, calls.set_budget),
-        "ListPending": rpc.unary(v1.ListPendingRequest, pending.list_pending),
-        "WatchPending": rpc.stream(v1.WatchPendingRequest, pending.watch_pending),
-        "AnswerPermission": rpc.unary(v1.AnswerPermissionRequest, calls.answer_permission),
-        "AnswerQuestion": rpc.unary(v1.AnswerQuestionRequest, calls.answer_question),
-        "ListSessionGrants": rpc.unary(v1.ListSessionGrantsRequest, calls.list_session_grants),
-        "SetSessionGrant": rpc.unary(v1.SetSessionGrantRequest, calls.set_session_grant),
-        "ClearSessionGrants": rpc.unary(v1.ClearSessionGrantsRequest, calls.clear_session_grants),
-        "ReadBlob": rpc.stream(v1.ReadBlobRequest, calls.read_blob),
-    }
-    built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
-    details = rpc.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
-    stop = rpc.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
-    audit = AuditCalls(engine)
-    policy = PolicyCalls(engine, gate)
-    p1 = policy_pb2
-    built |= {
-        "betcode.v1.PolicyService.CheckPolicy": rpc.unary(p1.CheckPolicyRequest, policy.check_policy),
-        "betcode.v1.PolicyService.TryPolicy": rpc.stream(p1.TryPolicyRequest, policy.try_policy),
-        "betcode.v1.PolicyService.InspectProject": rpc.unary(p1.InspectProjectRequest, policy.inspect_project),
-        "betcode.v1.PolicyService.TrustProject": rpc.unary(p1.TrustProjectRequest, policy.trust_project),
-        "betcode.v1.PolicyService.ListTrusted": rpc.unary(p1.ListTrustedRequest, policy.list_trusted),
-    }
-    return built | {
-        "betcode.v1.AuditService.ListAudit": rpc.stream(audit_pb2.ListAuditRequest, audit.list_audit),
-        "betcode.v1.AuditService.VerifyAudit": rpc.stream(audit_pb2.VerifyAuditRequest, audit.verify_audit),
-        "betcode.v1.BetCodeHealth.GetHealthDetails": details,
-        "betcode.v1.AdminService.StopDaemon": stop,
-    }
-
-
 def contract_services() -> list[ServiceDescriptor]:
     """Every service of the contract, built or not."""
     return [service for file in _FILES for service in file.services_by_name.values()]
@@ -347,23 +299,25 @@ def served_services(features: FeatureFlags) -> list[str]:
     ]
 
 
-def _handlers(built: Mapping[str, Handler], features: FeatureFlags) -> Sequence[grpc.GenericRpcHandler]:
-    """Everything but the health service, whose handlers are not the same on TCP."""
+def _handlers(
+    rpc: RpcAdapter, implementations: Mapping[str, Sequence[object]], features: FeatureFlags
+) -> Sequence[grpc.GenericRpcHandler]:
+    """Return everything but the health service, whose handlers are different on TCP."""
     services = contract_services()
     names = [*(service.full_name for service in services), HEALTH_SERVICE]
-    return (*(_service_handler(service, built, features) for service in services), lazy_reflection(names))
 
+    def unimplemented(method: MethodDescriptor) -> FeatureNotAvailable | None:
+        return unimplemented_error(method, features)
 
-def _service_handler(
-    service: ServiceDescriptor, built: Mapping[str, Handler], features: FeatureFlags
-) -> grpc.GenericRpcHandler:
-    handlers: dict[str, Handler] = {}
-    for method in service.methods:
-        missing = unimplemented_error(method, features)
-        handlers[method.name] = (
-            unimplemented_handler(method, missing) if missing else with_method_name(method, built[method.full_name])
-        )
-    return grpc.method_handlers_generic_handler(service.full_name, handlers)
+    return (
+        *(
+            grpc.method_handlers_generic_handler(
+                each.full_name, handlers_of(each, rpc, implementations.get(each.full_name, ()), unimplemented)
+            )
+            for each in services
+        ),
+        lazy_reflection(names),
+    )
 
 
 async def _bind_and_start(server: aio.Server, file: SocketFile) -> None:

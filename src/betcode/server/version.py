@@ -8,7 +8,7 @@ from betcode.domain.release.deprecations import warning
 from betcode.domain.release.features import flag_message
 from betcode.engine import Reported
 from betcode.server.release import Release
-from betcode.server.rpc import Caller, Handler, RpcAdapter
+from betcode.server.rpc import Caller
 from betcode.v1 import version_pb2 as v1
 
 _AGENT = "claude"
@@ -49,7 +49,7 @@ class VersionCalls:
             deprecations=[warning(each, features.running) for each in records],
         )
 
-    async def negotiate(self, caller: Caller, request: v1.NegotiateRequest) -> v1.NegotiateResponse:
+    async def negotiate_capabilities(self, caller: Caller, request: v1.NegotiateRequest) -> v1.NegotiateResponse:
         """Whether the client may go on, with which features, and what it should know."""
         features, agent = self._release.features, AGENTS[_AGENT]
         client = request.client_version
@@ -86,11 +86,3 @@ class VersionCalls:
             worktrees_enabled=features.is_on("worktree_management"),
             feature_flags={name: features.is_on(name) for name in features.table},
         )
-
-
-def version_handlers(calls: VersionCalls, rpc: RpcAdapter) -> dict[str, Handler]:
-    """The calls of VersionService by their full names."""
-    return {
-        "betcode.v1.VersionService.GetVersion": rpc.unary(v1.GetVersionRequest, calls.get_version),
-        "betcode.v1.VersionService.NegotiateCapabilities": rpc.unary(v1.NegotiateRequest, calls.negotiate),
-    }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from betcode.domain.repositories.worktrees import SetupState, WorktreeOrigin, WorktreeState
-from betcode.server.rpc import Caller, Handler, RpcAdapter
+from betcode.server.rpc import Caller
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import SeenWorktree, Worktrees, problem_of
 
@@ -29,12 +29,6 @@ class WorktreeCalls:
 
     def __init__(self, worktrees: Worktrees) -> None:
         self._worktrees = worktrees
-
-    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
-        calls = {
-            "ListWorktrees": rpc.unary(v1.ListWorktreesRequest, self.list_worktrees),
-        }
-        return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
 
     async def list_worktrees(self, _: Caller, request: v1.ListWorktreesRequest) -> v1.ListWorktreesResponse:
         return v1.ListWorktreesResponse(worktrees=map(info, await self._worktrees.listed(request.repo_path)))

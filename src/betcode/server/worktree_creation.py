@@ -6,7 +6,8 @@ from typing import assert_never
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.repositories.worktrees import WorktreeId
 from betcode.server.gate import Gate
-from betcode.server.rpc import Caller, Context, Handler, RpcAdapter
+from betcode.server.registration import long_call
+from betcode.server.rpc import Caller, Context
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import BackgroundWork, CreateRequest, Progress, SeenWorktree, SetupOutput, SetupStep, Worktrees
@@ -23,15 +24,7 @@ class WorktreeCreationCalls:
         self._worktrees = worktrees
         self._gate = gate
 
-    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
-        calls = {
-            "CreateWorktree": rpc.long_unary(v1.CreateWorktreeRequest, self.create_worktree),
-            "WatchCreateWorktree": rpc.stream(v1.CreateWorktreeRequest, self.watch_create_worktree),
-            "SetUpWorktree": rpc.stream(v1.SetUpWorktreeRequest, self.set_up_worktree),
-            "ReadSetupOutput": rpc.stream(v1.ReadSetupOutputRequest, self.read_setup_output),
-        }
-        return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
-
+    @long_call
     async def create_worktree(self, caller: Caller, request: v1.CreateWorktreeRequest) -> v1.WorktreeInfo:
         return info(await self._worktrees.create(await self._wanted(caller, request)).result())
 

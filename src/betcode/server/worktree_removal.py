@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from betcode.domain.values.text import valid
 from betcode.server.gate import Gate
-from betcode.server.rpc import Caller, Context, Handler, RpcAdapter
+from betcode.server.registration import long_call
+from betcode.server.rpc import Caller, Context
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import BranchState, Contents, RemovedWorktree, WorktreeReport, Worktrees
@@ -26,20 +27,11 @@ class WorktreeRemovalCalls:
         self._worktrees = worktrees
         self._gate = gate
 
-    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
-        calls = {
-            "InspectWorktree": rpc.long_unary(v1.InspectWorktreeRequest, self.inspect_worktree),
-            "RemoveWorktree": rpc.long_unary(v1.RemoveWorktreeRequest, self.remove_worktree),
-            "ListRemovedWorktrees": rpc.unary(v1.ListRemovedWorktreesRequest, self.list_removed_worktrees),
-            "RestoreWorktree": rpc.long_unary(v1.RestoreWorktreeRequest, self.restore_worktree),
-            "ReportWorktrees": rpc.stream(v1.ReportWorktreesRequest, self.report_worktrees),
-            "ForgetWorktree": rpc.unary(v1.ForgetWorktreeRequest, self.forget_worktree),
-        }
-        return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
-
+    @long_call
     async def inspect_worktree(self, _: Caller, request: v1.InspectWorktreeRequest) -> v1.WorktreeContents:
         return contents(await self._worktrees.inspect(request.worktree_id))
 
+    @long_call
     async def remove_worktree(self, caller: Caller, request: v1.RemoveWorktreeRequest) -> v1.RemoveWorktreeResponse:
         client = await self._gate.admit(caller)
         done = await self._worktrees.remove(request.worktree_id, force=request.force, by=client.client_id)
@@ -56,6 +48,7 @@ class WorktreeRemovalCalls:
         found = await self._worktrees.removed(request.repo_path)
         return v1.ListRemovedWorktreesResponse(removed=[self._removed(each) for each in found])
 
+    @long_call
     async def restore_worktree(self, _: Caller, request: v1.RestoreWorktreeRequest) -> v1.WorktreeInfo:
         return info(await self._worktrees.restore(request.repo_path, request.removed_id, request.path))
 

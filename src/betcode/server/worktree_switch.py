@@ -4,7 +4,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.store.rows import NewSession
 from betcode.server.rate_limits import RateLimits
 from betcode.server.requests import DefaultProvider, new_session, provider_of
-from betcode.server.rpc import Caller, Handler, RpcAdapter
+from betcode.server.rpc import Caller
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.agent_pb2 import StartConversation
@@ -20,14 +20,6 @@ class WorktreeSwitchCalls:
         self._worktrees = worktrees
         self._default_provider = default_provider
         self._limits = limits
-
-    def handlers(self, rpc: RpcAdapter) -> dict[str, Handler]:
-        calls = {
-            "SwitchWorktree": rpc.unary(v1.SwitchWorktreeRequest, self.switch_worktree),
-            "ListRepositories": rpc.unary(v1.ListRepositoriesRequest, self.list_repositories),
-            "ListBranches": rpc.unary(v1.ListBranchesRequest, self.list_branches),
-        }
-        return {f"betcode.v1.WorktreeService.{name}": handler for name, handler in calls.items()}
 
     async def switch_worktree(self, caller: Caller, request: v1.SwitchWorktreeRequest) -> v1.SwitchWorktreeResponse:
         if not request.worktree_id:

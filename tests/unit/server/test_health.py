@@ -69,7 +69,7 @@ def health_of(parts: tuple[Sick, ...], memory_limit: int = 2**40) -> Health:
 
 
 async def details(health: Health) -> v1.HealthDetailsResponse:
-    return await health.details(NOBODY, v1.HealthDetailsRequest())
+    return await health.get_health_details(NOBODY, v1.HealthDetailsRequest())
 
 
 async def test_all_well_is_serving_and_not_degraded() -> None:

@@ -20,6 +20,7 @@ from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
 from betcode.server.obey.session_queries import SessionQueryCalls
 from betcode.server.obey.times import span_ns
+from betcode.server.registration import long_call
 from betcode.server.rpc import Caller
 from betcode.util.wall_clock import now_ns
 from obey.local.v1 import local_pb2 as pb
@@ -46,6 +47,7 @@ class CreateSessionCalls:
         self._reading = reading
         self._surroundings = surroundings
 
+    @long_call
     async def create_session(self, caller: Caller, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
         """Answers when the agent is ready, or has the first message."""
         campaign = await self._campaigns.find(request.campaign_id)
@@ -66,6 +68,7 @@ class CreateSessionCalls:
             ) from trouble
         return pb.CreateSessionResponse(session=await self._reading.info(session))
 
+    @long_call
     async def restart_session(self, caller: Caller, request: pb.RestartSessionRequest) -> pb.CreateSessionResponse:
         """A live session goes on under its id, one that has ended under another."""
         session = session_of(request.session_id)

@@ -13,6 +13,7 @@ from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.message_outcome import MessageOutcome
 from betcode.server.obey.names import session_of
 from betcode.server.obey.session_queries import SessionQueryCalls
+from betcode.server.registration import long_call
 from betcode.server.rpc import Caller, Context, send_client_id
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
@@ -47,6 +48,7 @@ class MessageCalls:
                         return
         raise outcome.stopped()
 
+    @long_call
     async def stop_session(self, caller: Caller, request: pb.StopSessionRequest) -> pb.StopSessionResponse:
         session = session_of(request.session_id)
         try:

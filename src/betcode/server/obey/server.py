@@ -19,9 +19,10 @@ from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
 from betcode.server.obey.errors import status_of
 from betcode.server.reflection import lazy_reflection
+from betcode.server.registration import handlers_of
 from betcode.server.release import Release
 from betcode.server.reset_floods import ResetFloods
-from betcode.server.rpc import Handler, RpcAdapter, with_method_name
+from betcode.server.rpc import Handler, RpcAdapter
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from obey.local.v1 import local_pb2 as pb
 
@@ -113,12 +114,9 @@ class _Calls(grpc.GenericRpcHandler):
         if service != SERVICE.full_name or name not in SERVICE.methods_by_name:
             return None
         if self._handlers is None:
-            from betcode.server.obey.calls import built
+            from betcode.server.obey.calls import implementations
 
-            handlers = built(self._context, self._rpc, self._gate)
-            self._handlers = {
-                method.name: with_method_name(method, handlers[method.name]) for method in SERVICE.methods
-            }
+            self._handlers = handlers_of(SERVICE, self._rpc, implementations(self._context, self._gate))
         return self._handlers[name]
 
     @property
