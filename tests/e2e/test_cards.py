@@ -39,7 +39,7 @@ async def test_one_key_allows_and_the_draft_has_the_focus_again(daemon: Daemon, 
 async def test_a_denial_has_its_reason_and_another_one_stops_the_turn(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH, BASH)
-        await here.screen.shows("d reason")
+        await here.screen.shows("d + reason")
         await here.screen.press("d")
         await here.screen.shows("Enter deny with this reason")
         await here.screen.type("no?")
@@ -71,7 +71,7 @@ async def test_the_agent_gets_the_edited_command(daemon: Daemon, tmp_path: Path)
         await here.ask(BASH)
         await here.screen.shows("e edit")
         await here.screen.press("e")
-        await here.screen.shows("Ctrl+S allow with this")
+        await here.screen.shows("Ctrl+S allow this input")
         await here.screen.press(*(["backspace"] * 4))
         await here.screen.type("x")
         await here.screen.press("ctrl+s")
@@ -94,12 +94,12 @@ async def test_an_edit_that_lacks_what_the_tool_needs_is_not_sent(daemon: Daemon
 async def test_an_escape_too_many_on_a_card_stops_nothing(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
-        await here.screen.shows("y allow", "waits for you")
+        await here.screen.shows("y allow", "waiting for you")
         await here.screen.press("escape", "escape")
-        await here.screen.notes_say("Esc again stops the turn")
-        await here.screen.shows("Tab to answer", "waits for you")
+        await here.screen.notes_say("Press Esc again to interrupt the turn")
+        await here.screen.shows("Tab to answer", "waiting for you")
         await here.screen.press("escape")
-        await here.screen.hides("waits for you")
+        await here.screen.hides("waiting for you")
 
 
 async def test_questions_are_answered_one_after_the_other(daemon: Daemon, tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ async def test_what_somebody_else_answers_goes_with_a_line_and_takes_no_typing_w
         await here.screen.type("beca")
         [waiting] = await other.pending(here.session_id)
         await other.answer_permission(waiting.request_id, v1.ALLOW_ONCE)
-        await here.screen.shows("allowed: Bash git push", "Enter or Esc closes this")
+        await here.screen.shows("allowed: Bash git push", "Enter or Esc: close")
         await here.screen.type("use")
         assert here.screen.app.screen.query_one(Composer).text == ""
         await here.screen.press("enter")
-        await here.screen.hides("Esc closes this")
+        await here.screen.hides("Esc: close")
         assert [told(one)[0] for one in await here.heard(2)] == ["deny", "allow"]
 
 
@@ -202,7 +202,7 @@ async def test_keys_that_came_before_it_could_be_read_answer_nothing(daemon: Dae
         await here.ask(BASH)
         await here.screen.shows("y allow")
         await here.screen.press("y")
-        await here.screen.shows("press it again")
+        await here.screen.shows("Press it again")
         assert len(await here.screen.client.pending(here.session_id)) == 1
         card.clock = lambda: 7.5
         await here.screen.press("n")
@@ -225,13 +225,13 @@ async def test_an_answer_waits_for_a_daemon_that_was_killed(tmp_path: Path) -> N
         await here.ask(BASH)
         await here.screen.shows("y allow")
         daemon.kill()
-        await here.screen.shows("The connection is lost: an answer will wait for it")
+        await here.screen.shows("Connection lost: an answer is sent when it is back")
         await here.screen.press("y")
-        await here.screen.shows("your answer waits")
+        await here.screen.shows("your answer is sent")
         await here.screen.press("n")
         await daemon.start()
         assert [told(one) for one in await here.heard()] == [("allow", "")]
-        await here.screen.hides("your answer waits")
+        await here.screen.hides("your answer is sent")
 
 
 async def test_who_answers_and_leaves_at_once_has_answered(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_who_answers_and_leaves_at_once_has_answered(tmp_path: Path) -> No
             await here.screen.shows("y allow")
             os.kill(daemon.pid, signal.SIGSTOP)
             await here.screen.press("y")
-            await here.screen.shows("Your answer is on its way")
+            await here.screen.shows("Sending your answer")
             here.screen.app.exit()
             os.kill(daemon.pid, signal.SIGCONT)
         assert [told(one) for one in await here.heard()] == [("allow", "")]

@@ -55,20 +55,20 @@ async def test_a_message_that_waits_is_shown_and_can_be_changed(daemon: Daemon) 
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         await send(screen, "wait go")
-        await screen.shows("at work")
+        await screen.shows("working")
         await send(screen, "say second")
-        await screen.shows("say second · with the agent")
+        await screen.shows("say second · queued for after")
         await screen.press("up")
-        await screen.shows("Enter: change it")
+        await screen.shows("Enter: edit")
         await screen.press("enter")
-        await screen.hides("with the agent")
+        await screen.hides("queued for after")
         assert composer(screen).text == "say second"
         await screen.press("s", "enter")
-        await screen.shows("say seconds · with the agent")
+        await screen.shows("say seconds · queued for after")
         (daemon.work / "go").write_text("")
         await screen.shows("> say seconds", "idle")
         assert await times_said(screen.client, screen.app.session_id, "say seconds") == 1
-        await screen.hides("· with the agent")
+        await screen.hides("· queued for after")
 
 
 async def test_what_is_sent_while_the_daemon_is_dead_arrives_once(daemon: Daemon) -> None:
@@ -78,7 +78,7 @@ async def test_what_is_sent_while_the_daemon_is_dead_arrives_once(daemon: Daemon
         daemon.kill()
         await screen.hides("connected ·")
         await send(screen, "say later")
-        await screen.shows("say later · not sent yet: waits for the connection")
+        await screen.shows("say later · not sent yet: no connection")
         await send(screen, "say never")
         await screen.shows("say never · not sent yet")
         await screen.press("up", "enter")

@@ -102,7 +102,7 @@ def _conversation() -> list[Block]:
             input_json='{"prompt": "find all callers"}',
             children=[found, AgentText("w2", 9, pieces=["There is **one** caller."])],
         ),
-        NoticeBlock("n1", 10, lines=("The conversation was compacted: 12,000 tokens less",)),
+        NoticeBlock("n1", 10, lines=("The conversation was compacted: 12,000 tokens saved",)),
         NoticeBlock("n2", 11, lines=("error: the service is overloaded",), tone=Tone.BAD),
         TurnEnd("e1", 12, stop_reason="end_turn", summary="81.2 s, 12,000 tokens in, 900 out, $0.1200"),
         UserMessage("s2", 13, text="And then?", by="phone", state=v1.MESSAGE_STATE_ACCEPTED),

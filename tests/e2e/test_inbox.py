@@ -25,22 +25,22 @@ async def test_what_waits_elsewhere_is_answered_from_here_and_the_list_is_live(d
     async with asking_screen(daemon, tmp_path / "here") as here:
         screen = here.screen
         await screen.press("ctrl+o")
-        await screen.shows("Nothing waits for you")
+        await screen.shows("No pending prompts")
         never_early(screen)
         await screen.client.send(other, BASH)
-        await screen.shows("1 prompt waits for you", "the flaky te", "$ git push origin main", "y allow")
+        await screen.shows("1 pending prompt", "the flaky te", "$ git push origin main", "y allow")
         await here.ask(f"use AskUserQuestion {two_questions(several=False)}")
-        await screen.shows("2 prompts wait for you", "question Which colour? / Why?")
+        await screen.shows("2 pending prompts", "question Which colour? / Why?")
         await screen.press("n")
-        await screen.shows("1 prompt waits for you", "▸1 red")
+        await screen.shows("1 pending prompt", "▸1 red")
         await screen.press("2")
         await screen.shows("question 2 of 2", "1 of 2 answered")
         await screen.press("1")
-        await screen.shows("Nothing waits for you")
+        await screen.shows("No pending prompts")
         [answer] = await here.heard()
         assert answer["updatedInput"]["answers"] == {"Which colour?": "blue", "Why?": "red"}
         await screen.press("escape")
-        await screen.hides("Nothing waits for you")
+        await screen.hides("No pending prompts")
 
 
 async def test_enter_goes_to_the_session_that_waits(daemon: Daemon, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_enter_goes_to_the_session_that_waits(daemon: Daemon, tmp_path: Pa
     async with asking_screen(daemon, tmp_path / "here") as here:
         await here.screen.client.send(other, BASH)
         await here.screen.press("ctrl+o")
-        await here.screen.shows("1 prompt waits for you")
+        await here.screen.shows("1 pending prompt")
         await here.screen.press("enter")
         await here.screen.shows("Bash: push it", "connected")
         assert here.screen.app.session_id == other
@@ -66,17 +66,17 @@ async def test_it_is_usable_on_a_small_screen_and_what_others_answer_goes(daemon
         screen = here.screen
         await here.ask(BASH, 'and Bash {"command": "git fetch"}')
         await screen.press("ctrl+o")
-        await screen.shows("2 prompts wait for you", "Bash git push", "y allow", "n deny", "Esc")
+        await screen.shows("2 pending prompts", "Bash git push", "y allow", "n deny", "Esc")
         never_early(screen)
         await screen.press("down")
         await screen.shows("$ git fetch", "2 of 2")
         [fetch] = [one for one in await somebody.pending() if "fetch" in one.permission.input_json]
         await somebody.answer_permission(fetch.request_id, v1.ALLOW_ONCE)
-        await screen.shows("allowed: Bash", "1 prompt waits for you", "$ git push origin main")
+        await screen.shows("allowed: Bash", "1 pending prompt", "$ git push origin main")
         await screen.press("a")
-        await screen.shows("Always like this")
+        await screen.shows("Don't ask again")
         await screen.press("escape")
         await screen.shows("$ git push origin main")
         await screen.press("d", "n", "o", "enter")
-        await screen.shows("Nothing waits for you")
+        await screen.shows("No pending prompts")
         assert [told(one) for one in await here.heard(2)] == [("allow", ""), ("deny", "no")]

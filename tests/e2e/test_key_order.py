@@ -80,7 +80,7 @@ async def test_a_card_is_edited_in_one_burst_and_runs_what_was_typed(daemon: Dae
 async def test_a_reason_is_typed_in_the_burst_that_opens_its_line(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
-        await here.screen.shows("d reason")
+        await here.screen.shows("d + reason")
         type_burst(here.screen.app, as_bytes("d", "nox", "backspace", "t now", "enter", "next"))
         [answer] = await here.heard()
         assert answer["message"].endswith("not now")
@@ -92,7 +92,7 @@ async def test_menus_and_other_sessions_take_the_rest_of_a_burst(daemon: Daemon)
         await screen.shows("connected")
         first = screen.app.session_id
         type_burst(screen.app, as_bytes("draft", "ctrl+x", "r", "ctrl+u", "its name", "enter", " continued"))
-        await screen.notes_say("It is called its name")
+        await screen.notes_say("Renamed to its name")
         await draft_becomes(screen, "draft continued")
         type_burst(screen.app, as_bytes("ctrl+n", "for the new one", "enter"))
         await screen.shows("> for the new one")

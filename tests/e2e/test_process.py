@@ -79,7 +79,7 @@ def test_several_sessions_at_work_here_are_a_matter_for_the_person(here: Shell) 
             made = here.json("session", "new", "--name", name, "--json")["session_id"]
             ends.enter_context(at_work(here, made))
         with painted(here) as screen:
-            screen.shows("Which session?")
+            screen.shows("Choose a session")
             screen.shows("second of two")
             screen.type("first of")
             screen.type("\r")

@@ -102,7 +102,7 @@ async def test_ctrl_c_clears_the_draft_and_twice_leaves(daemon: Daemon) -> None:
         await screen.press("ctrl+c")
         await screen.hides("never mind")
         await screen.press("ctrl+c")
-        await screen.notes_say("Ctrl+C again leaves")
+        await screen.notes_say("Press Ctrl+C again to quit")
         await screen.press("ctrl+c")
         assert screen.app.return_value == 0
 

@@ -37,15 +37,15 @@ async def test_a_session_is_renamed_forked_and_exported_from_its_menu(daemon: Da
         await one_turn(screen, "say tapirs swim", "tapirs swim")
         first = screen.app.session_id
         await screen.press("ctrl+x")
-        await screen.shows("rename", "copy its id")
+        await screen.shows("rename", "copy the id")
         await screen.press("r")
-        await screen.shows("What is the session called?")
+        await screen.shows("Name of the session")
         await screen.type("zoo")
         await screen.press("enter")
         await screen.comes_to(lambda text: text.split("\n")[0].strip().startswith("zoo"), "to have the name at its top")
 
         await screen.press("ctrl+x", "x")
-        await screen.shows("Into which file?")
+        await screen.shows("Export to file")
         file = tmp_path / "zoo.md"
         screen.app.screen.query_one(Input).value = str(file)
         await screen.press("enter")
@@ -109,7 +109,7 @@ async def test_search_opens_the_session_where_something_was_said(daemon: Daemon)
             await other.type("womba")
             await other.shows("found", "wombats dig")
             await other.press("x", "enter")
-            await other.shows("Nothing was found")  # and not opened what stood there for other words
+            await other.shows("No matches")  # and not opened what stood there for other words
             await other.press("backspace", "enter")
             await other.comes_to(lambda _: other.app.session_id == found, "to open what was found")
             await other.shows("wombats dig")
@@ -138,7 +138,7 @@ async def test_a_session_that_is_closed_elsewhere_says_so_and_takes_no_messages(
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         await screen.client.close(screen.app.session_id)
-        await screen.shows("The session is closed and takes no messages", "Ctrl+N", "the session has ended")
+        await screen.shows("This session is closed and accepts no messages", "Ctrl+N", "the session has ended")
         await screen.type("lost")
         assert "lost" not in screen.text
         before = screen.app.session_id
@@ -160,11 +160,11 @@ async def test_a_turn_is_stopped_by_one_key_and_again_with_more_force(daemon: Da
         await screen.press("ctrl+j")
         await screen.type("wait never")
         await screen.press("enter")
-        await screen.shows("at work")
+        await screen.shows("working")
         await screen.press("escape")
-        await screen.shows("stopping, Esc insists")
+        await screen.shows("interrupting, Esc forces")
         await screen.press("escape")
-        await screen.notes_say("told again")
+        await screen.notes_say("Interrupting again")
 
 
 async def test_a_session_is_forked_from_the_turn_that_is_looked_at(daemon: Daemon) -> None:

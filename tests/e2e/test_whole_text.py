@@ -19,11 +19,11 @@ async def test_what_was_too_long_for_its_event_is_fetched_and_read_to_its_end(tm
         await screen.shows("kB in all: v shows it", "── ")
         await screen.press("tab")
         await screen.press("up", "up", "v")
-        await screen.shows("What the agent said", "Esc: close")
+        await screen.shows("Text of the agent", "Esc: close")
         await screen.press("end", "y")
         await screen.comes_to(lambda _: len(screen.app.clipboard) == 300_000, "to have copied all of it")
         await screen.press("escape")
-        await screen.hides("What the agent said")
+        await screen.hides("Text of the agent")
 
 
 async def test_the_middle_of_a_long_output_is_read_again(tmp_path: Path) -> None:

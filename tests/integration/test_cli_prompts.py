@@ -106,7 +106,7 @@ def test_a_conversation_takes_all_answers(here: Shell, heard: Heard) -> None:
         person.expect('Allowed with another input: {"command": "pwd"}')
         person.expect("──")
         person.type('use ExitPlanMode {"plan": "1. think"}\n')
-        person.expect("The agent has a plan and asks whether to go ahead")
+        person.expect("The agent asks you to approve its plan")
         person.expect("plan: 1. think")
         person.expect("Allow? [y = yes, n = no")
         person.type("n measure first\n")

@@ -76,7 +76,7 @@ async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
         talk = await obedient_talk(daemon, client)
         await talk.say("tool")
         request = await talk.asked()
-        assert request.deciding_rule == "no rule speaks of touch ran.txt"
+        assert request.deciding_rule == "no rule covers touch ran.txt"
         assert list(request.segments) == ["touch ran.txt"]
         (of_agent,) = [
             line for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.OUT) if REQUEST in line

@@ -275,7 +275,7 @@ class _Subject:
                 return Verdict(ScreenOutcome.ALLOW, f"{rule.text} says so", (rule,))
         if guarded is not None:
             return Verdict(ScreenOutcome.ASK, f"only a rule that names {guarded} covers it")
-        return Verdict(ScreenOutcome.ASK, "no rule speaks of it")
+        return Verdict(ScreenOutcome.ASK, "no rule covers it")
 
     def _rule(self, listed: RuleList) -> Rule | None:
         """A rule that covers a use which is no command."""
@@ -306,7 +306,7 @@ class _Subject:
         for part in self.script.parts:
             found = covering(part, indices)
             if found is None:
-                return Verdict(ScreenOutcome.ASK, f"no rule speaks of {short(part)}")
+                return Verdict(ScreenOutcome.ASK, f"no rule covers {short(part)}")
             used += found
         held = self._held_back(indices)
         if held is not None:
@@ -315,10 +315,10 @@ class _Subject:
             for word in words:
                 rule = self._redirect(tool, word, self.script, lists)
                 if rule is None:
-                    return Verdict(ScreenOutcome.ASK, f"no rule speaks of {tool.lower()}ing {word.written[:60]}")
+                    return Verdict(ScreenOutcome.ASK, f"no rule covers {tool.lower()}ing {word.written[:60]}")
                 used += rule
         if not used:
-            return Verdict(ScreenOutcome.ASK, "there is nothing in it that a rule speaks of")
+            return Verdict(ScreenOutcome.ASK, "no rule covers anything in it")
         return Verdict(
             ScreenOutcome.ALLOW, f"covered by {', '.join(dict.fromkeys(rule.text for rule in used))}", tuple(used)
         )

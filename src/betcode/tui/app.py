@@ -142,7 +142,7 @@ class BetcodeApp(SequencedApp[int]):
             if screen is None:
                 summary = await self.directory.find(session_id)
                 if summary is None:
-                    self.notify("That session is not there any more", severity="warning", markup=False)
+                    self.notify("This session no longer exists", severity="warning", markup=False)
                     return
                 screen = SessionScreen(self.client, summary, self.board)
         except ClientError as error:
@@ -196,7 +196,7 @@ class BetcodeApp(SequencedApp[int]):
             else:
                 self._list_closed(session_id)
 
-        screen = SessionList(self.directory, "", self._do, title="Which session?", here=self._opening.here)
+        screen = SessionList(self.directory, "", self._do, title="Choose a session", here=self._opening.here)
         await self.push_screen(screen, picked)
 
     # ------------------------------------------------------------ what keys do
@@ -314,7 +314,7 @@ class BetcodeApp(SequencedApp[int]):
         if self.is_headless:
             self._handle_exception(error)  # a test sees it whole
             return
-        words = f"Something went wrong here: {type(error).__name__} {error}".strip()
+        words = f"Internal error: {type(error).__name__} {error}".strip()
         self.notify(one_line(words, 300), severity="error", markup=False)
 
     def _end_with(self, error: Exception) -> None:

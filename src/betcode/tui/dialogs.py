@@ -20,7 +20,7 @@ from betcode.wording.terminal_text import clean
 class AskLine(ModalScreen[str | None]):
     """A line of text; None where the person thought better of it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
 
     def __init__(self, question: str, given: str = "") -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class AskLine(ModalScreen[str | None]):
         with Vertical(classes="dialog"):
             yield Static(clean(self._question), markup=False)
             yield Input(clean(self._given))
-            yield Static("Enter: do it · Esc: leave it", classes="hint", markup=False)
+            yield Static("Enter: OK · Esc: cancel", classes="hint", markup=False)
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         self.dismiss(message.value)
@@ -66,7 +66,7 @@ class MenuEntry:
 class KeyMenu(ModalScreen[str | None]):
     """One of a few, by its key, by arrows and Enter, or by the mouse; the key is what is given back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
 
     def __init__(self, title: str, entries: Sequence[MenuEntry]) -> None:
         super().__init__()

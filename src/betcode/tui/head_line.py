@@ -27,7 +27,7 @@ class HeadLine(Static):
 
 def head_parts(name: str, machine: str, waiting: int, width: int) -> tuple[str, str]:
     """The name, and what stands at the right of it; on a narrow line that is only what waits."""
-    waits = f"{waiting} wait{'s' if waiting == 1 else ''} elsewhere: Ctrl+O" if waiting else ""
+    waits = f"{waiting} waiting elsewhere: Ctrl+O" if waiting else ""
     place = one_line(machine, 30) if width >= 60 or not waits else ""
     right = " · ".join(filter(None, (waits, place)))
     return one_line(name, max(width - columns(right) - 1, 8)), right

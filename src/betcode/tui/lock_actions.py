@@ -29,14 +29,16 @@ class LockActions:
         self.is_asking = True
         holder = one_line(lock.holder, _NAME)
         if holder:
-            self._say(f"Asking {holder}, who has a moment to answer")
+            self._say(f"Asked {holder} for the input lock; you get it if they do not refuse in time")
         try:
             answer = await self._client.input_lock.request(self._session_id)
         except ClientError as error:
             self._say(error.message, bad=True)
         else:
-            refused = f"{holder or 'The other one'} goes on typing; you are next when they leave or rest"
-            self._say("You may type now" if answer.granted else refused)
+            refused = (
+                f"{holder or 'The other client'} keeps the input lock; you are next when they disconnect or stop typing"
+            )
+            self._say("You have the input lock" if answer.granted else refused)
         finally:
             self.is_asking = False
 
@@ -46,4 +48,8 @@ class LockActions:
         except ClientError as error:
             self._say(error.message, bad=True)
         else:
-            self._say("Given; Ctrl+L asks to type again" if given.grant else "You go on; the other one waits in line")
+            self._say(
+                "Handed over. Ctrl+L requests it back"
+                if given.grant
+                else "You keep the input lock; the other client is queued"
+            )

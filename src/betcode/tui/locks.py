@@ -56,11 +56,11 @@ def lock_view(change: v1.InputLockChange, own_id: str) -> LockView:
 def lock_notice(before: LockView, now: LockView) -> str:
     """What a person is told of a change; empty where there is nothing to tell."""
     if before.is_ours and now.is_held_elsewhere:
-        return f"{one_line(now.holder, _NAME)} types now; Ctrl+L asks to type again"
+        return f"{one_line(now.holder, _NAME)} has the input lock now. Ctrl+L requests it back"
     if now.is_ours and before.waits:
-        return "You type now"
+        return "You have the input lock"
     if before.asking_id and not now.asking_id and now.is_ours:
-        return "Nobody asks to type any more; you go on"
+        return "The request was withdrawn; you keep the input lock"
     return ""
 
 
@@ -87,8 +87,8 @@ class LockCard(Static, can_focus=True):
         if not view.asking_id:
             return
         left = f" in {max(math.ceil((view.answer_by - now).total_seconds()), 0)} s" if view.answer_by else ""
-        keys = "y: give · n: keep" if self.has_focus else "Ctrl+L: give · Tab, then n: keep"
-        self.update(f"{one_line(view.asking, _NAME)} asks to type here, and may{left} without an answer.\n{keys}")
+        keys = "y: hand over · n: keep" if self.has_focus else "Ctrl+L: hand over · Tab, then n: keep"
+        self.update(f"{one_line(view.asking, _NAME)} wants to type, and gets the input lock{left}.\n{keys}")
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("y", "n") and self._view.asking_id:

@@ -27,13 +27,13 @@ def edited_outside(app: App[Any], text: str, name: str) -> bytes:
             run_outside(app, argv, file)
             return file.read_bytes()
     except NoEditor:
-        raise NotEdited("Say which editor: set VISUAL or EDITOR") from None
+        raise NotEdited("No editor is set: set VISUAL or EDITOR") from None
     except SuspendNotSupported:
-        raise NotEdited("There is no room for an editor here") from None
+        raise NotEdited("No editor can run in this terminal") from None
     except EditorFailed as failed:
         raise NotEdited(str(failed)) from None
     except OSError as trouble:
-        raise NotEdited(f"The editor's file cannot be written or read: {trouble.strerror}") from trouble
+        raise NotEdited(f"Cannot write or read the editor's file: {trouble.strerror}") from trouble
 
 
 def run_outside(app: App[Any], argv: list[str], file: Path) -> None:

@@ -238,8 +238,8 @@ class SessionScreen(Screen[None]):
 
     def _show_end(self) -> None:
         ended = self.query_one("#ended", Static)
-        forks = "Ctrl+X, f: go on in a fork · " if self._feed.has_ended and not self._refusal else ""
-        words = self._refusal or "The session is closed and takes no messages; its history stays."
+        forks = "Ctrl+X, f: continue in a fork · " if self._feed.has_ended and not self._refusal else ""
+        words = self._refusal or "This session is closed and accepts no messages. Its history is kept."
         whole = f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others"
         if whole != self._end_words:
             self._end_words = whole
@@ -267,7 +267,7 @@ class SessionScreen(Screen[None]):
 
     async def _load_older(self, compacted: bool) -> None:
         if not await self._feed.load_older(compacted=compacted) and self._feed.trouble:
-            self._say(f"Older messages were not loaded: {self._feed.trouble}", bad=True)
+            self._say(f"Cannot load older messages: {self._feed.trouble}", bad=True)
 
     def on_conversation_view_wants_whole(self, message: ConversationView.WantsWhole) -> None:
         from betcode.tui.whole_block import show_whole
@@ -279,7 +279,7 @@ class SessionScreen(Screen[None]):
     def on_composer_pane_not_sent(self, message: ComposerPane.NotSent) -> None:
         error = message.error
         if is_locked(error):
-            words = f"Not sent: {holder_in(error, self._lock.own_id)} types in this session. Ctrl+L asks to type"
+            words = f"Not sent: {holder_in(error, self._lock.own_id)} has the input lock. Ctrl+L requests it"
         else:
             words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
         self._say(words, bad=True)
@@ -305,7 +305,7 @@ class SessionScreen(Screen[None]):
             return
         if session_status.status == v1.WAITING_FOR_USER and not self._stops and now - self._escaped_at > _TWICE_S:
             self._escaped_at = now  # nothing runs meanwhile, and who leaves a card has soon pressed it once too often
-            self._say("Esc again stops the turn")
+            self._say("Press Esc again to interrupt the turn")
             return
         self._stops += 1
         begin(self, self._cancel, self._stops)
@@ -316,18 +316,18 @@ class SessionScreen(Screen[None]):
             was_open = await self._client.cancel(self._summary.id)
         except ClientError as error:
             self._stops = 0
-            self._say(f"Not stopped: {error.message}", bad=True)
+            self._say(f"Not interrupted: {error.message}", bad=True)
             return
         if not was_open:
             self._stops = 0
         elif presses > 1:
-            self._say("The agent was told again, and is ended where it does not listen")
+            self._say("Interrupting again; the agent is killed if it does not respond")
 
     def action_lock(self) -> None:
         if self._lock.asking_id:
             self.post_message(LockCard.Answered(self._lock.asking_id, grant=True))
         elif self._lock.is_ours:
-            self._say("You type here already")
+            self._say("You already have the input lock")
         elif not self._lock_dealings.is_asking:
             begin(self, self._lock_dealings.ask, self._lock)
 
@@ -348,7 +348,7 @@ class SessionScreen(Screen[None]):
         elif now - self._interrupted_at < _TWICE_S:
             self.owner.action_leave()
         else:
-            self._say("Ctrl+C again leaves; Esc stops the turn")
+            self._say("Press Ctrl+C again to quit; Esc interrupts the turn")
             self._interrupted_at = now
 
     def action_panels(self) -> None:

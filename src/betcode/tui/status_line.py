@@ -21,8 +21,8 @@ _BETWEEN = " · "
 _NORMAL = 60
 _LONG_S = 1.5  # between attempts to connect
 _HELPS = "stopped? betcode daemon start"
-_READING = "Enter opens · y copies · Esc: write"
-_READING_SHORT = "Esc: write"
+_READING = "Enter: expand · y: copy · Esc: input"
+_READING_SHORT = "Esc: input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def parts_of(
             8,
             "$text-warning",
         ),
-        StatusPart(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
+        StatusPart(f"locked by {one_line(lock.holder, _NAME)}" if lock.is_held_elsewhere else "", 9, "$text-warning"),
         _context(session_status.context_percent, width),
         StatusPart(_cost(session_status), 7),
         StatusPart(one_line(_agent(session_status), _NAME), 5),
@@ -119,7 +119,7 @@ def _connection(context: StatusContext) -> StatusPart:
         return StatusPart("connecting", 11, "$text-warning")
     if context.link.state is LinkState.CONNECTED:
         return StatusPart("connected", 10, "$text-muted")
-    wait = f"again in {context.retry_in_s:.0f} s" if context.retry_in_s >= 1 else "trying again"
+    wait = f"retry in {context.retry_in_s:.0f} s" if context.retry_in_s >= 1 else "reconnecting"
     return StatusPart(f"connection lost, {wait}", 11, "$text-error")
 
 
@@ -136,12 +136,12 @@ def _work(session_status: SessionStatusModel, context: StatusContext) -> StatusP
     if not session_status.is_at_work:
         return StatusPart("failed" if session_status.status == v1.ERROR else "idle", 10)
     if context.is_stopping:
-        return StatusPart("stopping, Esc insists", 12, "$text-warning")
+        return StatusPart("interrupting, Esc forces", 12, "$text-warning")
     words = {
-        v1.EXECUTING_TOOL: "runs a tool",
-        v1.WAITING_FOR_USER: "waits for you",
-        v1.COMPACTING: "compacts",
-    }.get(session_status.status, "at work")
+        v1.EXECUTING_TOOL: "running a tool",
+        v1.WAITING_FOR_USER: "waiting for you",
+        v1.COMPACTING: "compacting",
+    }.get(session_status.status, "working")
     if session_status.status == v1.WAITING_FOR_USER:  # for how long, its card tells
         return StatusPart(words, 12, "$text-warning")
     if context.turn_s is not None and context.turn_s >= SILENT_AFTER_S and not session_status.has_answered:

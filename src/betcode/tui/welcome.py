@@ -12,11 +12,11 @@ _DEMO = (
     "or changed on your machine.",
 )
 _OTHERS = (
-    "Type a message, and Enter sends it.",
-    "@ names a file, / a command, ? all keys.",
+    "Type a message and press Enter.",
+    "@ adds a file, / a command, ? shows keys.",
     "",
-    "Leaving ends nothing: the agent goes on,",
-    "and betcode brings you back.",
+    "Quitting stops nothing: agents keep",
+    "running. Run betcode to come back.",
 )
 
 

@@ -40,11 +40,11 @@ async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, st
         case AgentThinking():
             return "AgentThinking", fetched.get("thinking_delta.text", block.text)
         case AgentText():
-            return "What the agent said", fetched.get("text_delta.text", block.text)
+            return "Text of the agent", fetched.get("text_delta.text", block.text)
         case UserMessage():
-            return "What was asked", fetched.get("user_input.content", block.text)
+            return "Prompt", fetched.get("user_input.content", block.text)
         case _:
-            return "The whole", text_of_block(block)
+            return "Full text", text_of_block(block)
 
 
 async def _fetched(client: Client, session_id: str, cut: TruncatedField) -> str:

@@ -33,12 +33,12 @@ class Permission:
         request = self.request
         if self.is_of_budget:
             return [request.description]
-        plan = "The agent has a plan and asks whether to go ahead"
+        plan = "The agent asks you to approve its plan"
         title = plan if self.is_plan else f"{tool_called(request.tool_name)} asks for permission"
         purpose = one_line(request.description, _SHOWN_LETTERS)  # no line that looks like one of ours
         shown = [f"{title}: {purpose}" if purpose else title]
         if request.deciding_rule and not self.is_plan:
-            shown.append(f"    (asked because {why(request)})")
+            shown.append(f"    (reason: {why(request)})")
         shown += [f"    {line}" for line in input_lines(request, whole=whole)]
         if self.was_cut:
             shown.append("    (too long to be shown whole)")

@@ -164,7 +164,7 @@ def _session_info(event: v1.AgentEvent) -> list[str]:
 def _compaction(event: v1.AgentEvent) -> list[str]:
     if event.compaction.new_conversation_id:
         return ["The conversation was cleared"]
-    saved = f": {event.compaction.tokens_saved:,} tokens less" if event.compaction.tokens_saved else ""
+    saved = f": {event.compaction.tokens_saved:,} tokens saved" if event.compaction.tokens_saved else ""
     return [f"The conversation was compacted{saved}"]
 
 

@@ -36,7 +36,7 @@ def test_it_says_what_was_saved_and_all_can_still_be_read(here: Shell) -> None:
     shown = here.run("session", "show", session).stdout
     assert f"… what came before was compacted: betcode session show --all {session}\n" in shown
     assert "the second" in shown
-    assert "The conversation was compacted: 8,960 tokens less" in shown
+    assert "The conversation was compacted: 8,960 tokens saved" in shown
     assert "the first answer" not in shown
     whole = here.run("session", "show", "--all", session).stdout
     assert whole.index("> say the first answer") < whole.index("the second")

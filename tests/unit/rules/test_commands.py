@@ -293,7 +293,7 @@ def test_the_verdict_names_every_rule_that_decided() -> None:
     assert [rule.text for rule in verdict.rules] == ["Bash(git *)", "Bash(npm test)"]
     assert verdict.rule is verdict.rules[0]
     assert screened("git status", rules(deny=["Bash(git *)"])).rule is not None
-    assert screened("git status && rm x", rules(allow=["Bash(git *)"])).reason == "no rule speaks of rm x"
+    assert screened("git status && rm x", rules(allow=["Bash(git *)"])).reason == "no rule covers rm x"
 
 
 def test_a_grant_and_a_rule_cover_a_command_together() -> None:

@@ -18,9 +18,11 @@ def test_somebody_who_asks_is_shown_to_the_one_who_types_alone() -> None:
 def test_a_person_is_told_when_somebody_else_types_and_when_they_may_again() -> None:
     mine, theirs = LockView("me", "me"), LockView("me", "you", "cli bob")
     waiting = LockView("me", "you", "cli bob", waits=True)
-    assert lock_notice(mine, theirs) == "cli bob types now; Ctrl+L asks to type again"
-    assert lock_notice(waiting, mine) == "You type now"
-    assert lock_notice(LockView("me", "me", asking_id="you"), mine) == "Nobody asks to type any more; you go on"
+    assert lock_notice(mine, theirs) == "cli bob has the input lock now. Ctrl+L requests it back"
+    assert lock_notice(waiting, mine) == "You have the input lock"
+    assert (
+        lock_notice(LockView("me", "me", asking_id="you"), mine) == "The request was withdrawn; you keep the input lock"
+    )
     assert lock_notice(mine, mine) == lock_notice(theirs, theirs) == ""
 
 

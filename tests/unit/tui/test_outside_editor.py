@@ -58,7 +58,7 @@ def test_what_the_editor_made_of_a_text_comes_back_as_its_bytes(monkeypatch: pyt
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "sed -i s/old/new/")
     assert edited_outside(Noted(), "the old words\n", "message.md") == b"the new words\n"
-    for editor, why in (("", "VISUAL or EDITOR"), ("rm", "cannot be written or read"), ("false", "ended with 1")):
+    for editor, why in (("", "VISUAL or EDITOR"), ("rm", "Cannot write or read"), ("false", "ended with 1")):
         monkeypatch.setenv("EDITOR", editor)
         with pytest.raises(NotEdited, match=why):
             edited_outside(Noted(), "words", "message.md")

@@ -33,7 +33,7 @@ def line(session_status: SessionStatusModel, context: StatusContext, width: int,
 def test_a_wide_line_tells_everything() -> None:
     told = line(BUSY, StatusContext(link=UP, turn_s=65, queued=2), 200)
     assert told == (
-        "connected · at work 1:05 · 2 queued · context ███░░░░░ 42% · $1.23 · opus-5 · shop ⎇ main · 12.3k tokens"
+        "connected · working 1:05 · 2 queued · context ███░░░░░ 42% · $1.23 · opus-5 · shop ⎇ main · 12.3k tokens"
         " · 1 other here · F1: keys"
     )
 
@@ -52,14 +52,14 @@ def test_an_agent_that_tells_no_money_is_not_said_to_be_free() -> None:
 def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int) -> None:
     told = line(BUSY, StatusContext(link=UP, turn_s=65, queued=2), width)
     assert columns(told) <= width
-    assert told.startswith("connected · at work 1:05 · 2 queued")
+    assert told.startswith("connected · working 1:05 · 2 queued")
 
 
 def test_a_broken_connection_counts_down_and_outweighs_the_rest() -> None:
     broken = StatusContext(link=Link(LinkState.BROKEN, retry_in_s=8.0), retry_in_s=4.6)
-    assert line(BUSY, broken, 45) == "connection lost, again in 5 s · at work"
-    assert line(BUSY, broken, 78).startswith("connection lost, again in 5 s · stopped? betcode daemon start · at work")
-    assert "trying again" in line(BUSY, StatusContext(link=Link(LinkState.BROKEN)), 80)
+    assert line(BUSY, broken, 45) == "connection lost, retry in 5 s · working"
+    assert line(BUSY, broken, 78).startswith("connection lost, retry in 5 s · stopped? betcode daemon start · working")
+    assert "reconnecting" in line(BUSY, StatusContext(link=Link(LinkState.BROKEN)), 80)
 
 
 def test_what_is_not_connected_is_never_called_so() -> None:
@@ -82,24 +82,24 @@ def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
 
 def test_how_long_a_question_waits_is_for_its_card_to_tell() -> None:
     asked = SessionStatusModel(status=v1.WAITING_FOR_USER)
-    assert line(asked, StatusContext(link=UP, turn_s=65), 60).startswith("connected · waits for you · $")
+    assert line(asked, StatusContext(link=UP, turn_s=65), 60).startswith("connected · waiting for you · $")
 
 
 def test_who_reads_is_told_the_keys_for_that() -> None:
-    assert "Enter opens · y copies · Esc: write" in line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 80)
-    assert line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 40).endswith("at work 1:05 · Esc: write")
+    assert "Enter: expand · y: copy · Esc: input" in line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 80)
+    assert line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 40).endswith("working 1:05 · Esc: input")
 
 
 def test_who_types_is_told_where_it_is_somebody_else() -> None:
     theirs = LockView("me", holder_id="you", holder="cli bob")
-    assert "cli bob types" in line(SessionStatusModel(), StatusContext(link=UP), 60, theirs)
-    assert "types" not in line(
+    assert "locked by cli bob" in line(SessionStatusModel(), StatusContext(link=UP), 60, theirs)
+    assert "locked" not in line(
         SessionStatusModel(), StatusContext(link=UP), 60, LockView("me", holder_id="me", holder="tui me")
     )
 
 
 def test_a_turn_that_is_being_stopped_says_how_to_insist() -> None:
-    assert "stopping, Esc insists" in line(BUSY, StatusContext(link=UP, is_stopping=True), 40)
+    assert "interrupting, Esc forces" in line(BUSY, StatusContext(link=UP, is_stopping=True), 40)
 
 
 def test_a_line_with_one_part_too_many_cuts_it() -> None:
@@ -113,8 +113,8 @@ def test_times_and_counts_are_short() -> None:
 
 def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
     assert head_parts("my session", "box", 0, 40) == ("my session", "box")
-    assert head_parts("a session with a long name", "box", 2, 40) == ("a session with…", "2 wait elsewhere: Ctrl+O")
-    assert head_parts("name", "box", 1, 80)[1] == "1 waits elsewhere: Ctrl+O · box"
+    assert head_parts("a session with a long name", "box", 2, 40) == ("a session w…", "2 waiting elsewhere: Ctrl+O")
+    assert head_parts("name", "box", 1, 80)[1] == "1 waiting elsewhere: Ctrl+O · box"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> Non
 
 @pytest.mark.parametrize(
     ("seconds", "has_answered", "shown"),
-    [(19.9, False, "at work 19 s"), (20.0, False, "no answer from the agent yet, 20 s"), (65, True, "at work 1:05")],
+    [(19.9, False, "working 19 s"), (20.0, False, "no answer from the agent yet, 20 s"), (65, True, "working 1:05")],
 )
 def test_an_agent_that_is_silent_for_long_is_told(seconds: float, has_answered: bool, shown: str) -> None:
     session_status = SessionStatusModel(status=v1.THINKING, has_answered=has_answered)

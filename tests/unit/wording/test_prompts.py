@@ -137,7 +137,7 @@ def test_a_name_or_a_purpose_of_several_lines_makes_no_line_of_its_own() -> None
 
 def test_a_plan_is_neither_edited_nor_granted() -> None:
     plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode", input_json='{"plan": "1. think\\n2. do"}'))
-    assert plan.lines() == ["The agent has a plan and asks whether to go ahead", "    plan: 1. think", "      2. do"]
+    assert plan.lines() == ["The agent asks you to approve its plan", "    plan: 1. think", "      2. do"]
     assert plan.question == "Allow? [y = yes, n = no, n REASON, i = no and stop, v = show all] "
     assert (understand(plan, "e"), understand(plan, "s 1")) == (None, None)
     assert understand(plan, "n measure first") == Deny("measure first")
@@ -157,12 +157,10 @@ def test_what_a_person_must_know_is_shown() -> None:
 
 
 def test_why_it_is_asked_stands_under_the_tool() -> None:
-    request = v1.PermissionRequest(
-        tool_name="Bash", input_json='{"command": "ls"}', deciding_rule="no rule speaks of ls"
-    )
-    assert Permission(request).lines()[1:] == ["    (asked because no rule speaks of ls)", "    command: ls"]
+    request = v1.PermissionRequest(tool_name="Bash", input_json='{"command": "ls"}', deciding_rule="no rule covers ls")
+    assert Permission(request).lines()[1:] == ["    (reason: no rule covers ls)", "    command: ls"]
     request.deciding_rule = "ask Bash(ls *) (/etc/s.json:4)"
-    assert Permission(request).lines()[1] == "    (asked because a rule says so: ask Bash(ls *) (/etc/s.json:4))"
+    assert Permission(request).lines()[1] == "    (reason: a rule says so: ask Bash(ls *) (/etc/s.json:4))"
 
 
 def test_the_input_is_shown_as_the_agent_wrote_it() -> None:

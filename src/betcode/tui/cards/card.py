@@ -232,7 +232,7 @@ class Card(Vertical, can_focus=True):
                 body = self.query_one(LineView)
                 body.scroll_relative(y=by * (max(body.size.height - 1, 1) if pages else 1), animate=False)
             case TooEarly():
-                self._trouble = "That key came before this could be read: press it again"
+                self._trouble = "Key ignored, because the card had just appeared. Press it again"
             case None:
                 pass
             case other:
@@ -347,7 +347,7 @@ class Card(Vertical, can_focus=True):
         shown = self.query_one("#card-state", Static)
         shown.display = bool(said)
         shown.update(Text(said, style="bold"))
-        keys = "Enter or Esc closes this" if self._over else hints(state)
+        keys = "Enter or Esc: close" if self._over else hints(state)
         is_heard = self.has_focus_within or bool(self._card_context.where)
         self.query_one("#card-keys", Static).update(Text(keys if is_heard else f"Tab to answer: {keys}"))
         self._frame(state)
@@ -379,12 +379,12 @@ class Card(Vertical, can_focus=True):
         if context.delivery is AnswerDelivery.WAITS_FOR_CONNECTION or (
             context.delivery is AnswerDelivery.ON_ITS_WAY and context.is_link_broken
         ):
-            return "The connection is lost: your answer waits for it"
+            return "Connection lost: your answer is sent when it is back"
         if context.delivery is AnswerDelivery.ON_ITS_WAY:
-            return "Your answer is on its way"
+            return "Sending your answer"
         if self._trouble or context.failure:
             return one_line(self._trouble or context.failure, 400)
-        return "The connection is lost: an answer will wait for it" if context.is_link_broken else ""
+        return "Connection lost: an answer is sent when it is back" if context.is_link_broken else ""
 
     def _frame(self, state: CardState) -> None:
         kind = "question" if state.question is not None else "permission"

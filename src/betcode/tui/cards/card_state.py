@@ -225,13 +225,13 @@ def hints(state: CardState) -> str:
             which = ("1 choose · " if count == 1 else f"1-{count} choose · ") if count else ""
             return f"{which}t own pattern · Esc back"
         case CardMode.PATTERN:
-            return "Enter allow what the pattern covers · Esc back"
+            return "Enter allow this pattern · Esc back"
         case CardMode.REASON:
             return "Enter deny with this reason · Esc back"
         case CardMode.WORDS:
             return "Enter answer · Esc back"
         case CardMode.EDIT:
-            return "Ctrl+S allow with this · Ctrl+E editor · Esc back"
+            return "Ctrl+S allow this input · Ctrl+E editor · Esc back"
         case other:
             assert_never(other)
 
@@ -241,16 +241,16 @@ def _permission_hints(state: CardState) -> str:
     always = "a always · " if may_always(asked) else ""
     edit = "e edit · " if asked.is_editable else ""
     whole = "" if asked.is_of_budget else f" · v {'less' if state.is_whole else 'all'}"
-    return f"y allow · {always}{edit}n deny · d reason · s stop{whole}"
+    return f"y allow · {always}{edit}n deny · d + reason · s + stop{whole}"
 
 
 def _question_hints(question: v1.UserQuestion) -> str:
     count = len(question.options)
     if not count:
-        return "t answer · n no answer · d reason · s stop"
+        return "t answer · n decline · d + reason · s + stop"
     if question.multi_select:
-        return "Space choose · Enter send · t own words · n no answer · d reason · s stop"
-    return f"1-{min(count, 9)} or Enter choose · t own words · n no answer · d reason · s stop"
+        return "Space choose · Enter send · t own words · n decline · d + reason · s + stop"
+    return f"1-{min(count, 9)} or Enter choose · t own words · n decline · d + reason · s + stop"
 
 
 def _digit(key: str) -> int:

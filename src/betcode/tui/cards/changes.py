@@ -21,7 +21,7 @@ def changes_of(tool: str, fields: Mapping[str, object], on_disk: str | None) -> 
     path = _text(fields, "file_path") or _text(fields, "notebook_path") or ""
     match tool:
         case "Write" if (content := _text(fields, "content")) is not None:
-            title = f"{path} (written anew)" if on_disk is None else path
+            title = f"{path} (whole file)" if on_disk is None else path
             return [Change(title, unified(on_disk or "", content))]
         case "Edit" | "MultiEdit":
             edits = fields.get("edits") if tool == "MultiEdit" else [fields]
@@ -53,7 +53,8 @@ def _edited(path: str, edits: Sequence[object], on_disk: str | None) -> list[Cha
     if whole is not None and on_disk is not None:
         return [Change(path, unified(on_disk, whole))]
     return [
-        Change(f"{path} (everywhere)" if everywhere else path, [*unified(old, new)]) for old, new, everywhere in pairs
+        Change(f"{path} (all occurrences)" if everywhere else path, [*unified(old, new)])
+        for old, new, everywhere in pairs
     ]
 
 

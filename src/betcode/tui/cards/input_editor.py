@@ -45,7 +45,7 @@ class Draft:
         try:
             return checked_input(written.decode(), self._request)
         except UnicodeError:
-            raise NotEdited("What the editor left is no text") from None
+            raise NotEdited("The edited file is not text") from None
 
 
 class InputEditor(TextArea):

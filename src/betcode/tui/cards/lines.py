@@ -12,7 +12,7 @@ _SHOWN_LINES = 400
 _SHOWN_LETTERS = 40_000
 _TITLE_WIDTH = 2000
 _PATTERN_WIDTH = 400
-_GONE = "Its agent is gone: the answer is kept for the one that goes on"
+_GONE = "The agent has exited. It gets your answer when it restarts"
 
 
 _KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, "@": LineKind.PLACE}
@@ -24,7 +24,7 @@ def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: 
     asked = Permission(request)
     if asked.is_of_budget:
         return [*_lines(request.description, LineKind.TITLE), *_gone(prompt)]
-    title = "The agent has a plan and asks whether to go ahead" if asked.is_plan else tool_called(request.tool_name)
+    title = "The agent asks you to approve its plan" if asked.is_plan else tool_called(request.tool_name)
     purpose = one_line(request.description, _TITLE_WIDTH)
     lines = [ViewLine(f"{title}: {purpose}" if purpose else title, LineKind.TITLE)]
     if request.note:
@@ -40,9 +40,9 @@ def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: 
 def _why(asked: Permission) -> Iterable[ViewLine]:
     request = asked.request
     if request.agent_id:
-        yield ViewLine(f"asked by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", LineKind.DIM)
+        yield ViewLine(f"Requested by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", LineKind.DIM)
     if request.deciding_rule and not asked.is_plan:
-        yield ViewLine(f"asked because {why(request)}", LineKind.DIM)
+        yield ViewLine(f"Reason: {why(request)}", LineKind.DIM)
 
 
 def _telling(asked: Permission, on_disk: str | None) -> Iterable[ViewLine]:
@@ -81,16 +81,16 @@ def _bounded(lines: Iterable[ViewLine]) -> Iterable[ViewLine]:
         letters += len(line.text)
         if number >= _SHOWN_LINES or letters > _SHOWN_LETTERS:
             yield ViewLine(line.text[: max(_SHOWN_LETTERS + len(line.text) - letters, 0)], line.kind)
-            yield ViewLine("… and more: v shows all", LineKind.NOTE)
+            yield ViewLine("… v shows all", LineKind.NOTE)
             return
         yield line
 
 
 def pattern_lines(request: v1.PermissionRequest) -> list[ViewLine]:
     """What may be granted for the rest of the session, each by its number."""
-    lines = [ViewLine("Always like this, for the rest of the session:", LineKind.TITLE)]
+    lines = [ViewLine("Don't ask again in this session for:", LineKind.TITLE)]
     if asks_each_time(request):
-        lines.append(ViewLine("a rule asks each time, whatever is granted", LineKind.NOTE))
+        lines.append(ViewLine("a rule asks every time, even after a grant", LineKind.NOTE))
     for number, offer in enumerate(request.grant_offers, 1):
         label = f"{one_line(offer.label, 60)}: " if offer.label else ""
         lines.append(ViewLine(f"{number if number < 10 else ' '}  {label}{one_line(offer.pattern, _PATTERN_WIDTH)}"))

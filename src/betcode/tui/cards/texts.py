@@ -14,7 +14,7 @@ _WHO_WIDTH = 40
 
 def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
     """How long it has waited, and how long it still will."""
-    asked = f"waits {span(now - prompt.asked_at.ToDatetime(UTC))}" if prompt.HasField("asked_at") else "waits"
+    asked = f"asked {span(now - prompt.asked_at.ToDatetime(UTC))} ago" if prompt.HasField("asked_at") else "waits"
     if not prompt.HasField("expires_at"):
         return asked
     left = prompt.expires_at.ToDatetime(UTC) - now
@@ -35,17 +35,17 @@ def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
         case "answered" if told.decision in DENIALS:
             said = f"{who} denied"
         case "answered" if told.decision == v1.ALLOW_WITH_EDIT:
-            said = f"{who} allowed with another input"
+            said = f"{who} allowed with an edit"
         case "answered" if told.decision == v1.ALLOW_SESSION:
             said = f"{who} allowed for the session"
         case "answered":
             said = f"{who} allowed"
         case "expired":
-            said = "nobody answered in time"
+            said = "expired without an answer"
         case "superseded":
-            said = "asked anew"
+            said = "asked again"
         case "withdrawn":
-            said = "taken back" if told.message else "taken back by the agent"
+            said = "withdrawn" if told.message else "withdrawn by the agent"
         case other:
             said = one_line(other, _WHO_WIDTH)
     reason = f" ({one_line(told.message, _WHAT_WIDTH)})" if told.message else ""

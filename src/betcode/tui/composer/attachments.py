@@ -60,7 +60,7 @@ class DraftAttachments:
         if chosen is None or not chosen.instead:
             return
         if len(chosen.instead) > _EXPANDED_AT_MOST:
-            self._say("That is too long to be changed here: it goes as a file")
+            self._say("The text is too long to edit here: it is sent as a file")
             return
         self.take(index)
         self._write(writable(chosen.instead))
@@ -169,13 +169,13 @@ def read_named(paths: Sequence[Path]) -> tuple[AttachedFile, ...]:
             continue  # which `read_files` says better
         if size > _FILE_BYTES:
             most = readable(_FILE_BYTES)
-            raise CannotAttach(clean(f"{path.name} has {readable(size)}: at most {most} can be attached"))
+            raise CannotAttach(clean(f"{path.name} is {readable(size)}: the limit for an attachment is {most}"))
     files = read_files([str(path) for path in paths])
     for file in files:
         if not file.filename.isprintable():
-            raise CannotAttach(clean(f"{file.filename} has letters in its name that nobody sees: rename it"))
+            raise CannotAttach(clean(f"{file.filename} has invisible characters in its name: rename it"))
         if kind_of(file.data) not in RECOGNISED and not is_text(file.data):
-            raise CannotAttach(clean(f"{file.filename} is neither an image, a PDF nor text: no agent could read it"))
+            raise CannotAttach(clean(f"{file.filename} is not an image, a PDF or text: agents cannot read it"))
     return files
 
 

@@ -15,9 +15,7 @@ from betcode.git.process import ending, next_piece, start
 
 _BOUND_S = 5.0
 _LIMIT_BYTES = 10 * 1024 * 1024
-_NONE = (
-    "There is no program here that gives images of the clipboard (wl-paste, xclip, pngpaste): /attach a file instead"
-)
+_NONE = "No clipboard program found (wl-paste, xclip or pngpaste). Use /attach FILE instead"
 _APPLE = re.compile("«data PNGf([0-9A-F]*)»".encode())
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
@@ -51,11 +49,11 @@ async def clipboard_image(number: int) -> AttachedFile | NoImage:
     for call in calls:
         data = await _said(call)
         if data is None:
-            return NoImage(f"The image has more than {_LIMIT_BYTES // (1024 * 1024)} MB: attach a smaller one")
+            return NoImage(f"The image is larger than {_LIMIT_BYTES // (1024 * 1024)} MB: attach a smaller one")
         data = unwrapped(data)
         if ending_of := _ENDINGS.get(kind := kind_of(data)):
             return AttachedFile(f"clipboard-{number}.{ending_of}", kind, data)
-    return NoImage("There is no image in the clipboard")
+    return NoImage("The clipboard contains no image")
 
 
 def unwrapped(data: bytes) -> bytes:

@@ -64,17 +64,17 @@ class ScreenCommand:
 OWN_COMMANDS = (
     ScreenCommand("help", "all keys and commands"),
     ScreenCommand("sessions", "all sessions"),
-    ScreenCommand("inbox", "everything that waits for a person"),
+    ScreenCommand("inbox", "all prompts that wait for you"),
     ScreenCommand("new", "a new session here"),
     ScreenCommand("rename", "give the session a name", "NAME"),
-    ScreenCommand("fork", "a new session that goes on from here"),
+    ScreenCommand("fork", "a new session that continues from here"),
     ScreenCommand("export", "write the conversation to a file", "FILE"),
-    ScreenCommand("compact", "have the agent summarise what was said"),
-    ScreenCommand("cancel", "stop the turn"),
-    ScreenCommand("lock", "ask for the input lock, or give it"),
-    ScreenCommand("attach", "send a file with the next message", "FILE"),
-    ScreenCommand("theme", "other colours"),
-    ScreenCommand("quit", "leave; the agent goes on"),
+    ScreenCommand("compact", "have the agent summarize the conversation"),
+    ScreenCommand("cancel", "interrupt the turn"),
+    ScreenCommand("lock", "request the input lock, or hand it over"),
+    ScreenCommand("attach", "attach a file to the next message", "FILE"),
+    ScreenCommand("theme", "next theme"),
+    ScreenCommand("quit", "quit; the agent keeps running"),
 )
 _OWN_NAMES = frozenset(command.name for command in OWN_COMMANDS)
 

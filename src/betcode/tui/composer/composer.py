@@ -45,8 +45,8 @@ class Composer(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+e", "edit_outside", "write in the editor", show=False),
-        Binding("ctrl+r", "search_history", "search what was sent", show=False),
-        Binding("alt+p", "expand_last", "put what was pasted into the text", show=False),
+        Binding("ctrl+r", "search_history", "search sent messages", show=False),
+        Binding("alt+p", "expand_last", "expand the pasted text", show=False),
         Binding("ctrl+underscore,alt+z", "undo", "undo", show=False),
     ]
 
@@ -134,7 +134,7 @@ class Composer(TextArea):
             try:
                 self._drafts.write(self._session_id, self.draft)
             except OSError as trouble:
-                self._complain(f"The draft cannot be kept: {trouble.strerror}")
+                self._complain(f"Cannot save the draft: {trouble.strerror}")
 
     def undo(self) -> None:
         # A scroll bar may go with it, and Textual looks then where the cursor is before it has moved that.
@@ -234,7 +234,7 @@ class Composer(TextArea):
         if draft.is_empty:
             return
         if self.attaching.is_reading:
-            self.notify("A file is still being read: wait for it, then send", markup=False)
+            self.notify("A file is still loading. Send when it is attached", markup=False)
             return
         command = completion.own_command(draft.text, {one.name for one in self._completing.commands})
         self._remember(draft.text)
@@ -257,7 +257,7 @@ class Composer(TextArea):
             try:
                 self._history.add(SentMessage(text, self._directory))
             except OSError as trouble:
-                self._complain(f"What was sent cannot be kept: {trouble.strerror}")
+                self._complain(f"Cannot save the message history: {trouble.strerror}")
 
     # -- history
 
@@ -288,7 +288,7 @@ class Composer(TextArea):
         self._look()
         if not self._completing.is_open:
             self._before_search = None
-            self.notify("Nothing like that was sent from here", markup=False)
+            self.notify("No sent message matches", markup=False)
 
     # -- completion
 
@@ -359,7 +359,7 @@ class Composer(TextArea):
         if name:
             self.attaching.attach(Path(self._files_in or ".") / Path(name).expanduser())
         else:
-            self.notify("Say which file: /attach FILE", markup=False)
+            self.notify("Name a file: /attach FILE", markup=False)
 
     # -- the rest
 

@@ -81,7 +81,7 @@ class ComposerPane(Vertical):
         try:
             self._sender.send(text, attachments)
         except OSError as trouble:
-            self._say(f"The message cannot be kept until it is sent: {trouble.strerror}")
+            self._say(f"Cannot save the unsent message: {trouble.strerror}")
 
     def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
         message.stop()
@@ -94,7 +94,7 @@ class ComposerPane(Vertical):
             if unsent is not None:
                 self._composer.give_back(unsent.text, unsent.attachments)
             else:
-                self._say("It may have arrived already: it can be changed when the connection is back")
+                self._say("The message may have arrived. You can edit it when the connection is back")
             return
         try:
             is_withdrawn = await self._client.withdraw(self._session_id, message.message_id)
@@ -102,7 +102,7 @@ class ComposerPane(Vertical):
             self._say(clean(error.message))
             return
         if not is_withdrawn:
-            self._say("The agent has it already: it cannot be changed any more")
+            self._say("The agent already has this message: it can no longer be edited")
             return
         sent = self._sender.sent_from_here(message.message_id)
         self._composer.give_back(message.text if sent is None else sent.text, () if sent is None else sent.attachments)

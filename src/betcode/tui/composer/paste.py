@@ -43,7 +43,9 @@ class TooLong:
 
     @property
     def message(self) -> str:
-        return f"That is {readable(self.bytes)}: at most {readable(LIMIT_BYTES)} can be pasted; /attach a file instead"
+        return (
+            f"The pasted text is {readable(self.bytes)}: the limit is {readable(LIMIT_BYTES)}. Use /attach FILE instead"
+        )
 
 
 Pasted = ShortText | LongText | DroppedFiles | TooLong

@@ -44,12 +44,14 @@ class Draft:
 def too_much(files: tuple[AttachedFile, ...]) -> str:
     """Why these cannot go with one message, in a sentence; empty: they can."""
     if len(files) > ATTACHMENTS_LIMIT:
-        return f"{len(files)} files are too many: at most {ATTACHMENTS_LIMIT} go with one message"
+        return f"{len(files)} files: at most {ATTACHMENTS_LIMIT} can be attached to one message"
     total = sum(len(one.data) for one in files)
     if total > ATTACHMENTS_BYTES:
-        return f"The files have {readable(total)} in all: at most {readable(ATTACHMENTS_BYTES)} go with one message"
+        return (
+            f"The files total {readable(total)}: at most {readable(ATTACHMENTS_BYTES)} can be attached to one message"
+        )
     empty = next((one.filename for one in files if not one.data), None)
-    return f"{empty} is empty: there is nothing to send" if empty is not None else ""
+    return f"{empty} is empty: nothing to send" if empty is not None else ""
 
 
 def pasted_text(text: str, beside: Iterable[Attachment]) -> Attachment:

@@ -18,9 +18,9 @@ from betcode.wording.terminal_text import columns, one_line
 _SHOWN = 5  # the newest
 _AFTER_S = 0.3  # what is on its way for less than this is not worth a line that comes and goes
 _STATES = {
-    v1.MESSAGE_STATE_ACCEPTED: "waits for the agent",
-    v1.MESSAGE_STATE_DELIVERED: "with the agent, for after this turn",
-    v1.MESSAGE_STATE_UNKNOWN: "perhaps with the agent",
+    v1.MESSAGE_STATE_ACCEPTED: "queued",
+    v1.MESSAGE_STATE_DELIVERED: "queued for after this turn",
+    v1.MESSAGE_STATE_UNKNOWN: "may have reached the agent",
 }
 
 
@@ -60,7 +60,7 @@ def queue_lines(
         QueueLine(
             one.message_id,
             one.text,
-            "not sent yet: waits for the connection" if is_down or one.was_tried else "not sent yet",
+            "not sent yet: no connection" if is_down or one.was_tried else "not sent yet",
             is_editable=True,
         )
         for one in unsent
@@ -79,7 +79,7 @@ class QueueBar(Widget):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", "older", show=False),
         Binding("down", "move(1)", "newer", show=False),
-        Binding("enter,e", "edit", "change the message"),
+        Binding("enter,e", "edit", "edit the message"),
         Binding("escape", "leave", "back"),
     ]
 
@@ -174,7 +174,7 @@ class QueueBar(Widget):
             if number:
                 whole.append("\n")
             is_selected = line.message_id == self._selected
-            state = "Enter: change it" if is_selected else line.state
+            state = "Enter: edit" if is_selected else line.state
             room = max(width - columns(state) - 3, 4)
             whole.append(f"{one_line(line.text, room) or '(files)'} · ", style="reverse" if is_selected else "")
             whole.append(one_line(state, width), style="bold" if is_selected else "dim")

@@ -336,7 +336,7 @@ SHOWN: EventTable[Callable[[HistorySegment, v1.AgentEvent], None]] = EventTable(
 
 def outcome_of(resolved: v1.PermissionResolved) -> PromptResult:
     """As the screen keeps it."""
-    before = ", as it was before the agent was lost" if was_answered_before(resolved) else ""
+    before = ", as answered before the agent exited" if was_answered_before(resolved) else ""
     state = PromptState.GONE
     if resolved.resolution == "answered":
         decision = resolved.decision

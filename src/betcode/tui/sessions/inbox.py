@@ -24,7 +24,7 @@ from betcode.wording.pending import tool_of, what_of
 from betcode.wording.terminal_text import columns, ending, one_line, padded
 from betcode.wording.times import nearly, span
 
-_HINTS = "Enter: go there · Tab: card · Esc: back"
+_HINTS = "Enter: open · Tab: card · Esc: back"
 _OF_THE_LIST = frozenset({"up", "down", "home", "end", "pageup", "pagedown", "enter", "tab", "shift+tab", "escape"})
 _MEDIUM, _WIDE = 80, 120
 
@@ -189,8 +189,8 @@ class Inbox(ModalScreen[str]):
 
 def _title(count: int) -> str:
     if not count:
-        return "Nothing waits for you"
-    return f"{count} {'prompt waits' if count == 1 else 'prompts wait'} for you"
+        return "No pending prompts"
+    return f"{count} pending {'prompt' if count == 1 else 'prompts'}"
 
 
 def inbox_row(one: v1.PendingPrompt, width: int, now: datetime) -> str:

@@ -44,7 +44,7 @@ class SessionList(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
             yield Static(self._title, id="list-title", classes="title", markup=False)
-            yield Input(placeholder="type to find one", id="filter")
+            yield Input(placeholder="type to filter", id="filter")
             yield OptionList(id="sessions")
             yield Static(markup=False, classes="hint", id="list-hint")
 

@@ -8,13 +8,13 @@ from betcode.wording.terminal_text import one_line
 _TITLE = 30
 _ENTRIES = (
     (MenuEntry("r", "rename"), "rename"),
-    (MenuEntry("f", "fork from its end"), "fork"),
-    (MenuEntry("h", "fork from what is shown here"), "fork_here"),
+    (MenuEntry("f", "fork from the end"), "fork"),
+    (MenuEntry("h", "fork from the turn shown"), "fork_here"),
     (MenuEntry("x", "export to a file"), "export"),
-    (MenuEntry("d", "what the last turn changed"), "diff"),
+    (MenuEntry("d", "diff of the last turn"), "diff"),
     (MenuEntry("k", "compact the context"), "compact"),
     (MenuEntry("b", "budget"), "budget"),
-    (MenuEntry("i", "copy its id"), "copy"),
+    (MenuEntry("i", "copy the id"), "copy"),
     (MenuEntry("c", "close: no further input"), "close"),
     (MenuEntry("D", "delete with its history"), "delete"),
 )

@@ -67,8 +67,8 @@ class SearchScreen(ModalScreen[Hit | None]):
         if not query:
             self._say("Search in all sessions")
         else:
-            later = " · not all is indexed yet" if found.incomplete else ""
-            self._say(f"{found.total} found{later}" if self._hits else f"Nothing was found{later}")
+            later = " · indexing is not complete" if found.incomplete else ""
+            self._say(f"{found.total} found{later}" if self._hits else f"No matches{later}")
         if self._opens_first:
             self._open(0)
 

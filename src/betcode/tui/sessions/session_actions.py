@@ -59,21 +59,21 @@ class SessionActions:
     async def _rename(self, one: v1.SessionSummary, given: str = "") -> None:
         name: str | None = given
         if not given:
-            asks = AskLine("What is the session called? Empty: no name", one.name)
+            asks = AskLine("Name of the session (empty: no name)", one.name)
             name = await self._app.push_screen_wait(asks)
         if name is not None:
             await self._client.rename(one.id, name.strip())
-            self._say(f"It is called {name.strip()}" if name.strip() else "It has no name any more")
+            self._say(f"Renamed to {name.strip()}" if name.strip() else "The name was removed")
 
     async def _fork(self, one: v1.SessionSummary, at: int = 0) -> None:
         with self._app.input.hold():  # what is typed from now on is for the fork
             made = await self._client.fork(one.id, at_sequence=at)
-            self._say(f"Forked from {one_line(called(one), _NAME)}; this is the new one")
+            self._say(f"Forked from {one_line(called(one), _NAME)}. This is the fork")
             self._open(made.session_id)
 
     async def _export(self, one: v1.SessionSummary, given: str = "") -> None:
         usual = f"betcode-{short_id(one.id)}.html"
-        asks = AskLine("Into which file? It may end in .html, .md or .json", usual)
+        asks = AskLine("Export to file (.html, .md or .json)", usual)
         file: str | None = given
         if not given:
             file = await self._app.push_screen_wait(asks)
@@ -88,10 +88,10 @@ class SessionActions:
             self._say(f"Written to {path.resolve()}")
 
     async def _compact(self, one: v1.SessionSummary) -> None:
-        self._say("The agent shortens its context; that takes a while")
+        self._say("Compacting the context; this can take a while")
         done = await self._client.compact(one.id)
-        saved = f": {done.tokens_saved:,} tokens less" if done.tokens_saved else ""
-        self._say(f"The context was shortened{saved}")
+        saved = f": {done.tokens_saved:,} tokens saved" if done.tokens_saved else ""
+        self._say(f"The context is compacted{saved}")
 
     async def _budget(self, one: v1.SessionSummary) -> None:
         now = await self._directory.find(one.id) or one
@@ -100,14 +100,14 @@ class SessionActions:
         await self._app.push_screen_wait(TextView("Budget", [ViewLine(line) for line in (*lines, "", change)]))
 
     async def _close(self, one: v1.SessionSummary) -> None:
-        about = " Its agent is at work and will be ended." if one.status == "active" else ""
+        about = " Its agent is working and will be stopped." if one.status == "active" else ""
         question = f"Close {one_line(called(one), _NAME)}?{about} Its history stays."
         if await self._app.push_screen_wait(AskYesNo(question)):
             was_open = await self._client.close(one.id)
-            self._say("The session is closed" if was_open else "The session was closed already")
+            self._say("The session is closed" if was_open else "The session was already closed")
 
     async def _delete(self, one: v1.SessionSummary) -> None:
-        about = " Its agent is at work and will be ended." if one.status == "active" else ""
+        about = " Its agent is working and will be stopped." if one.status == "active" else ""
         question = f"Delete {one_line(called(one), _NAME)} and its whole history?{about}"
         if await self._app.push_screen_wait(AskYesNo(question)):
             await self._client.delete(one.id)
@@ -132,13 +132,15 @@ class SessionActions:
                 size += len(chunk.data)
                 if size > _SHOWN_BYTES:
                     lines.append(
-                        ViewLine(f"Cut: see all of it with betcode session diff {short_id(one.id)}", LineKind.NOTE)
+                        ViewLine(
+                            f"Truncated. For the whole diff: betcode session diff {short_id(one.id)}", LineKind.NOTE
+                        )
                     )
                     break
                 pieces.append(painter.feed(chunk.data))
         patch = "".join((*pieces, painter.feed(b"", final=True)))
-        lines += patch_lines(patch) if patch else [ViewLine("Nothing was changed")]
-        title = f"What turn {turn} changed" if turn else "What was changed"
+        lines += patch_lines(patch) if patch else [ViewLine("No changes")]
+        title = f"Changes of turn {turn}" if turn else "Changes"
         await self._app.push_screen_wait(TextView(title, lines))
 
     def _say(self, words: str, *, bad: bool = False) -> None:

@@ -144,9 +144,9 @@ def _is_short(block: Block) -> bool:
 _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
     v1.MESSAGE_STATE_ACCEPTED: ("queued", "quiet"),
     v1.MESSAGE_STATE_CANCELLED: ("cancelled", "bad"),
-    v1.MESSAGE_STATE_UNKNOWN: ("not known whether it arrived", "bad"),
+    v1.MESSAGE_STATE_UNKNOWN: ("delivery unknown", "bad"),
 }
-_REASONS = {"withdrawn": "taken back", "cancelled": "cancelled"}
+_REASONS = {"withdrawn": "withdrawn", "cancelled": "cancelled"}
 
 
 def _said(block: UserMessage, canvas: Canvas) -> Drawing:
@@ -201,7 +201,7 @@ _ASKED = {
 def _asked(block: PromptBlock, canvas: Canvas) -> Drawing:
     title, outcome = shown(block.title[:_LONG_TOLD]), shown(block.outcome[:_LONG_TOLD])
     spans = [(title, ""), (": " if title and outcome else "", "quiet")]
-    spans.append((outcome, "strong") if outcome else (" waits for an answer", "notable"))
+    spans.append((outcome, "strong") if outcome else (" waiting for an answer", "notable"))
     lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
     return Drawing(list(indented(lines, _ASKED[block.state], NOTHING)), [DrawnPart(0, block.key, block=block)])
 

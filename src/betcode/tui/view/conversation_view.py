@@ -240,7 +240,7 @@ class ConversationView(ScrollView, can_focus=True):
         if was_there:
             self.post_message(self.WantsOlder(compacted=True))
         else:
-            self.notify("What came before was compacted; once more loads it", markup=False)
+            self.notify("Earlier messages were compacted; scroll up again to load them", markup=False)
 
     def action_scroll_end(self) -> None:
         self._layout_of.go_to_end()

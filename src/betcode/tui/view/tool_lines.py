@@ -20,7 +20,7 @@ _STATES: dict[ToolState, Span] = {
     ToolState.DENIED: ("⊘ ", "bad"),
     ToolState.BROKEN_OFF: ("◌ ", "quiet"),
 }
-_SAID = {ToolState.FAILED: "failed", ToolState.DENIED: "denied", ToolState.BROKEN_OFF: "broken off"}
+_SAID = {ToolState.FAILED: "failed", ToolState.DENIED: "denied", ToolState.BROKEN_OFF: "interrupted"}
 # Lines at the beginning and at the end that are drawn, when it was opened once, twice, three times.
 _ENDS = ((8, 8), (200, 200), (2000, 2000))
 _WHOLE = 20_000  # characters of an output that is looked at from beginning to end

@@ -12,7 +12,7 @@ def test_what_is_written_is_compared_with_the_file() -> None:
     given = {"file_path": "/a", "content": "one\n2\n"}
     assert changes_of("Write", given, "one\ntwo\n")[0].diff == ["@@ -1,2 +1,2 @@", " one", "-two", "+2"]
     [new] = changes_of("Write", given, None)
-    assert new.title == "/a (written anew)"
+    assert new.title == "/a (whole file)"
     assert new.diff == ["@@ -0,0 +1,2 @@", "+one", "+2"]
 
 
@@ -27,7 +27,7 @@ def test_several_edits_are_made_one_after_the_other() -> None:
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "b", "new_string": "c", "replace_all": True}]
     given = {"file_path": "/a", "edits": edits}
     assert changes_of("MultiEdit", given, "a\nb")[0].diff == ["@@ -1,2 +1,2 @@", "-a", "-b", "+c", "+c"]
-    assert [change.title for change in changes_of("MultiEdit", given, None)] == ["/a", "/a (everywhere)"]
+    assert [change.title for change in changes_of("MultiEdit", given, None)] == ["/a", "/a (all occurrences)"]
 
 
 def test_a_cell_is_compared_with_what_it_was() -> None:

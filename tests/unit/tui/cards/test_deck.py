@@ -77,7 +77,7 @@ async def test_while_an_answer_is_on_its_way_the_card_takes_no_other() -> None:
         here.client.gate = anyio.Event()
         await here.shows("y allow")
         await here.pilot.press("y")
-        await here.shows("Your answer is on its way")
+        await here.shows("Sending your answer")
         await here.pilot.press("n", "y")
         here.client.gate.set()
         with anyio.fail_after(PATIENCE_S):
@@ -120,25 +120,25 @@ async def test_what_is_told_stays_its_time_whatever_was_told_before(monkeypatch:
         deck = here.pilot.app.query_one(CardDeck)
         monkeypatch.setattr(deck, "set_timer", set_timer)
         here.client.resolved("a", resolution="expired")
-        await here.shows("nobody answered in time")
+        await here.shows("expired without an answer")
         here.client.resolved("b", resolution="withdrawn")
-        await here.shows("taken back by the agent")
+        await here.shows("withdrawn by the agent")
         alarms[0].go_off()
         await here.pilot.pause()
-        assert "taken back by the agent" in here.text
+        assert "withdrawn by the agent" in here.text
         alarms[1].go_off()
         await here.pilot.pause()
-        assert "taken back" not in here.text
+        assert "withdrawn" not in here.text
 
 
 async def test_the_keys_of_a_long_edit_are_seen_on_a_small_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "true")
     async with shown(asked("Write", {"file_path": "/a", "content": "line\n" * 500}), size=(40, 15)) as here:
-        await here.shows("y allow", "s stop")
+        await here.shows("y allow", "s + stop")
         await here.pilot.press("e")
-        await here.shows("line", "Ctrl+S allow with this", "Esc back")
+        await here.shows("line", "Ctrl+S allow this input", "Esc back")
         await here.pilot.press("ctrl+e")
-        await here.shows("There is no room for an editor here")
+        await here.shows("No editor can run in this terminal")
 
 
 @pytest.mark.parametrize("is_local", [True, False])
@@ -152,7 +152,7 @@ async def test_what_is_written_is_compared_with_a_file_of_this_machine_alone(tmp
         if is_local:
             await here.shows("-old words", "+new words")
         else:
-            text = await here.shows("+new words", "(written anew)")
+            text = await here.shows("+new words", "(whole file)")
             assert "old words" not in text
 
 

@@ -35,7 +35,7 @@ def test_any_other_input_is_edited_as_json() -> None:
 def test_a_file_is_all_of_the_input() -> None:
     one = draft("Bash", {"command": "ls", "timeout": 1})
     assert json.loads(one.checked(b'{"command": "pwd"}\n')) == {"command": "pwd"}
-    with pytest.raises(NotEdited, match="no text"):
+    with pytest.raises(NotEdited, match="not text"):
         one.checked(b'{"command": "\xe9"}')
 
 

@@ -34,7 +34,7 @@ def test_the_commands_of_a_shell_command_stand_on_lines_of_their_own() -> None:
         "  • git add .",
         "  • git push",
         "timeout: 5",
-        "asked because a rule says so: ask Bash(git push *) (/x:4)",
+        "Reason: a rule says so: ask Bash(git push *) (/x:4)",
     ]
 
 
@@ -56,13 +56,13 @@ def test_notes_and_a_lost_agent_are_said_before_all_else() -> None:
     prompt.agent_is_gone = True
     assert texts(prompt)[1:3] == [
         "Note: it may have run already",
-        "Its agent is gone: the answer is kept for the one that goes on",
+        "The agent has exited. It gets your answer when it restarts",
     ]
 
 
 def test_a_plan_is_shown_as_it_was_written() -> None:
     prompt = asked("ExitPlanMode", {"plan": "# Plan\n\n1. look"})
-    assert texts(prompt) == ["The agent has a plan and asks whether to go ahead", "# Plan", "", "1. look"]
+    assert texts(prompt) == ["The agent asks you to approve its plan", "# Plan", "", "1. look"]
 
 
 def test_a_question_of_the_budget_is_its_sentence_alone() -> None:
@@ -86,7 +86,7 @@ def test_a_long_input_is_cut_and_says_so_and_is_there_whole() -> None:
     prompt = asked("Write", {"file_path": "/a", "content": "\n".join(f"line {each}" for each in range(100_000))})
     short = texts(prompt)
     assert len(short) < 500
-    assert short[-1] == "… and more: v shows all"
+    assert short[-1] == "… v shows all"
     assert texts(prompt, whole=True)[-1].strip() == "line 99999"
     assert len("".join(texts(asked("Bash", {"command": "x" * 1_000_000})))) < 50_000
 
@@ -101,7 +101,7 @@ def test_what_may_be_granted_has_numbers_labels_and_patterns() -> None:
     request = v1.PermissionRequest(tool_name="Bash", grant_offers=offers)
     assert [line.text for line in pattern_lines(request)][1:] == ["1  this command: Bash(ls)", "2  Bash"]
     each_time = v1.PermissionRequest(tool_name="Bash", deciding_rule="ask Bash (/x:1)")
-    assert "a rule asks each time" in pattern_lines(each_time)[1].text
+    assert "a rule asks every time" in pattern_lines(each_time)[1].text
 
 
 def test_a_question_has_its_place_header_options_and_what_is_chosen() -> None:

@@ -20,9 +20,9 @@ def prompt() -> v1.PendingPrompt:
 
 def test_how_long_it_waits_and_when_it_expires() -> None:
     one = prompt()
-    assert waits(one, NOW) == "waits 3 min"
+    assert waits(one, NOW) == "asked 3 min ago"
     one.expires_at.FromDatetime(NOW + timedelta(days=6, hours=2))
-    assert waits(one, NOW) == "waits 3 min · expires in 6 d"
+    assert waits(one, NOW) == "asked 3 min ago · expires in 6 d"
     assert waits(one, NOW + timedelta(days=7)).endswith("expires now")
 
 
@@ -35,13 +35,13 @@ def test_how_long_it_waits_and_when_it_expires() -> None:
             "ada denied (n␛o): Bash ls -l",
         ),
         ({"resolution": "answered", "decision": v1.ALLOW_SESSION}, "somebody allowed for the session: Bash ls -l"),
-        ({"resolution": "expired"}, "nobody answered in time: Bash ls -l"),
-        ({"resolution": "withdrawn"}, "taken back by the agent: Bash ls -l"),
+        ({"resolution": "expired"}, "expired without an answer: Bash ls -l"),
+        ({"resolution": "withdrawn"}, "withdrawn by the agent: Bash ls -l"),
         (
             {"resolution": "withdrawn", "message": "The turn was cancelled"},
-            "taken back (The turn was cancelled): Bash ls -l",
+            "withdrawn (The turn was cancelled): Bash ls -l",
         ),
-        ({"resolution": "superseded"}, "asked anew: Bash ls -l"),
+        ({"resolution": "superseded"}, "asked again: Bash ls -l"),
         ({"resolution": "resolved meanwhile"}, "resolved meanwhile: Bash ls -l"),
     ],
 )

@@ -34,9 +34,9 @@ async def test_an_image_is_attached_as_what_it_is(bin_directory: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("exit 1", "no image in the clipboard"),
-        ("echo words", "no image in the clipboard"),
-        ("exec /bin/cat /dev/zero", "more than 10 MB"),
+        ("exit 1", "contains no image"),
+        ("echo words", "contains no image"),
+        ("exec /bin/cat /dev/zero", "larger than 10 MB"),
     ],
 )
 async def test_what_is_none_is_said_so(bin_directory: Path, line: str, says: str) -> None:
@@ -49,7 +49,7 @@ async def test_what_is_none_is_said_so(bin_directory: Path, line: str, says: str
 async def test_without_a_program_that_is_said(bin_directory: Path) -> None:
     found = await clipboard_image(1)
     assert isinstance(found, NoImage)
-    assert "no program" in found.message
+    assert "No clipboard program" in found.message
 
 
 def test_what_applescript_writes_is_unwrapped() -> None:

@@ -140,8 +140,8 @@ def test_each_message_has_one_line_that_says_where_it_is() -> None:
     unsent = [UnsentMessage(MessageId(name), name, (), 0, was_tried=name == "4") for name in ("2", "3", "4")]
     lines = queue_lines(queue, unsent)
     assert [(line.message_id, line.state) for line in lines] == [
-        ("1", "with the agent, for after this turn"),
-        ("2", "waits for the agent"),
+        ("1", "queued for after this turn"),
+        ("2", "queued"),
         ("3", "not sent yet"),
-        ("4", "not sent yet: waits for the connection"),
+        ("4", "not sent yet: no connection"),
     ]

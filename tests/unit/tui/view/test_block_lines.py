@@ -41,7 +41,7 @@ def _texts(block: Block, width: int = 40, opened: str = "") -> list[str]:
         (v1.MESSAGE_STATE_DELIVERED, []),
         (v1.MESSAGE_STATE_CONSUMED, []),
         (v1.MESSAGE_STATE_CANCELLED, ["  (cancelled)"]),
-        (v1.MESSAGE_STATE_UNKNOWN, ["  (not known whether it arrived)"]),
+        (v1.MESSAGE_STATE_UNKNOWN, ["  (delivery unknown)"]),
     ],
 )
 def test_a_message_tells_what_became_of_it(state: v1.MessageState.ValueType, mark: list[str]) -> None:
@@ -55,7 +55,7 @@ def test_why_a_message_was_not_answered_is_told_once_and_in_words() -> None:
     assert _texts(ended) == ["> do"]
     reasons = ("withdrawn", "cancelled", "no room")
     marks = [_texts(UserMessage("s", 1, text="do", state=v1.MESSAGE_STATE_CANCELLED, reason=why))[1] for why in reasons]
-    assert marks == ["  (taken back)", "  (cancelled)", "  (cancelled: no room)"]
+    assert marks == ["  (withdrawn)", "  (cancelled)", "  (cancelled: no room)"]
 
 
 def test_thoughts_are_one_line_until_they_are_opened() -> None:
@@ -71,7 +71,7 @@ def test_thoughts_that_go_on_show_their_end() -> None:
 @pytest.mark.parametrize(
     ("block", "lines"),
     [
-        (PromptBlock("a", 1, title="Bash ls"), ["? Bash ls waits for an answer"]),
+        (PromptBlock("a", 1, title="Bash ls"), ["? Bash ls waiting for an answer"]),
         (PromptBlock("a", 1, title="Bash ls", state=PromptState.ALLOWED, outcome="Allowed"), ["✓ Bash ls: Allowed"]),
         (
             PromptBlock("a", 1, title="Bash ls", state=PromptState.DENIED, outcome="Denied: no"),

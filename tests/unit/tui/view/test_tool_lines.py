@@ -45,7 +45,7 @@ def test_a_call_is_one_line(width: int, line: str) -> None:
         ({"state": ToolState.RUNNING}, ["● Bash make"]),
         ({"state": ToolState.FAILED, "output": "no\nrule"}, ["✗ Bash make  failed", "  └ no rule"]),
         ({"state": ToolState.DENIED, "denied_by": "a rule"}, ["⊘ Bash make  denied by a rule"]),
-        ({"state": ToolState.BROKEN_OFF}, ["◌ Bash make  broken off"]),
+        ({"state": ToolState.BROKEN_OFF}, ["◌ Bash make  interrupted"]),
         ({"progress": "1 of 2 things done"}, ["✓ Bash make · 1 of 2 things done"]),
     ],
 )  # fmt: skip
