@@ -1,1 +1,1 @@
-"""Our own agent programs. Each runs as a process of its own on stdio, like anybody else's."""
+"""Our own agent programs. Each runs as a separate process on stdio, like any other agent."""

@@ -1,1 +1,1 @@
-"""git as a program: called with argument lists and a fixed environment, bounded in time and in what it says."""
+"""Runs git with argument lists and a fixed environment, with limits on time and output."""

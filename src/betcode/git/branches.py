@@ -1,4 +1,4 @@
-"""The branches of a repository."""
+"""Lists the branches of a repository."""
 
 import os
 from dataclasses import dataclass

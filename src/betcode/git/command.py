@@ -1,4 +1,4 @@
-"""One call of git: a list of arguments, a fixed environment, a bound on its time and on its words."""
+"""Runs one git command: argument list, fixed environment, limits on time and output."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Commits by whatever names them."""
+"""Resolves names of commits."""
 
 from pathlib import Path
 

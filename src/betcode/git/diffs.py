@@ -1,4 +1,4 @@
-"""What one tree has that another has not, as a patch or as counts."""
+"""Compares two trees, as a patch or as counts."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -1,9 +1,9 @@
-"""What git and all that it starts may see and do, whatever a repository says.
+"""The environment of git and its children, independent of the repository's own settings.
 
-A repository's own settings may name programs, and an agent that may write a file may write those settings. So every
-setting that would start something is overruled at each call, hooks are off, and nothing is fetched. Filters that the
-user or the machine defines run, without which files would not be what they are (git-lfs), and see none of our
-variables; those that a repository defines do not (`filters.py`).
+A repository's settings may name programs, and an agent that may write a file may write those settings. So every call
+overrides each setting that would start a program, disables hooks, and fetches nothing. Filters that the user or the
+machine defines still run, because files would differ without them (git-lfs); they see none of our variables. Filters
+that a repository defines do not run (`filters.py`).
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Filters of a repository: which of them its own settings define, and how one call of git does without these.
+"""Overrides the filters that a repository's own settings define.
 
-A filter (`filter.NAME.clean`, `smudge`, `process`) is a program that git runs on files. Whoever may write `.git/config`
-can define one, an agent included. So a call of ours uses the definitions of the user and of the machine alone: git-lfs
-is usually defined there. A filter that the repository itself defines is not run, and its files are taken as they are.
+A filter (`filter.NAME.clean`, `smudge`, `process`) is a program that git runs on files. Anyone who may write
+`.git/config` can define one, including an agent. So our calls use only the definitions of the user and of the machine,
+where git-lfs is usually defined. A filter that the repository defines is not run, and its files are taken unchanged.
 """
 
 from collections.abc import Mapping

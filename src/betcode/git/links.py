@@ -1,4 +1,4 @@
-"""How a linked worktree and its repository name each other, by files alone: no process, and no pipe holds us up."""
+"""Reads the links between a worktree and its repository from files alone, without a process."""
 
 import errno
 import os

@@ -1,6 +1,6 @@
-"""Names of branches, commits and worktrees, judged before git hears of them.
+"""Validates the names of branches, commits and worktrees before git sees them.
 
-The rules are those of `git check-ref-format --branch`; tests hold the two against each other.
+The rules are those of `git check-ref-format --branch`; tests compare the two.
 """
 
 import re

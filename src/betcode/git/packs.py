@@ -1,7 +1,7 @@
-"""Objects that were made privately come into a repository as one pack, which no `git gc` takes away meanwhile.
+"""Moves private objects into a repository as one pack that `git gc` does not remove.
 
-Loose objects that no ref leads to yet go with the next `git gc --prune=now`, whoever runs it, and a ref would then lead
-to nothing. A pack is whole from its first moment, and stays while there is a `.keep` beside it.
+The next `git gc --prune=now` deletes loose objects that no ref reaches yet, and a ref to them would then be broken. A
+pack is complete from the start, and is not deleted while it has a `.keep` file.
 """
 
 import os

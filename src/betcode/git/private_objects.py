@@ -1,7 +1,7 @@
-"""A private repository over the objects of another, in which files are their bytes; its own objects are private, too.
+"""A private repository over the objects of another, which stores files as raw bytes.
 
-Filters, line endings and encodings of the other one do not count here, and none of its settings: what is put in comes
-out as it was, and no program of a repository is run.
+Filters, line endings, encodings and settings of the other repository have no effect here: content comes out exactly as
+it was put in, and no program of a repository is run.
 """
 
 import os

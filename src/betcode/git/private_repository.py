@@ -1,4 +1,4 @@
-"""Git directories of our own: nothing of a repository's settings counts in them."""
+"""Creates private git directories that ignore a repository's settings."""
 
 import os
 from pathlib import Path

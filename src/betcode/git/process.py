@@ -1,4 +1,4 @@
-"""A process in a group of its own: its pipes hold up nobody, and nothing of it outlives the block it is in."""
+"""A child process in its own process group, ended with the block it is in."""
 
 import os
 import signal

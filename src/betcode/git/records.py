@@ -1,4 +1,4 @@
-"""What git writes with -z, one by one, however much there is."""
+"""Reads git's NUL-separated output record by record."""
 
 import os
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What git says of repositories and worktrees."""
+"""Locates repositories and worktrees with git."""
 
 import os
 from dataclasses import dataclass

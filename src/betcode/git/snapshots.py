@@ -1,8 +1,8 @@
-"""The tree of a worktree as it is now, noted without a trace in its repository.
+"""Takes a snapshot of a worktree's tree without changing its repository.
 
-git works in a directory of ours that looks to it like that of a linked worktree: a copy of the worktree's own index,
-for its stat cache, and what else belongs to one worktree alone. What is new goes into objects of ours, which have those
-of the repository as their alternates. The repository's own index, refs, locks and objects are only read.
+git works in a directory of ours that looks like that of a linked worktree: a copy of the worktree's own index, for its
+stat cache, and the other files of a single worktree. New objects go into our own object directory, with those of the
+repository as alternates. The repository's index, refs, locks and objects are only read.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What is changed in a working tree, as git tells it; record by record, however many there are."""
+"""Reads the changes in a working tree from git, record by record."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

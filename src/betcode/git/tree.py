@@ -1,4 +1,4 @@
-"""One working tree with git's directory of it, wherever the two stand at the moment."""
+"""A working tree and its git directory, wherever the two are."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Which git is new enough."""
+"""Checks the version of git."""
 
 import re
 

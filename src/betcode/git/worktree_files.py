@@ -1,4 +1,4 @@
-"""What files say of the places where worktrees are."""
+"""Reads the locations of worktrees from git's files."""
 
 import os
 import re

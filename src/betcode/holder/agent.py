@@ -1,4 +1,4 @@
-"""The agent's process: forked with its pipes, fed through a socketpair that stays open when the holder dies."""
+"""The agent's process: forked with its pipes; its stdin is a socketpair that stays open if the holder dies."""
 
 # pathlib and contextlib would make the holder slower to start and larger.
 # ruff: noqa: PTH118, SIM105

@@ -1,4 +1,4 @@
-"""The holder's socket: who may come in, what they said, and answers that never wait for a slow reader."""
+"""The holder's socket: authorizes clients, reads their commands, and never waits for a slow reader."""
 
 # pathlib and contextlib would make the holder slower to start and larger.
 # ruff: noqa: PTH101, PTH104, PTH108, SIM105

@@ -1,4 +1,4 @@
-"""The holder at work: one thread, one loop, between the agent's pipes, the journal and whoever is connected."""
+"""The holder's event loop: one thread between the agent's pipes, the journal and the clients."""
 
 import json
 import os

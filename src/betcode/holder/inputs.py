@@ -1,4 +1,4 @@
-"""Numbered inputs on their way to the agent: into the journal first, then whole and once into its stdin."""
+"""Numbered inputs: written to the journal first, then once and completely to the agent's stdin."""
 
 import selectors
 from collections import deque

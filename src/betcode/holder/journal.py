@@ -1,4 +1,4 @@
-"""The journal's format, and the writer that never loses a byte it was given.
+"""The format of the journal, and its writer, which never loses a byte.
 
 A record is one ASCII header line, `kind wall_ns mono_ns number length crc32\\n`, the raw bytes, and a newline, so that
 it can be read with `less`. The checksum covers the first four header fields and the bytes. A line over PART_BYTES

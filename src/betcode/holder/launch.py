@@ -1,4 +1,4 @@
-"""Starting a holder, knowing whether one lives, and ending what a dead one left behind. For the daemon."""
+"""Starts holders, checks whether they are alive, and ends what a dead holder left running. For the daemon."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""Which process asks, and whose child it is, in words that are kept."""
+"""Describes the process that makes a request, and its ancestors."""
 
 # pathlib and contextlib would make the holder slower to start and larger.
 # ruff: noqa: PTH115, PTH119, PTH123

@@ -1,4 +1,4 @@
-"""From chunks of an agent's output to records: one per line, long lines in parts, so that memory stays bounded."""
+"""Splits the agent's output into records: one per line, long lines in parts, so that memory stays bounded."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The agent's output on its way to the journal: read exactly while the journal takes it, so that nothing is lost."""
+"""Reads the agent's output only as fast as the journal accepts it, so that nothing is lost."""
 
 import os
 import selectors

@@ -1,7 +1,7 @@
-"""Everything that differs by operating system: who is whose child, who asks, and what happens when a parent dies.
+"""Everything that differs by operating system: process ancestry, peer credentials, parent death.
 
-Linux has all of it. macOS has no parent-death signal and no child subreaper: there a run is ended by marker and
-ancestry alone, seen through `ps`, and whoever sees the holder's lock fall does it.
+Linux supports all of it. macOS has no parent-death signal and no child subreaper: there, whoever sees that the holder's
+lock was released ends the run, and finds its processes by marker and ancestry with `ps`.
 """
 
 # pathlib and contextlib would make the holder slower to start and larger.

@@ -1,4 +1,4 @@
-"""Which processes belong to agents: everything that is, or ever was seen, below a holder.
+"""Determines which processes belong to agents: everything that is or was below a holder.
 
 The classification uses only what the kernel reports: parents, start times, session ids, environments and control
 groups. Files in the state directory are not read, because an agent can write them.

@@ -1,6 +1,6 @@
-"""The program that holds one agent: started by path with `python -I -S`, told on stdin what to start, then on its own.
+"""The holder program: started by path with `python -I -S`, reads its job on stdin, then runs on its own.
 
-It prints `ready PID`, or `failed` and why, and lets go of whoever started it.
+It prints `ready PID`, or `failed` and the reason, and detaches from its parent.
 """
 
 # pathlib and contextlib would make the holder slower to start and larger.

@@ -1,4 +1,4 @@
-"""What daemon and holder say to each other: framed commands one way, plain lines the other.
+"""The protocol of daemon and holder: framed commands in one direction, plain lines in the other.
 
 A command is `verb serial argument length crc32\\n`, its payload and a newline; one that is only half there is dropped
 with its connection. The holder greets with one JSON line and answers `done SERIAL`, `refused SERIAL why` or

@@ -1,7 +1,7 @@
-"""Reads a journal while it is written: whole records, each once, in the order they were finished.
+"""Reads a journal while it is written: complete records, each once, in order.
 
-Bytes that are no record are passed over and reported, but only when it is sure that they never will be one: a record
-after them can be read, a later segment exists, or the journal is finished. An unfinished tail just waits.
+Bytes that are not a record are skipped and reported, but only when they can no longer become one: a later record can be
+read, a later segment exists, or the journal is finished. The reader waits for the rest of an incomplete tail.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Checks what is in the directory of runs: which entries cannot be used as a run, and why. For daemon and doctor."""
+"""Checks the directory of runs: which entries are unusable, and why. For daemon and doctor."""
 
 import os
 import re

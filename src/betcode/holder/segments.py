@@ -1,4 +1,4 @@
-"""The files of a journal, as one run of bytes with logical offsets; finished ones may be compressed."""
+"""The segment files of a journal as one byte range; finished segments may be compressed."""
 
 import errno
 import gzip

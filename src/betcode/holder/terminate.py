@@ -1,4 +1,4 @@
-"""How an agent and all it started are ended: gently first, each wait bounded, until nobody is left."""
+"""Ends an agent and everything it started: gracefully first, with a limit on each wait."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Ending what the tools of a cancelled turn left behind: processes out of their agent's reach, while that stays."""
+"""Ends processes that the tools of a cancelled turn left running outside the agent's process tree."""
 
 import os
 import signal

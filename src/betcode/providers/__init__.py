@@ -1,4 +1,4 @@
-"""Kinds of agents, one folder each: how an agent is launched, and the dialogue that translates what it says.
+"""Providers, one folder each: how an agent is launched, and the dialogue that translates its output.
 
-A provider runs nothing. Processes, journals and the log are left to the holder and to `sessions`.
+A provider runs nothing. The holder and `engine` handle processes, journals and the log.
 """

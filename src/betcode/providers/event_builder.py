@@ -1,4 +1,4 @@
-"""One record being translated: the state it meets, its time, and the events it makes."""
+"""Builds the events of one record, from the dialogue's state and the record's time."""
 
 from typing import Generic, Protocol, TypeVar
 

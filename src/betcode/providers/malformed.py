@@ -1,4 +1,4 @@
-"""What an agent says that is no message: broken and overlong lines, stderr, and what its journal lost."""
+"""Reports agent output that is not a message: malformed and oversized lines, stderr, and journal damage."""
 
 import logging
 

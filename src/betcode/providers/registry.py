@@ -1,4 +1,4 @@
-"""How each kind of agent is made from its settings, once somebody wants it."""
+"""Creates each provider from its settings when it is first needed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

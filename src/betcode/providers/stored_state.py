@@ -1,4 +1,4 @@
-"""How a dialogue's state is stored, and how what it remembers stays small."""
+"""Encodes the state of a dialogue, and bounds its size."""
 
 from typing import Generic, TypeVar
 

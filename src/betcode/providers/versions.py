@@ -1,4 +1,4 @@
-"""Which version an agent's program is: read once, and again when the program is another one."""
+"""Reads the version of an agent's program once, and again when the program file changes."""
 
 import asyncio
 import logging

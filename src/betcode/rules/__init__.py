@@ -1,9 +1,9 @@
-"""The rules of permissions: may an agent use a tool this way, and which rule says so?
+"""Permission rules: decides whether an agent may make a tool call, and by which rule.
 
-Rules are Claude Code's own. The room parses them, reads them from the texts of settings files, takes shell commands
-apart with a grammar, and decides (`screen`). It runs nothing, waits for nobody and stores nothing: asking people,
-remembering their answers and watching files belong to `sessions` and `storage`. Of the outside it sees only where links
-lead, through `PathContext.resolve`.
+The rules have Claude Code's syntax. This package parses them, reads them from the texts of settings files, parses shell
+commands with a grammar, and decides (`screen`). It runs nothing, waits for nothing and stores nothing: `engine` and
+`storage` ask people, remember their answers and watch files. Its only access to the file system is
+`PathContext.resolve`, which follows links.
 """
 
 from betcode.rules.evaluate import FOR_PEOPLE, ScreenOutcome, ToolUse, Verdict, objection, screen, segments

@@ -1,4 +1,4 @@
-"""The files that a shell command is about, at one place: what rules may have against it, never what allows it."""
+"""The files that a shell command touches. Used to deny, never to allow."""
 
 import posixpath
 from collections.abc import Iterator, Sequence

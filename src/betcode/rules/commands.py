@@ -1,4 +1,4 @@
-"""What a shell command consists of, as far as rules ask: words, commands, wrappers, and the files it redirects."""
+"""The parts of a shell command that rules use: words, commands, wrappers and redirected files."""
 
 import shlex
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`WebFetch(domain:…)`: which host an address names, and which rules name it."""
+"""`WebFetch(domain:…)`: the host of a URL, and the rules that name it."""
 
 import ipaddress
 import re

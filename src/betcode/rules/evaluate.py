@@ -1,4 +1,4 @@
-"""May an agent use a tool this way? Deny, ask, allow and grant are asked in this order, and silence asks a person."""
+"""Evaluates a tool call: deny, then ask, then allow, then grants; without a match, ask a person."""
 
 import posixpath
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What in a git command makes it run or write something else."""
+"""Detects git options that run or write something else."""
 
 import re
 from collections.abc import Iterator, Mapping

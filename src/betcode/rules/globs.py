@@ -1,4 +1,4 @@
-"""Path rules: gitignore's patterns, anchored as Claude Code anchors them."""
+"""Path rules: gitignore patterns, anchored as in Claude Code."""
 
 import posixpath
 import re

@@ -1,4 +1,4 @@
-"""What stands between the nodes of the grammar: nothing may be lost there, or hidden in a token."""
+"""Checks the text between the grammar's nodes, so that nothing is lost or hidden there."""
 
 import re
 from typing import Final

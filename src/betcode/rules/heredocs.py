@@ -1,4 +1,4 @@
-"""Where a here-document ends, and whether its text is expanded: read once more, since the rest would be commands."""
+"""Determines the end of a here-document and whether its text is expanded, independently of the grammar."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Code that is given to an interpreter in the command itself, and the words in it: for rules that forbid."""
+"""Finds the words in code that a command passes to an interpreter. Used to deny only."""
 
 import re
 from typing import Final

@@ -1,6 +1,6 @@
-"""The permission lists of the settings hierarchy: texts of files in, rules out.
+"""Merges the permission lists of the settings hierarchy: file texts in, rules out.
 
-Lists of all layers unite. Allow rules that come with a project count once it is trusted; what forbids always counts.
+The lists of all layers are combined. Allow rules of a project apply once it is trusted; deny and ask rules always do.
 """
 
 import posixpath

@@ -1,4 +1,4 @@
-"""One list of rules, made ready to be asked at one place."""
+"""A list of rules, indexed for one session's paths."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a person may grant for the rest of a session: rules that cover what the agent asks for, the narrowest first."""
+"""The grants offered for a tool call: rules that cover it, the narrowest first."""
 
 import posixpath
 import re

@@ -1,4 +1,4 @@
-"""What a wide rule does not mean to cover: options that run or write something else, and words that may be one."""
+"""Options that a wide rule does not cover, because they run or write something else."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Command rules: `git status` is that command, `git *` and `git:*` are git with anything, a star is any text."""
+"""Command rules: `git status` matches exactly, `git *` and `git:*` match git with any arguments."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

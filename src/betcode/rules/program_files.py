@@ -1,4 +1,4 @@
-"""Which files common programs read and change, as far as their arguments say: for rules that forbid, never to allow."""
+"""The files that common programs read and change, from their arguments. Used to deny, never to allow."""
 
 import re
 from collections.abc import Iterator, Mapping

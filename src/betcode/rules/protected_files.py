@@ -1,4 +1,4 @@
-"""Files that say what runs later, or what is allowed: a rule covers a change to them only if it names them."""
+"""Files that control what runs or is allowed later: a rule covers a change only if it names the file."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Commands that go through all that lies below a directory, as far as their arguments say: for rules that forbid."""
+"""Commands that process everything below a directory, from their arguments. Used to deny only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Deny rules with which Claude Code removes a tool from the model's list: no use of it is asked about, or audited."""
+"""Deny rules that remove a tool from the model's list, so that its use is never requested or audited."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""One rule as people write it: `Bash(git *)` in an allow, ask or deny list, and where it stands."""
+"""One rule, such as `Bash(git *)`, with its list and its source."""
 
 import re
 from dataclasses import dataclass

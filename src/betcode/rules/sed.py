@@ -1,4 +1,4 @@
-"""Which scripts of sed only change text: no `e` that runs and no `w` that writes."""
+"""Detects sed scripts that only edit text: no `e` that runs and no `w` that writes."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Where a session is, and the spellings of a path there."""
+"""The directories of a session, and the spellings of a path in them."""
 
 import os
 import posixpath

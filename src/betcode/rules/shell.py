@@ -1,7 +1,7 @@
-"""A shell command taken apart with a grammar: every command in it, wherever it stands, and every file it redirects.
+"""Parses a shell command with a grammar: every command and every redirected file in it.
 
-The grammar is not the shell. So its reading is confirmed: each node must be of a kind known here, nothing but blanks
-may stand between nodes, and words are read once more by `words`. Whatever is left over makes all of it unclear.
+The grammar is not the shell, so its result is verified: each node must have a known type, only blanks may be between
+nodes, and `words` parses every word again. If anything remains, the whole command is unclear.
 """
 
 import re

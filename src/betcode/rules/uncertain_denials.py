@@ -1,4 +1,4 @@
-"""Commands of which it cannot be told whether a rule that forbids applies to them."""
+"""Commands for which it is uncertain whether a deny rule applies."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Why it cannot be told whether a rule about commands or hosts forbids a script."""
+"""Explains why it is uncertain whether a deny rule about commands or hosts applies to a script."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

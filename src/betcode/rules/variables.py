@@ -1,4 +1,4 @@
-"""Variables that may be set without changing what programs do."""
+"""Environment variables that can be set without changing what programs do."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Patterns with stars as expressions that cannot take long, however they are written."""
+"""Compiles wildcard patterns to expressions that match in bounded time."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""From nodes of the grammar to words, with a check of our own: what the grammar overlooked is not understood."""
+"""Converts grammar nodes to words, and rejects what the grammar missed."""
 
 import re
 import unicodedata

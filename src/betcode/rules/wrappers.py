@@ -1,4 +1,4 @@
-"""Programs that start other programs: what `timeout 5 git push`, `bash -c '…'` and `find -exec` come down to."""
+"""Programs that start other programs: what `timeout 5 git push`, `bash -c '…'` and `find -exec` run."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

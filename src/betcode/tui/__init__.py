@@ -1,6 +1,6 @@
-"""The screen that people keep open: one session or all of them, prompts, and a place to write in.
+"""The terminal user interface: one session or all of them, prompts, and a message input.
 
-Starting a daemon and choosing by arguments are left to `cli`; reconnecting is left to `client`.
+`cli` starts the daemon and interprets the arguments; `client` reconnects.
 """
 
 from betcode.tui.app import BetcodeApp, ScreenExit, StartOptions, run_screen

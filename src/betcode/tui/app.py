@@ -1,4 +1,4 @@
-"""The screen as a program: chooses a session, shows it, and changes to others."""
+"""The Textual application: selects a session, shows it, and switches between sessions."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Calls for a person who looks elsewhere: the bell, the terminal's title and its notifications."""
+"""Alerts a person who is not looking at the screen: bell, terminal title and terminal notifications."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Small questions above everything else: a line, yes or no, one of a few; and a text to be read."""
+"""Modal dialogs: a text field, yes or no, a menu, and a text viewer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

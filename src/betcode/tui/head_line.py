@@ -1,4 +1,4 @@
-"""The line at the top: which session this is, on which machine, and what waits elsewhere."""
+"""The header line: session name, machine, and the number of prompts in other sessions."""
 
 from textual.content import Content
 from textual.widgets import Static

@@ -1,4 +1,4 @@
-"""All keys on one page."""
+"""The help screen: all keys on one page."""
 
 from typing import ClassVar
 

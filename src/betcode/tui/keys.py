@@ -1,4 +1,4 @@
-"""Every key of the screen in one table: what it does, where, and the words that the help has for it."""
+"""The table of all keys: what each does, where it applies, and its help text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Many lines in a small place: only what is seen is drawn."""
+"""A scrollable view of many lines that renders only the visible ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Asking to type in a session, and answering who asks."""
+"""Requests the input lock, and answers requests for it."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Who types: as it stands, what is told when that changes, and the card by which one who asks is answered."""
+"""The input lock on the screen: its state, notices of changes, and the card that answers a request."""
 
 import math
 from dataclasses import dataclass

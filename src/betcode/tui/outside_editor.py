@@ -1,4 +1,4 @@
-"""The person's own editor, for which the screen makes room."""
+"""Suspends the screen and runs the person's own editor."""
 
 import signal
 import tempfile

@@ -1,4 +1,4 @@
-"""What the agent has to do, and its plan, beside the conversation."""
+"""Panels with the agent's todo list and plan."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Everything that waits for a person, in all sessions: one watcher for cards, inbox and what calls for attention."""
+"""All open prompts of all sessions: one watcher for cards, inbox and alerts."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

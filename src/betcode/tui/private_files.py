@@ -1,4 +1,4 @@
-"""Small files that only their owner may read: written whole or not at all, and read up to a bound."""
+"""Small files that only their owner may read: written atomically, read up to a limit."""
 
 import fcntl
 import os

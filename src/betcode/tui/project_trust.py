@@ -1,4 +1,4 @@
-"""Asks whether to trust the project of a session that is opened on the screen, before anything is typed there."""
+"""Asks whether to trust the project of a session when the session is opened."""
 
 import asyncio
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""The sessions that were shown lately stay as they are, so that changing between them is at once."""
+"""Caches the screens of recently shown sessions, so that switching is immediate."""
 
 from collections import OrderedDict
 from collections.abc import Iterator

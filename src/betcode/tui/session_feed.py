@@ -1,4 +1,4 @@
-"""What happens in one session, from the daemon into the model: the newest page, what follows, and older ones."""
+"""Feeds the model from the daemon: the newest page, then new events, and older pages on demand."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing

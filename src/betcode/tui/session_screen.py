@@ -1,4 +1,4 @@
-"""One session on the screen: conversation, cards, the place to write in, and how it stands."""
+"""The screen of one session: conversation, cards, composer and status line."""
 
 import time
 from datetime import UTC, datetime

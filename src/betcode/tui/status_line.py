@@ -1,4 +1,4 @@
-"""The line at the foot of the screen: how the session stands, and whether what is shown is of now."""
+"""The status line: session state, and whether the connection is up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tasks of the screen and its widgets: each ends with its owner, and one that fails is told and ends nothing."""
+"""Background tasks of the screen and its widgets: each ends with its owner, and a failure is reported."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVarTuple, Unpack

@@ -1,4 +1,4 @@
-"""How the screen is coloured, and which of it was chosen last."""
+"""Registers the themes, and remembers the last one."""
 
 from collections.abc import Collection
 from contextlib import suppress

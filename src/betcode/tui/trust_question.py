@@ -1,4 +1,4 @@
-"""The question whether to trust a project, on the screen: no letter answers it, so that typing ahead never trusts."""
+"""The dialog that asks whether to trust a project. No letter answers it, so typing ahead cannot trust."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Keys that were typed before the screen had the terminal."""
+"""Keeps keys that were typed before the screen took over the terminal."""
 
 import os
 import termios

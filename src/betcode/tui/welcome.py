@@ -1,4 +1,4 @@
-"""What stands on the screen before anything was said: what can be typed, and that leaving ends nothing."""
+"""The text that a new session shows: what to type, and that quitting stops no agent."""
 
 from textual.widgets import Static
 

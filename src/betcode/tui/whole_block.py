@@ -1,4 +1,4 @@
-"""All of a piece of a conversation: what was too long for its event is fetched from the daemon."""
+"""Shows a block in full; text that was too long for its event is fetched from the daemon."""
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Worktrees of git repositories: found, made, switched to, removed and restored. Sessions run in them."""
+"""Git worktrees: listing, creation, switching, removal and restoration. Sessions run in them."""
 
 from betcode.worktrees.background_work import BackgroundWork
 from betcode.worktrees.catalog.branches import SeenBranch

@@ -1,4 +1,4 @@
-"""Work that was asked for goes on, whoever listens to it or leaves."""
+"""Background work that continues when its caller disconnects."""
 
 import logging
 from collections.abc import Awaitable, Callable

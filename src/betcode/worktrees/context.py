@@ -1,4 +1,4 @@
-"""What all work on worktrees shares."""
+"""The dependencies that all work on worktrees shares."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Looks at the places where worktrees should be. They may block: do them off the event loop."""
+"""Checks the directories of worktrees. The checks may block: run them off the event loop."""
 
 import os
 from collections.abc import Sequence

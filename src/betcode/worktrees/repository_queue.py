@@ -1,4 +1,4 @@
-"""Work on one repository goes one at a time, in the order in which it was asked for."""
+"""Serializes the work on each repository, in the order of the requests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The front door of everything about worktrees."""
+"""The worktree service: the public operations on worktrees."""
 
 import logging
 from collections import Counter

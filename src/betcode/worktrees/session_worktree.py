@@ -1,4 +1,4 @@
-"""Which worktree a session belongs to, and where that is when its agent is started."""
+"""Determines the worktree of a session, and its directory when the agent starts."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The program: its flags, and the loop from one message to the next."""
+"""The demo agent's program: its flags, and the loop over messages."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Recordings: the rows of one agent process's life, read from a file or from a run's journal."""
+"""Reads recordings: the rows of one agent process, from a file or from a run's journal."""
 
 import json
 import re

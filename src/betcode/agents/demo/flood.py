@@ -1,4 +1,4 @@
-"""Load for benchmarks: a turn of many text deltas, each with its number and the time it was written."""
+"""Generates load for benchmarks: a turn of many numbered and timestamped text deltas."""
 
 import json
 import time

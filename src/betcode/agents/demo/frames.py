@@ -1,4 +1,4 @@
-"""The frames of the claude CLI's stream-json, as far as the demo agent makes them itself."""
+"""The stream-json frames that the demo agent generates itself."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict

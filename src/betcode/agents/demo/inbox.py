@@ -1,4 +1,4 @@
-"""What the host says: lines of stdin as values."""
+"""Parses the host's lines on stdin."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Plays a recording as a live conversation: waits where the recording waited for the host, and answers to this host."""
+"""Plays a recording as a live conversation: waits where the recording waited for the host."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How far a turn has come: what is open, so that it can be broken off as the real CLI does it."""
+"""Tracks what is open in a turn, so that it can be interrupted as in the real CLI."""
 
 from collections.abc import Mapping
 from typing import Any

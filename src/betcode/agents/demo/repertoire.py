@@ -1,4 +1,4 @@
-"""The conversations the demo agent knows by heart, and which of them a message asks for."""
+"""The built-in conversations, and the selection of one by a message."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The live conversation: what the host has said so far, what waits, and what it is told about it."""
+"""The live conversation: the host's messages so far, those that wait, and their states."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the program says to its client about one conversation, in the words of the Agent Client Protocol."""
+"""Sends the updates of one conversation to the client, in the Agent Client Protocol."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The program's side of the Agent Client Protocol: sessions, prompts, cancels."""
+"""The agent side of the Agent Client Protocol: sessions, prompts and cancels."""
 
 import base64
 import logging

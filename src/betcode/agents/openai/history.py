@@ -1,4 +1,4 @@
-"""A conversation as its records tell it: what is open, what the model is shown of it, and how it is made shorter."""
+"""A conversation built from its records: open calls, the model's view, and trimming."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Asks the model, again where that may help, and says in plain words what went wrong where it does not."""
+"""Calls the model, retries where that may help, and explains failures."""
 
 import email.utils
 import importlib

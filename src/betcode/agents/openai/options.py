@@ -1,4 +1,4 @@
-"""What the program is started with: options that anybody may see, and the key, which nobody may."""
+"""The program's options, and its API key, which is never shown."""
 
 import argparse
 import ctypes

@@ -1,4 +1,4 @@
-"""What a conversation consists of, in the order in which it happened: one record is one line of its transcript."""
+"""The records of a conversation, in order: one record is one line of its transcript."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Text of a server's that need not be text: JSON can say halves of characters, which nothing else can be given."""
+"""Replaces unpaired surrogates in text from a server, which nothing else accepts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The conversation's file: a line of JSON for each record, appended and on disk before anything follows from it."""
+"""The transcript file: one line of JSON per record, on disk before anything depends on it."""
 
 import fcntl
 import os

@@ -1,7 +1,7 @@
-"""One turn: the model is asked, its calls are carried out, and so on until it has nothing more to do.
+"""One turn: calls the model and runs its tool calls until the model is done.
 
-Every step is in the transcript before anything follows from it, and every call gets an output: also one that was
-denied, was cancelled, or cannot be understood. So the turn can be taken up behind any step by another process.
+Every step is in the transcript before anything depends on it, and every call gets an output, also one that was denied,
+cancelled or malformed. So another process can continue the turn after any step.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""The bridge to an OpenClaw Gateway: one process per session that speaks ACP on stdio and the Gateway's WebSocket.
+"""The bridge to an OpenClaw gateway: one process per session, ACP on stdio and the gateway's WebSocket.
 
-The session itself lives in the gateway, under its key; so does a run, which the bridge only shows. A bridge that dies
-ends no run: the next one takes the session up, says what was missed and goes on. It starts no gateway: all sessions
-share one, which must outlive every bridge (`betcode.agents.openclaw.start`).
+The session and its runs live in the gateway; the bridge only shows them. If a bridge dies, no run ends: the next bridge
+resumes the session, reports what was missed and continues. It starts no gateway: all sessions share one, which must
+outlive every bridge (`betcode.agents.openclaw.start`).
 """

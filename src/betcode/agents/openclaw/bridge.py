@@ -1,4 +1,4 @@
-"""The bridge as an agent of the Agent Client Protocol: one session, its prompts, and its end."""
+"""The bridge as an ACP agent: one session, its prompts, and its end."""
 
 import asyncio
 import contextlib

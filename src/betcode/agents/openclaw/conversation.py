@@ -1,4 +1,4 @@
-"""One session of the gateway as its client sees it: turns, whoever began them, and what is asked in them."""
+"""One session of the gateway: its turns, whoever began them, and its approval requests."""
 
 import asyncio
 import logging

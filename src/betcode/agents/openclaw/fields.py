@@ -1,4 +1,4 @@
-"""Fields of what the gateway says, whatever stands in them."""
+"""Reads fields of the gateway's messages, whatever their type."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Frames of the gateway's protocol 4: requests out, answers and events in. Text in, values out; no I/O."""
+"""Frames of the gateway's protocol 4: requests, responses and events. No I/O."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a gateway has kept of a session, as `chat.history` tells it. Values in, values out."""
+"""Parses the gateway's history of a session (`chat.history`). Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

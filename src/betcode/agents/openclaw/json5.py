@@ -1,4 +1,4 @@
-"""Reads what people write into an openclaw.json: JSON with comments, bare names, single quotes and trailing commas."""
+"""Parses openclaw.json: JSON with comments, bare names, single quotes and trailing commas."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""One connection to the gateway, from its challenge to its end: calls that are answered, and events in their order."""
+"""One connection to the gateway, from its challenge to its end: calls, and events in order."""
 
 import asyncio
 import itertools

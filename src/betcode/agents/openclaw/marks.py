@@ -1,4 +1,4 @@
-"""How far each session was shown, on disk: what a bridge that comes later has to say."""
+"""Stores how much of each session was shown, so that a later bridge continues there."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""What the program is told at its start, and which gateway that means."""
+"""The options of the program, and the gateway that they select."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where a gateway of our own keeps its things, and how tokens are found. Its files are in no project."""
+"""The paths of a gateway that betcode starts, and the lookup of tokens."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A link to the gateway that is made again when it breaks, within a bound; after that, when somebody needs it."""
+"""A link to the gateway that reconnects, within a limit."""
 
 import asyncio
 import logging

@@ -1,7 +1,7 @@
-"""`python -m betcode.agents.openclaw.start`: have a gateway run that outlives whoever wanted it.
+"""`python -m betcode.agents.openclaw.start`: starts a gateway that outlives its caller.
 
-It is not the bridge that does this: what a bridge starts ends with it. Of several that come at once one starts it. The
-gateway is in a session of its own, its pid is in a file, and what it says is in another.
+The bridge does not do this, because everything that it starts ends with it. If several processes try at once, one of
+them starts the gateway. The gateway has its own process session, a pid file and a log file.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The gateway's tools in the words of the protocol, and under the names that the rules know. Pure."""
+"""Maps the gateway's tools to ACP, under the names that rules use. Pure."""
 
 import posixpath
 from typing import Any

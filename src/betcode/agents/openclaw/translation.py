@@ -1,7 +1,7 @@
-"""What the gateway says of one session, as updates of the Agent Client Protocol. Values in, values out; no I/O.
+"""Translates the gateway's events of one session into ACP updates. No I/O.
 
-Text and tools are taken from the `agent` events; `chat` carries the text once more, and is only heard for how a run
-ends. The gateway drops deltas when it is busy, but each event has the whole text so far, so that nothing is lost.
+Text and tools come from the `agent` events; `chat` repeats the text, and is used only for the end of a run. A busy
+gateway drops deltas, but each event contains the whole text so far, so nothing is lost.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""Agents that speak the Agent Client Protocol: one dialogue for all, and what is different of each in a profile."""
+"""Agents that speak the Agent Client Protocol: one dialogue for all, and a profile for each."""
 
 from betcode.providers.acp.family import AcpFamily
 from betcode.providers.acp.handshake import opening

@@ -1,4 +1,4 @@
-"""What the agent says about itself: commands, plan, mode and model."""
+"""Translates what the agent reports about itself: commands, plan, mode and model."""
 
 import hashlib
 from collections.abc import Sequence

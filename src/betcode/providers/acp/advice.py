@@ -1,4 +1,4 @@
-"""What a person can do where an agent that is started the same way again would fail the same way again."""
+"""Advice for failures that a restart does not fix."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""When the model's API does not serve the agent; only programs of ours say so."""
+"""Pauses while the model's API does not serve the agent; only our own programs report them."""
 
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.values.times import LATEST_NS

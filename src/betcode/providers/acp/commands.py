@@ -1,4 +1,4 @@
-"""Commands as lines for the agent's stdin, and what only the running agent's dialogue can fill in."""
+"""Encodes commands as lines for the agent's stdin."""
 
 import base64
 import json

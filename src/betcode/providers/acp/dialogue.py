@@ -1,4 +1,4 @@
-"""The dialogue with an agent that speaks the Agent Client Protocol: its records become events. No I/O, no clock."""
+"""The dialogue with an ACP agent: translates its records into events. No I/O, no clock."""
 
 import json
 import logging

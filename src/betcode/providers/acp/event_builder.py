@@ -1,4 +1,4 @@
-"""One record of an agent that speaks ACP being translated."""
+"""Builds the events of one record of an ACP agent."""
 
 import uuid
 

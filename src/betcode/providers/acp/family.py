@@ -1,4 +1,4 @@
-"""What every kind of agent that speaks the protocol has in common; each says which program and profile it is."""
+"""The base class of all providers that speak the protocol."""
 
 import logging
 from abc import ABC, abstractmethod

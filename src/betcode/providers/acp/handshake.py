@@ -1,7 +1,7 @@
-"""The first words: who we are, which session is opened or taken up again, and how it is to be set.
+"""The handshake: initialize the agent, open or resume its session, and configure it.
 
-The opening is there before the agent does anything. Its `_meta` says what the launch knew, so that whoever reads the
-journal knows it too; each further step is an errand, and is over when its answer comes by.
+The opening request is in the journal before the agent does anything. Its `_meta` contains what the launch knew, so
+that every reader of the journal knows it too. Each further step is complete when its response is read.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which program is started, and how: the profile's own, the one the settings name, or the one a client names."""
+"""Selects the program to launch: from the profile, from the settings, or from a client."""
 
 import json
 import os

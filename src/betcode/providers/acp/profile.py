@@ -1,4 +1,4 @@
-"""What is different from one agent that speaks the protocol to the next, as it was found by running them."""
+"""The differences between agents that speak the protocol, found by running them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The programs that were run, and what each needs. Any other one is driven by `generic`."""
+"""The profiles of tested programs. Any other program uses `generic`."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the agent asks a person: whether it may use a tool. What nobody here can answer is refused."""
+"""Translates permission requests of the agent, and refuses requests that nobody here can answer."""
 
 import logging
 

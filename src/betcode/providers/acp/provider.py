@@ -1,4 +1,4 @@
-"""Programs that speak the Agent Client Protocol, as a provider: any of them, or one by its name."""
+"""The provider for programs that speak the Agent Client Protocol: any program, or a profile by name."""
 
 from collections.abc import Mapping
 from dataclasses import replace

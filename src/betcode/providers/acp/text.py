@@ -1,4 +1,4 @@
-"""What the agent says and thinks: shown by deltas, and settled as a whole when something else follows."""
+"""Translates the agent's text and thinking: streamed as deltas, completed when something else follows."""
 
 from betcode.domain.values.text import valid
 from betcode.providers.acp import api_pauses

@@ -1,9 +1,9 @@
-"""What a tool's use is called and given, so that rules written for one agent hold for all.
+"""Maps the agent's tools to the names and inputs that rules use, so that rules apply to all agents.
 
-The protocol says of a use what kind it is and how it is shown to a person; what the tool is really given is the agent's
-own matter. Rules decide about commands and paths, so that these are taken from where they are certain. Where they are
-not, the use has a name that no rule allows, or is a command that nobody knows, and a person is asked. What an agent
-calls its tool never makes it more harmless than what else it says of it.
+The protocol gives a call's kind and how it is shown to a person; the real input is up to the agent. Rules decide about
+commands and paths, so these are taken only from reliable fields. Otherwise the call gets a name that no rule allows, or
+an unknown command, and a person is asked. An agent's own name for a tool never makes the call look more harmless than
+its other fields do.
 """
 
 import json

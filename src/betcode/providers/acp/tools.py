@@ -1,4 +1,4 @@
-"""Tool calls: each starts once, when its input is there, and ends once, at the latest with its turn."""
+"""Translates tool calls: each starts once, when its input is known, and ends once, at the latest with its turn."""
 
 from typing import Any
 

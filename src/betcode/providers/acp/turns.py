@@ -1,4 +1,4 @@
-"""Turns: a prompt begins one and its answer ends it; an agent of ours may begin one by itself, and says so."""
+"""Translates turns: a prompt begins one and its response ends it; our own agents may also begin one."""
 
 import msgspec
 

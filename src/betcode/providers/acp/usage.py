@@ -1,4 +1,4 @@
-"""What a turn has used: as the answer to its prompt says, beside it, or call by call."""
+"""Translates token usage: from the prompt's response, from updates, or call by call."""
 
 from betcode.providers.acp.about import tell
 from betcode.providers.acp.event_builder import AcpEventBuilder

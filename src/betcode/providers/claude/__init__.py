@@ -1,6 +1,6 @@
 """Claude Code: launched with stream-json on both pipes, and translated frame by frame.
 
-`ClaudeProvider` is the front door. Agents of ours that speak the same wire use its dialogue too.
+`ClaudeProvider` is the entry point. Our own agents that speak the same wire format use its dialogue too.
 """
 
 from betcode.providers.claude.dialogue import ClaudeDialogue

@@ -1,4 +1,4 @@
-"""Errors of Claude Code that no second try heals, each with what a person can do about it."""
+"""Errors of Claude Code that a retry does not fix, each with advice for the person."""
 
 import re
 from collections.abc import Sequence

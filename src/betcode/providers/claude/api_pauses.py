@@ -1,4 +1,4 @@
-"""When the model's API does not serve the agent: a limit was reached, it is overloaded, or it fails for now."""
+"""Pauses while the model's API does not serve the agent: usage limit, overload, or a temporary failure."""
 
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.values.times import LATEST_NS, rfc3339

@@ -1,4 +1,4 @@
-"""Uses of tools that are screened before the agent's own rules: the hook that brings them, and those that wait."""
+"""Tool calls that are screened before the agent's own rules: the hook that reports them, and those that wait."""
 
 import json
 

@@ -1,6 +1,6 @@
 """The model and the effort that a person chose with `/model` and `/effort`.
 
-Claude Code keeps them for the process alone: a process that resumes the conversation is told again by flags.
+Claude Code remembers them only in the process, so a process that resumes the conversation gets them as flags.
 """
 
 from collections.abc import Iterator, Mapping

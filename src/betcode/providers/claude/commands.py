@@ -1,4 +1,4 @@
-"""Commands as lines for the agent's stdin. A line that is no JSON would end the agent, so each is built whole here."""
+"""Encodes commands as lines for the agent's stdin. Invalid JSON would end the agent, so each line is built whole."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""By whose word the agent did not use a tool: it notes that beside the tool's result."""
+"""Determines who denied a tool call, from the agent's note beside the tool's result."""
 
 import re
 

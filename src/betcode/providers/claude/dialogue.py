@@ -1,4 +1,4 @@
-"""The dialogue with Claude Code: its records, in the journal's order, become events. No I/O, no clock."""
+"""The dialogue with Claude Code: translates its records, in journal order, into events. No I/O, no clock."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""One record of Claude Code's being translated."""
+"""Builds the events of one record of Claude Code."""
 
 from betcode.domain.store.rows import NewSession
 from betcode.providers import event_builder

@@ -1,4 +1,4 @@
-"""What the agent does beside its turns: background tasks and scheduled jobs. While any is alive it is not idle."""
+"""Background tasks and scheduled jobs of the agent. While one is alive, the agent is not idle."""
 
 import msgspec
 from msgspec import Raw, Struct, field

@@ -1,4 +1,4 @@
-"""How Claude Code is started."""
+"""Builds the command line and the environment of Claude Code."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Whether Claude Code is logged in, as far as files and variables tell; no model is asked."""
+"""Checks from files and variables whether Claude Code is logged in, without calling the model."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The models that Claude Code can be told to use, as far as a name tells."""
+"""Validates the name of a model for Claude Code."""
 
 import re
 from collections.abc import Mapping

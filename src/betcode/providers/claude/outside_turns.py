@@ -1,4 +1,4 @@
-"""Turns that were made with `claude --resume`: their transcript lines as events of the session."""
+"""Translates the transcript of turns made with `claude --resume` into events of the session."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A request in a line that is too long to be read: the agent waits all the same, so it is told no."""
+"""Refuses a request in a line that is too long to read, because the agent waits for an answer."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the agent asks a person: permissions, questions and plans; and what nobody here can answer."""
+"""Translates permission requests, questions and plans, and refuses requests that nobody here can answer."""
 
 import msgspec
 from msgspec import Raw, Struct, field

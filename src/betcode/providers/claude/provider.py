@@ -1,4 +1,4 @@
-"""Claude Code as a provider."""
+"""The provider for Claude Code."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The slash commands that an agent has: what they do when it is greeted, their names with every turn."""
+"""The agent's slash commands: described at the handshake, named again with every turn."""
 
 import hashlib
 import json

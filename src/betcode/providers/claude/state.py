@@ -1,4 +1,4 @@
-"""What a dialogue remembers between two records: one small value, stored with the journal's position."""
+"""The state of a dialogue between two records, stored with the journal's offset."""
 
 from msgspec import Struct, field
 

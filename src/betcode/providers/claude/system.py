@@ -1,4 +1,4 @@
-"""What the agent says about itself: where and how it works, denials, compaction, another conversation."""
+"""Translates the agent's system frames: directory, mode, denials, compaction, and a change of conversation."""
 
 import hashlib
 

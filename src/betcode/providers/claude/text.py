@@ -1,4 +1,4 @@
-"""What the agent says and thinks: shown by deltas, settled by the whole block, void where its stream was cut off."""
+"""Translates text and thinking: streamed as deltas, completed by the whole block, void if the stream was cut off."""
 
 from betcode.providers.claude import api_pauses, turns
 from betcode.providers.claude.event_builder import ClaudeEventBuilder

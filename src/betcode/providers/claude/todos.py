@@ -1,4 +1,4 @@
-"""The agent's task list, read from the calls and results of its task tools."""
+"""The agent's todo list, read from the calls and results of its task tools."""
 
 import msgspec
 from msgspec import Raw, Struct, field

@@ -1,4 +1,4 @@
-"""Tool calls: each starts once, when its input is complete, and ends once."""
+"""Translates tool calls: each starts once, when its input is complete, and ends once."""
 
 from google.protobuf.struct_pb2 import Struct
 

@@ -1,4 +1,4 @@
-"""Claude Code's own transcript: finding it, and finding the turns in it that were made without betcode.
+"""Finds Claude Code's transcript, and the turns in it that were made without betcode.
 
 Measured with Claude Code 2.1: every `user` and `assistant` line has a `timestamp` and an `entrypoint`, which is `cli`
 for the interactive program and `sdk-cli` for `claude -p`, so for every agent of ours. Only a line with a prompt has

@@ -1,4 +1,4 @@
-"""Turns: they begin with the agent's first word, end with its result, and name the messages they answered."""
+"""Translates turns: each begins with the agent's first output, ends with its result, and names its messages."""
 
 from collections.abc import Iterable
 

@@ -1,6 +1,6 @@
 """Codex: `codex app-server`, JSON-RPC lines on both pipes, one thread per session.
 
-`CodexProvider` is the front door. Whom Codex talks to, and as whom, is left to Codex's own configuration.
+`CodexProvider` is the entry point. Codex's own configuration selects the model provider and the login.
 """
 
 from betcode.providers.codex.dialogue import CodexDialogue

@@ -1,4 +1,4 @@
-"""What goes wrong with Codex: errors of a turn as one of our codes, and last words that no second try heals."""
+"""Maps errors of Codex to error codes, and to advice where a retry does not help."""
 
 import re
 from collections.abc import Sequence

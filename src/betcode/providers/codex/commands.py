@@ -1,4 +1,4 @@
-"""Commands as lines for Codex's stdin, and what is filled in when one is said to the agent that lives now."""
+"""Encodes commands as lines for Codex's stdin, and fills in the ids of the running agent."""
 
 import base64
 import json

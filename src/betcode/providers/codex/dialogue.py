@@ -1,4 +1,4 @@
-"""The dialogue with `codex app-server`: its records, in the journal's order, become events. No I/O, no clock."""
+"""The dialogue with `codex app-server`: translates its records, in journal order, into events. No I/O, no clock."""
 
 import logging
 import re

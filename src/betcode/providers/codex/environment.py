@@ -1,4 +1,4 @@
-"""Which of a session's variables the model's shell commands see: everything but what may be a key."""
+"""Selects the session's variables that the model's shell commands see: all except possible keys."""
 
 import re
 import tomllib

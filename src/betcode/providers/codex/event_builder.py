@@ -1,4 +1,4 @@
-"""One record of Codex's being translated."""
+"""Builds the events of one record of Codex."""
 
 from uuid import NAMESPACE_URL, uuid5
 

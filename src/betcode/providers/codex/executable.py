@@ -1,4 +1,4 @@
-"""Where Codex is: the native program, also where npm put a launcher before it."""
+"""Finds the native Codex program, also behind npm's launcher."""
 
 import os
 import platform

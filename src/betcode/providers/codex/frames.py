@@ -1,6 +1,6 @@
-"""What `codex app-server` says, as far as it is used here. Fields of later versions are passed over.
+"""The messages of `codex app-server`, as far as they are used. Unknown fields are ignored.
 
-Every field has a default: a line with less in it is still worth reading.
+Every field has a default, so that a line with fewer fields can still be read.
 """
 
 from collections.abc import Callable

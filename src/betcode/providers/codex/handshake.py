@@ -1,4 +1,4 @@
-"""The thread that a session talks to: begun, resumed or forked, and what is known of it from then on."""
+"""Starts, resumes or forks the thread of a session, and tracks its settings."""
 
 import hashlib
 import json

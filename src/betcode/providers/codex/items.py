@@ -1,4 +1,4 @@
-"""What a turn consists of: words, thoughts, plans, and uses of tools, each started once and ended once."""
+"""Translates the items of a turn: text, thinking, plans and tool calls, each started once and ended once."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""How Codex is started, and the greeting that it finds before it does anything."""
+"""Builds the command line of Codex and its initial requests."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A line that is too long to be read: what waits or runs because of it comes to an end all the same."""
+"""Handles a line that is too long to read: a request in it is refused, an item in it is ended."""
 
 import re
 

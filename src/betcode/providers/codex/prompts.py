@@ -1,4 +1,4 @@
-"""What Codex asks: commands and patches to be allowed, questions to people, and what nobody here can answer."""
+"""Translates approvals and questions of Codex, and refuses requests that nobody here can answer."""
 
 import json
 import re

@@ -1,10 +1,9 @@
-"""Codex as a provider.
+"""The provider for Codex.
 
-A session may say, as `provider_config.KEY` in its metadata:
+A session can set, as `provider_config.KEY` in its metadata:
 
-- `sandbox`: what a command may touch once it is allowed: `read-only`, `workspace-write` (the default) or
-  `danger-full-access`;
-- `effort`: how long the model thinks: `low`, `medium`, `high`, or what else it knows.
+- `sandbox`: what an allowed command may touch: `read-only`, `workspace-write` (the default) or `danger-full-access`;
+- `effort`: how long the model thinks: `low`, `medium`, `high`, or another value that the model supports.
 """
 
 import json

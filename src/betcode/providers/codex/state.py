@@ -1,4 +1,4 @@
-"""What a dialogue with Codex remembers between two records: one small value, stored with the journal's position."""
+"""The state of a dialogue with Codex between two records, stored with the journal's offset."""
 
 from msgspec import Struct, field
 

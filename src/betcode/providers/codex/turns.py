@@ -1,4 +1,4 @@
-"""Turns: they begin with a message or a compaction of ours, end once, and say what they took."""
+"""Translates turns: each begins with a message or a compaction, ends once, and reports its usage."""
 
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.error_codes import ErrorCode

@@ -1,4 +1,4 @@
-"""The built-in demo agent as a provider: its own launch, and claude's dialogue, whose wire it speaks."""
+"""The provider for the built-in demo agent: its own launch, and the dialogue of Claude Code."""
 
 from betcode.providers.demo.provider import DemoProvider
 

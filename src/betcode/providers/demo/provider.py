@@ -1,4 +1,4 @@
-"""How the demo agent is launched."""
+"""Builds the command line of the demo agent."""
 
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""OpenAI-compatible APIs, through our own agent program: how it is launched, and what it needs."""
+"""The provider for OpenAI-compatible APIs, through our own agent program."""
 
 from betcode.providers.openai.provider import OpenAiProvider
 

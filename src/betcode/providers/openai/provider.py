@@ -1,8 +1,8 @@
-"""OpenAI-compatible APIs as a provider. The agent is a program of ours, `betcode.agents.openai`, one for each session.
+"""The provider for OpenAI-compatible APIs. The agent is `betcode.agents.openai`, one process per session.
 
-A session may say, as `provider_config.KEY` in its metadata, what the settings `agents.openai.KEY` say for all of them.
-The key of the API is read by the program from a variable of the session's environment. It is in no argument of it, and
-in no environment of what it runs.
+A session can override each setting `agents.openai.KEY` as `provider_config.KEY` in its metadata. The program reads the
+API key from a variable of the session's environment. The key is never an argument, and never in the environment of a
+command that the program runs.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Agents of an OpenClaw gateway: how the bridge to it is launched, and how a gateway is had."""
+"""The provider for agents of an OpenClaw gateway: launches the bridge, and starts a gateway if needed."""
 
 from betcode.providers.openclaw.provider import KEYS, OpenClawProvider
 

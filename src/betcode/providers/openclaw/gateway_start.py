@@ -1,4 +1,4 @@
-"""Has a gateway started, beside everything else: nobody in the daemon waits for it, and no run ends it."""
+"""Starts a gateway in the background; it outlives the daemon's runs."""
 
 import logging
 import os

@@ -1,7 +1,7 @@
-"""Agents of an OpenClaw gateway as a provider. The agent is a program of ours, `betcode.agents.openclaw`.
+"""The provider for agents of an OpenClaw gateway. The agent is our bridge, `betcode.agents.openclaw`.
 
-One bridge shows one session of the gateway. One gateway serves all sessions: a person's own, or one that is started
-when it is first needed and then stays, with its files below betcode's state directory and none in a project.
+One bridge shows one session of the gateway. One gateway serves all sessions: the user's own, or one that is started
+when first needed and then keeps running, with its files in betcode's state directory and none in a project.
 """
 
 import os

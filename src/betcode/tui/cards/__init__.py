@@ -1,1 +1,1 @@
-"""What agents ask, as cards that are answered with one key."""
+"""Cards that show an agent's permission requests and questions, answered with one key."""

@@ -1,4 +1,4 @@
-"""One prompt on the screen: what is asked, and one key for each answer."""
+"""The card widget: shows one prompt and the key for each answer."""
 
 import time
 from collections.abc import Callable

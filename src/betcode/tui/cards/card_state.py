@@ -1,4 +1,4 @@
-"""What a key does to a card: pure, with time passed in."""
+"""The state of a card and the effect of each key. Pure: time is passed in."""
 
 from dataclasses import dataclass, replace
 from enum import Enum

@@ -1,4 +1,4 @@
-"""What a tool would do to a file, as a unified diff."""
+"""Shows the change that a tool would make to a file as a unified diff."""
 
 import json
 import os

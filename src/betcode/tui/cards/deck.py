@@ -1,4 +1,4 @@
-"""The cards of one session, the one that was asked first on top."""
+"""The open cards of one session, oldest first."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Another input for a tool, written before it is allowed to run."""
+"""Edits a tool's input before the tool is allowed to run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What stands on a card, line by line: everything an agent wrote is made safe here, and says what it is."""
+"""Builds the lines of a card. All text from an agent is sanitized here."""
 
 from collections.abc import Iterable, Sequence
 

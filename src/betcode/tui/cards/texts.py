@@ -1,4 +1,4 @@
-"""What is said about prompts: how long they wait, and how they came to their end."""
+"""Short texts about prompts: how long ago they were asked, and how they ended."""
 
 from datetime import UTC, datetime
 

@@ -1,1 +1,1 @@
-"""Where people write: several lines, history, completion, attachments, drafts."""
+"""The message input: multiple lines, history, completion, attachments and drafts."""

@@ -1,4 +1,4 @@
-"""What goes with the draft: taken from pastes, files and the clipboard, checked before it is shown."""
+"""The attachments of a draft, from pastes, files and the clipboard, validated before they are shown."""
 
 import codecs
 from collections.abc import Callable, Coroutine, Sequence

@@ -1,4 +1,4 @@
-"""What goes with the message, one line for each."""
+"""Shows the attachments of a message, one line each."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""An image from the system's clipboard, through whichever program of the machine can give it."""
+"""Reads an image from the system clipboard with whichever program is installed."""
 
 import os
 import re

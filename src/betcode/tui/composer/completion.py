@@ -1,4 +1,4 @@
-"""What the word at the cursor could become: a file, a command, or a message that was sent before. No I/O."""
+"""Completion candidates for the word at the cursor: files, commands and sent messages. No I/O."""
 
 import heapq
 import re

@@ -1,4 +1,4 @@
-"""The small list above the draft: files, commands or earlier messages that could be meant."""
+"""The list of completions above the draft."""
 
 from collections.abc import Sequence
 

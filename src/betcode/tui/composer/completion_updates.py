@@ -1,4 +1,4 @@
-"""Keeps the list above the draft in step with what is typed, without ever holding up a key."""
+"""Updates the completion list while the person types, without delaying a key."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The place to write in."""
+"""The text area in which a message is written."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Drafts, one directory for each session: the text, and what is attached by its content.
+"""Stores drafts, one directory per session: the text and the content of the attachments.
 
-An attachment is kept as its bytes and not as a path: what was pasted has no path, and a file changes or goes away. The
-last one who writes wins, with one exception: an empty draft takes the place of another only where that one is what
-this screen read or wrote last. So nobody who clears a draft removes what somebody wrote on another screen.
+An attachment is stored as bytes and not as a path: pasted text has no path, and a file may change or disappear. The
+last writer wins, with one exception: an empty draft replaces another only if that one is what this screen last read or
+wrote. So clearing a draft never removes what was written on another screen.
 """
 
 import hashlib

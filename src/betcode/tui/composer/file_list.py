@@ -1,4 +1,4 @@
-"""The files that can be named in a message: those of a directory here, without what git is told to ignore."""
+"""Lists the files below a directory that can be named in a message, without those that git ignores."""
 
 import os
 import time

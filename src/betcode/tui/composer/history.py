@@ -1,4 +1,4 @@
-"""What was sent from here, to be sent again: kept in a file that several screens share, and walked through."""
+"""The history of sent messages, in a file that several screens share."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,9 +1,9 @@
-"""Messages that were sent here and that the daemon has not acknowledged yet: none is lost, and none counts twice.
+"""Stores sent messages until the daemon acknowledges them, so that each is delivered exactly once.
 
-Each is a file until the daemon says that it is on its disk. A file's name ends in `.new` until somebody tries to send
-it and in `.tried` from then on; a name changes in one step, so of two screens that want a message, one to send it and
-one to take it back, only one gets it. One that was tried may have arrived: it is sent again, under the id it was given
-at the beginning, and the daemon counts that once.
+Each message is a file until the daemon confirms that it is on its disk. The file's name ends in `.new` until a screen
+tries to send it, and in `.tried` afterwards. The rename is atomic, so of two screens, one that sends a message and one
+that withdraws it, only one succeeds. A message that was tried may have arrived: it is sent again under its original id,
+and the daemon counts it once.
 """
 
 import hashlib

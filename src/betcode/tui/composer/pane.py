@@ -1,4 +1,4 @@
-"""All that belongs to writing: what waits to be sent, what is offered, what goes with it, and the draft itself."""
+"""The composer pane: queue, completion list, attachments and draft."""
 
 from collections.abc import Sequence
 from pathlib import Path

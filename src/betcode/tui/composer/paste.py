@@ -1,4 +1,4 @@
-"""What a paste is: words, a long text, or files that were dropped on the terminal. No I/O but a look at paths."""
+"""Classifies a paste: short text, long text, or files dropped on the terminal. Checks paths; no other I/O."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What a message is made of while it is written: its text, and what goes with it."""
+"""The parts of a message that is being written: text and attachments."""
 
 import re
 from collections.abc import Iterable

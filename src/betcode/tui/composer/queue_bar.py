@@ -1,4 +1,4 @@
-"""What was sent and is not with the agent yet: one line for each, which can be taken back to be changed."""
+"""Shows sent messages that the agent has not started on; each can be withdrawn and edited."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Sends what people wrote, in their order and once each, however often the connection breaks meanwhile."""
+"""Sends messages in order and once each, also across reconnects."""
 
 import time
 from collections.abc import Callable, Sequence

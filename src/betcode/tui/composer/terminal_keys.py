@@ -1,4 +1,4 @@
-"""Keys that terminals send and Textual does not tell apart."""
+"""Adds key sequences that terminals send and that Textual does not distinguish."""
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # it has no other door
 from textual.keys import Keys

@@ -1,1 +1,1 @@
-"""What a screen shows of a session, without the screen: events become blocks and a standing. No Textual, no I/O."""
+"""The screen's model of a session, built from events: blocks and session status. No Textual, no I/O."""

@@ -1,7 +1,7 @@
-"""What a conversation consists of for somebody who reads it.
+"""The blocks of a conversation.
 
-Blocks change while their events come in, thousands a second where an agent streams; so they are changed in place, and
-`revision` says that what was drawn of one is out of date. Two blocks are the same only if they are one object.
+Blocks change while their events arrive, thousands per second while an agent streams. They are therefore changed in
+place, and `revision` tells that a rendering is out of date. Two blocks are equal only if they are the same object.
 """
 
 from dataclasses import dataclass, field

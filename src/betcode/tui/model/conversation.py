@@ -1,4 +1,4 @@
-"""A conversation as blocks, whichever page of it is read first."""
+"""A conversation as blocks; pages of history can be loaded in any order."""
 
 from collections.abc import Iterable
 

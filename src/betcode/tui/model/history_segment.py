@@ -1,7 +1,7 @@
-"""A stretch of history as blocks, with what it leaves open at its end and what it finds without a beginning.
+"""A segment of history as blocks, with what is open at its end and what began before it.
 
-Two stretches that follow one another can be joined (`merge.py`), so that it does not matter how history was cut into
-pages. For that, nothing here may depend on what came before the first event.
+Two adjacent segments can be merged (`merge.py`), so the result does not depend on how history was cut into pages. For
+that, nothing here may depend on what came before the first event.
 """
 
 from collections.abc import Callable, Mapping

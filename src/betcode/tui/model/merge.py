@@ -1,6 +1,6 @@
-"""An older stretch of history put before a newer one, with the same blocks as if all had been taken in order.
+"""Prepends an older history segment to a newer one; the result equals that of reading both in order.
 
-The work is that of the older stretch; of the newer one only what hangs loose at its beginning is looked at.
+The cost depends on the older segment; of the newer one only the open beginnings are visited.
 """
 
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""What is told beside the conversation: in which words, and how loud."""
+"""The text and the tone of notices in a conversation."""
 
 from collections.abc import Mapping
 

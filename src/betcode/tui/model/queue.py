@@ -1,4 +1,4 @@
-"""Messages that were sent and that the agent has not come to."""
+"""Messages that were sent and that the agent has not started on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

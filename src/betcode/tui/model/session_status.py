@@ -1,4 +1,4 @@
-"""How a session stands now, for the line at the foot of the screen and the panels beside it."""
+"""The state of a session for the status line and the side panels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""Other sessions: which there are, what waits for a person, what was said in them."""
+"""Screens for other sessions: list, inbox and search."""

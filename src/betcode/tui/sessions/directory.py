@@ -1,4 +1,4 @@
-"""Which sessions there are, asked again every so often, and the numbers by which they are changed to."""
+"""The list of sessions, refreshed periodically, and the numbers of the Alt+1…9 keys."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol

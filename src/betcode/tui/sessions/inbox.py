@@ -1,4 +1,4 @@
-"""Everything that waits for a person, in all sessions, answered in one place."""
+"""The inbox: all open prompts of all sessions, answered on one screen."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""All sessions: what waits first; typing leaves fewer, Enter opens."""
+"""The list of sessions: those that wait for a person first, filtered by typing."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What can be done with the session that is shown."""
+"""The menu of actions on the session that is shown."""
 
 from betcode.tui.dialogs import KeyMenu, MenuEntry
 from betcode.tui.sessions.rows import called

@@ -1,4 +1,4 @@
-"""A session in one line."""
+"""Formats a session as one line."""
 
 from datetime import UTC, datetime
 from pathlib import PurePath

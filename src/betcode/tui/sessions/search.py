@@ -1,4 +1,4 @@
-"""What was said in any session, found as one types."""
+"""Full-text search in all sessions, while the person types."""
 
 from datetime import UTC
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What is done to a session as a whole, from the list or its menu: each asks what it needs and says how it went."""
+"""Actions on a session (rename, fork, export, …): each asks for its input and reports its result."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing

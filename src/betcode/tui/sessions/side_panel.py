@@ -1,4 +1,4 @@
-"""Beside a wide conversation: the sessions that have numbers, what the agent has to do, and its plan."""
+"""The side panel of a wide screen: numbered sessions, todo list and plan."""
 
 from datetime import UTC, datetime
 

@@ -1,1 +1,1 @@
-"""Draws a conversation: only the lines that are seen, each drawn once for a width."""
+"""Renders a conversation: only the visible lines, each once per width."""

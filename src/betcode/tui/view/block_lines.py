@@ -1,4 +1,4 @@
-"""What a block looks like: its lines, and which of them belong to something that opens."""
+"""Renders a block as lines, and records which lines can be expanded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

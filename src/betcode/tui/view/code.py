@@ -1,4 +1,4 @@
-"""Code with its words in different inks; the library that knows languages is loaded when there is code to draw."""
+"""Highlights code. The highlighter is imported when there is code to render."""
 
 from collections.abc import Iterator
 from functools import lru_cache

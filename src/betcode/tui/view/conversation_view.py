@@ -1,4 +1,4 @@
-"""The conversation on the screen."""
+"""The scrollable widget that shows a conversation."""
 
 from bisect import bisect_right
 from typing import ClassVar

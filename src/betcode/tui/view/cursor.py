@@ -1,4 +1,4 @@
-"""The piece of a conversation that keys act on."""
+"""The selected block of a conversation, on which keys act."""
 
 from betcode.tui.view.block_lines import Drawing, DrawnPart
 from betcode.tui.view.layout import Layout

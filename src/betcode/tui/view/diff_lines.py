@@ -1,4 +1,4 @@
-"""What an edit changes, as the lines that go and come."""
+"""Renders an edit as removed and added lines."""
 
 import difflib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How high each of many blocks is, and which of them stands at a line, without counting them all."""
+"""The heights of many blocks, with fast sums and fast lookup of the block at a line."""
 
 from collections.abc import Iterable
 

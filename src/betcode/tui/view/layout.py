@@ -1,7 +1,7 @@
-"""Which lines of a conversation are seen: only they are drawn, and what somebody reads does not move under their eyes.
+"""Determines the visible lines of a conversation; what a person reads does not move.
 
-Heights of blocks that were never drawn are estimated. The place is a block and a line of it, so that an estimate that
-turns out wrong changes numbers and nothing that is seen.
+Heights of blocks that were never rendered are estimated. The scroll position is a block and a line in it, so a wrong
+estimate changes numbers but nothing visible.
 """
 
 from collections.abc import Sequence

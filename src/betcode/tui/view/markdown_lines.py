@@ -1,4 +1,4 @@
-"""Markdown as lines; the parser is loaded when there is something to parse."""
+"""Renders Markdown as lines. The parser is imported when there is something to parse."""
 
 import re
 import sys

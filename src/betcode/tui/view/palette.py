@@ -1,4 +1,4 @@
-"""What the names in lines look like in a theme; without colours bold, dim and reversed letters carry the meaning."""
+"""Maps style names to the styles of a theme; without colours, to bold, dim and reverse."""
 
 from collections.abc import Callable
 

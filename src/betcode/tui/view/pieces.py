@@ -1,6 +1,6 @@
-"""Words that are still being said, cut into pieces of which all but the last are settled.
+"""Splits text that is still being streamed into pieces, all but the last of which are final.
 
-Where it is cut depends on the text alone and never on how it arrived; so the same words always look the same.
+The cuts depend only on the text and not on how it arrived, so the same text always looks the same.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Drawings of blocks, remembered while they are good and while there is room for them."""
+"""Caches rendered blocks, within a memory limit."""
 
 from collections import OrderedDict
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Lines as they will stand on the screen: safe text with names of inks, of a known width, without colours yet.
+"""Lines of sanitized text with style names and a known width, not yet coloured.
 
-Everything foreign that is drawn passes `shown`; there is no other way into a line.
+All foreign text passes `shown` before it is drawn; there is no other way into a line.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Tables in the width that there is; where no column would have room, every row becomes a list of its fields."""
+"""Renders tables within the width; a table that is too wide becomes a list of fields per row."""
 
 from collections.abc import Sequence
 

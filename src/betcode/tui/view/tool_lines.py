@@ -1,4 +1,4 @@
-"""A call of a tool: one line, which opens to its input, its output, what it changed and what a subagent did."""
+"""Renders a tool call: one line that expands to input, output, changes and subagent."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The branches of a repository, from one call of git."""
+"""Lists the branches of a repository with one call of git."""
 
 from dataclasses import dataclass
 

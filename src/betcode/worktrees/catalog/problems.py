@@ -1,4 +1,4 @@
-"""What people are told of a worktree that cannot be worked in."""
+"""Error messages for worktrees that cannot be used."""
 
 import shlex
 

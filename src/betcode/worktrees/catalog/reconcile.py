@@ -1,4 +1,4 @@
-"""What the rows of a repository become when git's list is held against them; no worktree is ever deleted by it."""
+"""Reconciles the rows of a repository with git's list. No worktree is deleted here."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which worktrees there are: what git lists is true, and the rows follow it."""
+"""The registry of worktrees: git's list is authoritative, and the rows follow it."""
 
 import logging
 from collections.abc import Mapping, Sequence

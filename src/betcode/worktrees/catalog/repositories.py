@@ -1,4 +1,4 @@
-"""Which repositories are known: those in which somebody has asked for something, wherever they were moved since."""
+"""The known repositories, tracked also when they are moved."""
 
 import logging
 from collections.abc import Sequence

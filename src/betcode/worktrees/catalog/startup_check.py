@@ -1,4 +1,4 @@
-"""At start: what is said of worktrees that went away while no daemon ran."""
+"""Marks worktrees as stale whose directory disappeared while no daemon ran."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Making a worktree the active one of its repository, with a session to go on in."""
+"""Makes a worktree the active one of its repository, with a session to continue in."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Untracked files of the main worktree that a new one gets copies of: declared, counted, and never out of either."""
+"""Copies declared untracked files from the main worktree into a new one, within limits."""
 
 import errno
 import hashlib

@@ -1,4 +1,4 @@
-"""Making worktrees: the row first, then git, then the setup; what does not come to its end is taken back."""
+"""Creates a worktree: row, git, setup. A failed creation is rolled back."""
 
 import logging
 from contextlib import suppress

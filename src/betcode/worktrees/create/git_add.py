@@ -1,4 +1,4 @@
-"""What git does for a new worktree, and how that is taken back: only what was certainly made here."""
+"""Adds a worktree with git, and rolls that back without touching anything else."""
 
 import logging
 import os

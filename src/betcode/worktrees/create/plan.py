@@ -1,4 +1,4 @@
-"""Which branch, commit, name and path a new worktree gets. Nothing is changed here."""
+"""Determines branch, commit, name and path of a new worktree. Changes nothing."""
 
 import os
 from collections.abc import Sequence

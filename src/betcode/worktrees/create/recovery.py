@@ -1,4 +1,4 @@
-"""What a daemon that was killed had begun is finished or taken back by the next one."""
+"""Finishes or rolls back creations that a killed daemon left unfinished."""
 
 import logging
 from collections.abc import Sequence

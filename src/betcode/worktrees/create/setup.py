@@ -1,4 +1,4 @@
-"""Setting worktrees up: files are brought along, then the script and the commands run, one after the other."""
+"""Runs the setup of a worktree: copies untracked files, then runs the script and the commands in order."""
 
 import logging
 import signal

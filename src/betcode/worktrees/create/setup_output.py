@@ -1,4 +1,4 @@
-"""What is said while a worktree is made: for whoever listens, and to be kept. Bounded, however much there is."""
+"""The output and progress of a setup, streamed to a listener and stored, both bounded."""
 
 from collections import deque
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""One program of a setup: run in a session of its own, and gone with everything it started when it is over."""
+"""Runs one program of a setup in its own process session, and ends everything it started."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence

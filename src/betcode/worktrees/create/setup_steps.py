@@ -1,4 +1,4 @@
-"""What there is to run for a new worktree, and with which environment."""
+"""Determines the programs of a setup and their environment."""
 
 import os
 import shlex

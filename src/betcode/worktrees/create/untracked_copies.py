@@ -1,6 +1,6 @@
-"""Files that were brought along: copies that git does not know, often with secrets in them.
+"""Compares, stores and restores untracked copies, which often contain secrets.
 
-What is in them is compared by its hash and kept below the state directory, never in git.
+Their contents are compared by hash and stored in the state directory, never in git.
 """
 
 import hashlib

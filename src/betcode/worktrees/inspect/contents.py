@@ -1,4 +1,4 @@
-"""What is in a worktree and nowhere else: what would be lost if it were removed."""
+"""Finds what exists only in a worktree and would be lost with it."""
 
 import os
 from collections.abc import Sequence

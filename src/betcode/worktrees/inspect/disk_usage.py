@@ -1,4 +1,4 @@
-"""How much room a directory takes."""
+"""Measures the disk usage of a directory."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Whether somebody has written into a worktree between two looks at it."""
+"""Fingerprints a worktree, to detect writes between two inspections."""
 
 import hashlib
 from collections.abc import Sequence

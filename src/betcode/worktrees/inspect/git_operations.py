@@ -1,4 +1,4 @@
-"""What somebody has begun with git in a worktree and not finished: it is in files of git's directory of it."""
+"""Detects unfinished git operations (merge, rebase, …) from files of the git directory."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Changes that git does not tell, since somebody marked the files: "assume unchanged" and "skip worktree"."""
+"""Finds changes that git hides because files are marked "assume unchanged" or "skip worktree"."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""A look at what would be lost if a worktree were removed now."""
+"""Inspects what would be lost if a worktree were removed now."""
 
 import anyio.to_thread
 

@@ -1,4 +1,4 @@
-"""What stands in a worktree and is no part of it."""
+"""Finds foreign directories inside a worktree: other repositories, the home directory, our own files."""
 
 import os
 from pathlib import Path

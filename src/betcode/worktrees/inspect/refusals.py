@@ -1,4 +1,4 @@
-"""Why a worktree is not removed."""
+"""The reasons to refuse the removal of a worktree."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What each worktree takes and holds, and whether it may go; each as soon as it is known."""
+"""Reports size, contents and removability of each worktree as soon as they are known."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What submodules of a worktree hold that is nowhere else: their repositories go with the worktree."""
+"""Finds work that exists only in the submodules of a worktree."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Directories that go: moved aside in one step first, then deleted, again if need be."""
+"""Deletes directories: renames them first, then deletes, with retries."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What was removed is kept for some time, and then no longer."""
+"""Deletes removed worktrees from the trash when their retention time is over."""
 
 import logging
 import time

@@ -1,11 +1,11 @@
-"""A working tree as one commit: HEAD, the index and every file as it is, so that all of it can be brought back.
+"""Saves a working tree as one commit: HEAD, index and every file, so that all of it can be restored.
 
-    tree        the working tree: what is committed, what is changed and what is untracked; ignored files are not in it
-    parents     HEAD (if there is one), the index as a commit, and a commit of what fits into neither
+    tree        the working tree with committed, changed and untracked files, without ignored ones
+    parents     HEAD (if there is one), the index as a commit, and a commit of everything else
 
-The user's index is never touched. Files are taken as their bytes: no filter runs. What fits into neither tree is the
-index file itself (intentions, conflicts and marks are in it), the sides of conflicts, and files of an operation that
-is not finished.
+The user's index is never touched. Files are stored as raw bytes: no filter runs. The third commit contains the index
+file itself (intent-to-add entries, conflicts and marks), the sides of conflicts, and the files of an unfinished git
+operation.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What an earlier daemon began and did not finish: removals and restores."""
+"""Finishes or rolls back removals and restores that an earlier daemon left unfinished."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How far a removal or a restore is: written into the row before each step that a crash could break off."""
+"""The progress of a removal or restore, written into the row before each step that a crash could interrupt."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -1,8 +1,8 @@
-"""A worktree is removed: refused while something would be lost, and kept first where it is forced.
+"""Removes a worktree: refuses if something would be lost, or saves it first if forced.
 
-In this order: refusals; the row says REMOVING; sessions are closed; a second look; everything is kept; the directory
-is moved aside in one step, and looked at again, since somebody may have written into it; the row says that it goes;
-git forgets it; it is deleted; the row is forgotten. Until the row says that it goes, whatever happens is taken back.
+The order: check refusals; set the row to REMOVING; close sessions; check again; save everything; rename the directory
+in one step and check it again, because something may have been written to it; mark the row as going; remove git's
+entry; delete the directory; delete the row. Until the row is marked as going, every failure is rolled back.
 """
 
 import logging

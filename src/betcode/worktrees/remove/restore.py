@@ -1,8 +1,8 @@
-"""A removed worktree comes back: HEAD, branch, index and files, and its id, so that its sessions are listed with it.
+"""Restores a removed worktree: HEAD, branch, index, files and id, so that its sessions belong to it again.
 
-A branch that is still where it was is checked out, and one that is gone is made again. One that has moved, or that is
-checked out elsewhere, stays as it is: HEAD is then detached at the commit that was checked out, and the worktree says
-so. What was kept is forgotten when everything is back.
+A branch that has not moved is checked out, and a deleted one is created again. If it has moved or is checked out
+elsewhere, it stays unchanged: HEAD is then detached at the former commit, and the worktree's note says so. The saved
+state is deleted when everything is restored.
 """
 
 import logging

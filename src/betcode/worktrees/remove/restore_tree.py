@@ -1,6 +1,6 @@
-"""The way back: from the commit that `keeping` made to an index and files as they were.
+"""Restores index and files from the commit that `keep_commit` made.
 
-Nothing that is there is written over, so that what was broken off can be done again.
+Existing files are never overwritten, so that an interrupted restore can be repeated.
 """
 
 import json

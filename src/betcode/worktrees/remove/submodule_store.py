@@ -1,4 +1,4 @@
-"""Repositories of submodules: they lie in git's directory of a worktree, and are kept beside what is in git."""
+"""Stores and restores the repositories of submodules, which git keeps in the worktree's git directory."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What was removed by force: refs of the repository, and private files below the state directory."""
+"""The trash of removed worktrees: refs in the repository, and private files in the state directory."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What a session changed, in one turn or in all; and what a worktree has that its base has not."""
+"""Diffs of one turn or all turns of a session, and of a worktree against its base."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager

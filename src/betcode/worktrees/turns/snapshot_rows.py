@@ -1,4 +1,4 @@
-"""What is kept of a turn after a look at the tree: decided from what is known, and nothing else."""
+"""Decides which snapshot rows follow from a look at the tree. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
-"""The tree of a session's worktree, noted at the beginning and at the end of each turn.
+"""Takes a snapshot of the session's worktree at the beginning and at the end of each turn.
 
-Beside the turn: nobody waits for it. What was asked for while git looks is served by the next look, all of it at once,
-so that the end of a turn is also the beginning of the one that follows at once.
+Snapshots run beside the turn, and nothing waits for them. Requests that arrive while git runs are served together by
+the next snapshot, so the end of a turn is also the beginning of a turn that follows at once.
 """
 
 import logging

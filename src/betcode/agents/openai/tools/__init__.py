@@ -1,1 +1,1 @@
-"""The tools that the model is offered. Each use is planned first, so that what is asked is what is done."""
+"""The tools offered to the model. Each call is planned first, so that what is approved is what runs."""

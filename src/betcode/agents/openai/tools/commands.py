@@ -1,4 +1,4 @@
-"""Running a command: in a process group of its own, which ends with it, and with no more output than is of use."""
+"""Runs a command in its own process group, with bounded output."""
 
 import asyncio
 import os

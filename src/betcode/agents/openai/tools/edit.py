@@ -1,4 +1,4 @@
-"""Changing files: whole, or a piece of one. The old content is there until the new one is, whatever happens between."""
+"""Edits files atomically: the whole file, or a part of it."""
 
 import os
 import secrets

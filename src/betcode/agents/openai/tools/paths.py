@@ -1,4 +1,4 @@
-"""Where a path really leads. Symbolic links are resolved before anything is decided, and again before it is done."""
+"""Resolves paths: symbolic links are followed before a decision, and again before the action."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""A use of a tool before it happens: what it would do, where, and what has to be asked about it."""
+"""The plan of a tool call: what it would do, where, and what needs approval."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

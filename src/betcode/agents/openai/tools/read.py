@@ -1,4 +1,4 @@
-"""Reading files and directories."""
+"""Reads files and directories."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Finding files and lines. The search is a process: a pattern may take for ever, and a thread cannot be ended."""
+"""Searches files and lines in a child process, because a pattern may run forever and a thread cannot be killed."""
 
 import json
 import re

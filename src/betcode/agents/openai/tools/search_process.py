@@ -1,6 +1,6 @@
-"""`python -m betcode.agents.openai.tools.search_process Grep|Glob`: what to look for comes as JSON on stdin.
+"""`python -m betcode.agents.openai.tools.search_process Grep|Glob`: runs a search that it reads as JSON from stdin.
 
-Standard library only, since it is started for every search.
+Standard library only, because it is started for every search.
 """
 
 import json

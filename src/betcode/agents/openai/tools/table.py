@@ -1,4 +1,4 @@
-"""Which tools there are, as the model reads of them, and how a call becomes a plan."""
+"""The table of tools as the model sees them, and the plan of each call."""
 
 import json
 from collections.abc import Callable, Mapping

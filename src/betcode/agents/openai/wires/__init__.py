@@ -1,4 +1,4 @@
-"""How a model is asked, and how its answer comes back: one file for each of the two APIs."""
+"""How the model is called: one module for each of the two APIs."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass

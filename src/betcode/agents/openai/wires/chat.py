@@ -1,4 +1,4 @@
-"""The Chat Completions API, which nearly every compatible server has."""
+"""The Chat Completions API, which nearly every compatible server supports."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The Responses API. Nothing is kept on the server: the conversation goes with every request."""
+"""The Responses API, used statelessly: every request contains the conversation."""
 
 from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any
