@@ -16,7 +16,7 @@ from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import MessageId, Seq, time_ordered_uuid
 from betcode.engine import PermissionAnswer
 from betcode.v1 import agent_pb2 as v1
-from support.engine import ME, Engine, a_session, engine
+from support.engine import ME, EngineSession, a_session, engine
 from support.rule_files import write_rules
 from support.unable import Unable
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def unable(root: Path) -> AsyncIterator[Engine]:
+async def unable(root: Path) -> AsyncIterator[EngineSession]:
     places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
     async with engine(root, CrashPolicy(), places=places, kind=Unable) as here:
         yield here
@@ -35,7 +35,7 @@ def is_idle(event: v1.AgentEvent) -> bool:
     return event.status_change.status == v1.IDLE
 
 
-async def notices(here: Engine, kind: v1.NoticeKind.ValueType) -> list[str]:
+async def notices(here: EngineSession, kind: v1.NoticeKind.ValueType) -> list[str]:
     page = await here.supervisor.watching.before(here.session, Seq(0), 0, include_compacted=True)
     found = map(v1.AgentEvent.FromString, page.page.events)
     return [event.notice.message for event in found if event.HasField("notice") and event.notice.kind == kind]
@@ -89,7 +89,7 @@ async def test_a_limit_that_nothing_is_counted_against_is_said_to_be_one(tmp_pat
     async with unable(tmp_path) as here:
         budget = set_to(Amounts(cost_usd=5.0, tokens=10, turns=3), OnReached.REFUSE)
         limited = replace(a_session(here.work), budget=budget)
-        one = Engine(here.supervisor, here.store, await here.supervisor.create(limited), here.work)
+        one = EngineSession(here.supervisor, here.store, await here.supervisor.create(limited), here.work)
         [said] = await notices(one, v1.NOTICE_KIND_BUDGET)
         assert said.startswith("The limit on cost and tokens holds nothing back")
         assert await here.supervisor.create(limited) == one.session  # asked again, it is the same one

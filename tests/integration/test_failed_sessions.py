@@ -39,7 +39,7 @@ async def test_a_failed_session_takes_the_next_message(tmp_path: Path) -> None:
         injection.is_on = False
         await pair.faulty.until(is_idle)
         await says(pair.faulty, "hello")
-        assert (await pair.faulty.supervisor.lives.standing(pair.faulty.session)).phase == "running"
+        assert (await pair.faulty.supervisor.lifecycle.standing(pair.faulty.session)).phase == "running"
 
 
 async def test_a_failed_session_does_not_keep_its_slot(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ async def test_the_turn_of_a_failed_session_is_not_continued(tmp_path: Path) -> 
         pair.injection.is_on = True
         await pair.faulty.until(is_failure)
         await becomes_true(lambda: not is_pending(pair.faulty))
-        standing = await pair.faulty.supervisor.lives.standing(pair.faulty.session)
+        standing = await pair.faulty.supervisor.lifecycle.standing(pair.faulty.session)
         assert standing.row.state.transcript is TranscriptEnd.ABANDONED
 
 

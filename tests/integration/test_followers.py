@@ -17,9 +17,9 @@ from betcode.engine.client_name import NOBODY, ClientName
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.follow import followers
-from betcode.engine.follow.connection_store import Roster
+from betcode.engine.follow.connection_store import ConnectionStore
 from betcode.engine.follow.followers import CROWD, PRESENCE_EVERY_S, Followers
-from betcode.engine.shell.input_lock_service import LockDesk
+from betcode.engine.shell.input_lock_service import InputLockService
 from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
@@ -38,8 +38,8 @@ class Crowd:
         tasks = SessionTasks(
             context.tasks, writer.new.session_id, context.faults, lambda place, error: pytest.fail(f"{place}: {error}")
         )
-        self.desk = LockDesk(context, writer, tasks)
-        self.followers = Followers(context, writer, self.desk, tasks)
+        self.input_lock = InputLockService(context, writer, tasks)
+        self.followers = Followers(context, writer, self.input_lock, tasks)
 
     def follow(self, name: str) -> AsyncGenerator[Batch, None]:
         return self.followers.follow(self.context.store, Seq(0), ClientName(name), lambda: False)
@@ -56,7 +56,7 @@ async def a_crowd(path: Path) -> AsyncIterator[Crowd]:
         row = await store.find_session(new.session_id)
         assert row is not None
         settings = EngineSettings()
-        context = EngineContext(store, {}, settings, path, tasks, Slots(5, 50), AgentMemory(1), Roster(store))
+        context = EngineContext(store, {}, settings, path, tasks, Slots(5, 50), AgentMemory(1), ConnectionStore(store))
         yield Crowd(context, SessionWriter(store, row))
         tasks.cancel_scope.cancel()
 
@@ -86,7 +86,7 @@ async def test_in_a_crowd_only_who_types_is_told_without_a_pause(
         for name in heard:
             tasks.start_soon(listen, crowd, name)
         await until(lambda: len(crowd.followers.present) == len(heard))
-        with crowd.desk.typing(ClientName("typist")):
+        with crowd.input_lock.typing(ClientName("typist")):
             pass
         for number in (1, 2, 3):
             await crowd.say("something")
@@ -101,7 +101,7 @@ async def test_a_stream_begins_with_history_and_then_says_how_things_stand(tmp_p
         await crowd.say("one")
         async with aclosing(crowd.follow("ann")) as ann, aclosing(crowd.follow("ben")) as ben:
             assert (await anext(ann)).first == 1
-            with crowd.desk.typing(ClientName("ann", "phone")):
+            with crowd.input_lock.typing(ClientName("ann", "phone")):
                 pass
             assert (await anext(ben)).first == 1
             told = [v1.AgentEvent.FromString(data) for data in (await anext(ben)).events]
@@ -124,12 +124,12 @@ async def test_a_hundred_that_come_and_go_are_told_together(tmp_path: Path) -> N
 
 async def test_who_is_not_here_holds_nothing(tmp_path: Path) -> None:
     async with a_crowd(tmp_path) as crowd:
-        with crowd.desk.typing(ClientName("ghost")):
+        with crowd.input_lock.typing(ClientName("ghost")):
             pass
-        assert crowd.desk.holder == NOBODY
-        with crowd.desk.here(ClientName("ann")):
-            with crowd.desk.typing(ClientName("ann")):
+        assert crowd.input_lock.holder == NOBODY
+        with crowd.input_lock.here(ClientName("ann")):
+            with crowd.input_lock.typing(ClientName("ann")):
                 pass
-            with pytest.raises(NoInputLock), crowd.desk.typing(ClientName("ghost")):
+            with pytest.raises(NoInputLock), crowd.input_lock.typing(ClientName("ghost")):
                 pass
-        assert crowd.desk.holder == NOBODY
+        assert crowd.input_lock.holder == NOBODY

@@ -14,7 +14,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import config_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from betcode.v1.config_pb2_grpc import ConfigServiceStub
-from support.engine import Engine, a_session, engine
+from support.engine import EngineSession, a_session, engine
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 from support.rule_files import write_rules
@@ -31,7 +31,9 @@ async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goe
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with engine(tmp_path, CrashPolicy(), places=places) as hung:
-        other = Engine(hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere)
+        other = EngineSession(
+            hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere
+        )
         await hung.say("tool")
         await hung.until(is_idle)
         assert hung.ran == 1, "the rule allows it"
@@ -88,7 +90,9 @@ async def test_an_agent_that_cannot_start_on_a_disk_that_hangs_says_so_and_stops
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with engine(tmp_path, CrashPolicy(), program=program) as hung:
-        other = Engine(hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere)
+        other = EngineSession(
+            hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere
+        )
         with hung_disk(hung.work) as disk:
             await hung.say("say hello")
             failed = (await hung.until(lambda event: event.error.is_fatal))[-1].error

@@ -11,7 +11,7 @@ from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import CarriedState, PromptState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
-from support.engine import ME, Engine, engine
+from support.engine import ME, EngineSession, engine
 from support.patience import PATIENCE_S
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
@@ -23,7 +23,7 @@ PATIENT = CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[Engine]:
+async def here(tmp_path: Path) -> AsyncIterator[EngineSession]:
     """Its agent knows what it was told before it was killed, and is not started again before somebody acts."""
     async with engine(tmp_path, PATIENT, program=mindful_program(tmp_path)) as here:
         yield here
@@ -40,7 +40,7 @@ def resolutions(events: list[v1.AgentEvent], request_id: str) -> list[v1.Permiss
     return [one for one in told if one.request_id == request_id]
 
 
-async def lost(here: Engine, text: str) -> v1.PermissionRequest:
+async def lost(here: EngineSession, text: str) -> v1.PermissionRequest:
     """What an agent asked before it was killed, unanswered."""
     await here.say(text)
     request = await here.asked()
@@ -50,18 +50,18 @@ async def lost(here: Engine, text: str) -> v1.PermissionRequest:
     return request
 
 
-async def gone(here: Engine) -> list[tuple[str, bool]]:
+async def gone(here: EngineSession) -> list[tuple[str, bool]]:
     """The open prompts, and whether their agent is gone."""
     pending = await here.supervisor.pending(here.session)
     return [(row.request_id, here.supervisor.agent_is_gone(of, row)) for of, row in pending]
 
 
-def heard(here: Engine) -> list[str]:
+def heard(here: EngineSession) -> list[str]:
     return [noted.behaviour for noted in ledger(here.work) if noted.what == "heard"]
 
 
 @pytest.mark.behaviour("permission.restart.agent-gone")
-async def test_a_denial_is_kept_and_given_when_the_same_is_asked(here: Engine) -> None:
+async def test_a_denial_is_kept_and_given_when_the_same_is_asked(here: EngineSession) -> None:
     request = await lost(here, "tool\nsay over")
     assert await gone(here) == [(request.request_id, True)]
     await here.answer(request.request_id, v1.DENY, "not today")
@@ -82,7 +82,7 @@ async def test_a_denial_is_kept_and_given_when_the_same_is_asked(here: Engine) -
 
 
 @pytest.mark.behaviour("permission.restart.agent-gone")
-async def test_an_allowance_is_given_once_to_the_first_tool_that_is_asked_for(here: Engine) -> None:
+async def test_an_allowance_is_given_once_to_the_first_tool_that_is_asked_for(here: EngineSession) -> None:
     request = await lost(here, "tool Write\ntool Write")
     await here.answer(request.request_id, v1.ALLOW_ONCE)
     second = await here.asked()
@@ -93,7 +93,7 @@ async def test_an_allowance_is_given_once_to_the_first_tool_that_is_asked_for(he
     assert (here.ran, heard(here)) == (1, ["allow", "deny"])
 
 
-async def test_an_allowance_is_not_for_what_is_asked_second(here: Engine) -> None:
+async def test_an_allowance_is_not_for_what_is_asked_second(here: EngineSession) -> None:
     request = await lost(here, "tool Write")
     (here.work / "input").write_text("other")
     await here.say("tool Write")  # somebody is there: the turn goes on at once
@@ -111,7 +111,7 @@ async def test_an_allowance_is_not_for_what_is_asked_second(here: Engine) -> Non
 
 
 @pytest.mark.behaviour("permission.restart.agent-gone")
-async def test_an_allowed_command_is_offered_and_not_run_by_itself(here: Engine) -> None:
+async def test_an_allowed_command_is_offered_and_not_run_by_itself(here: EngineSession) -> None:
     request = await lost(here, "tool")
     await here.answer(request.request_id, v1.ALLOW_ONCE)
     again = await here.asked()
@@ -126,7 +126,7 @@ async def test_an_allowed_command_is_offered_and_not_run_by_itself(here: Engine)
     assert here.ran == 1
 
 
-async def test_a_prompt_still_unanswered_when_the_same_is_asked_is_superseded(here: Engine) -> None:
+async def test_a_prompt_still_unanswered_when_the_same_is_asked_is_superseded(here: EngineSession) -> None:
     request = await lost(here, "tool Write")
     await here.say("say hurry")
     again = await here.asked()
@@ -142,7 +142,7 @@ async def test_a_prompt_still_unanswered_when_the_same_is_asked_is_superseded(he
 
 @pytest.mark.behaviour("permission.restart.changed-input")
 @pytest.mark.parametrize("answered", [False, True])
-async def test_a_changed_question_supersedes_the_old_one_and_both_say_so(here: Engine, answered: bool) -> None:
+async def test_a_changed_question_supersedes_the_old_one_and_both_say_so(here: EngineSession, answered: bool) -> None:
     request = await lost(here, "tool Write")
     (here.work / "input").write_text("another file")
     if answered:
@@ -161,7 +161,7 @@ async def test_a_changed_question_supersedes_the_old_one_and_both_say_so(here: E
     assert here.ran == 0
 
 
-async def test_questions_are_answered_before_they_are_asked_again(here: Engine) -> None:
+async def test_questions_are_answered_before_they_are_asked_again(here: EngineSession) -> None:
     await here.say("ask")
     question = (await here.until(lambda event: event.HasField("user_question")))[-1].user_question
     here.kill_agent()
@@ -176,7 +176,7 @@ async def test_questions_are_answered_before_they_are_asked_again(here: Engine) 
 
 
 @pytest.mark.parametrize("answered", [False, True])
-async def test_a_turn_that_goes_on_without_asking_ends_what_was_left(here: Engine, answered: bool) -> None:
+async def test_a_turn_that_goes_on_without_asking_ends_what_was_left(here: EngineSession, answered: bool) -> None:
     request = await lost(here, "tool Write\nsay done without")
     (here.work / "skip").touch()
     if answered:
@@ -199,7 +199,7 @@ async def test_a_turn_that_goes_on_without_asking_ends_what_was_left(here: Engin
 
 
 @pytest.mark.parametrize(("how", "why"), [("cancel", "cancelled"), ("close", "closed")])
-async def test_a_prompt_ends_with_a_turn_that_is_not_continued(here: Engine, how: str, why: str) -> None:
+async def test_a_prompt_ends_with_a_turn_that_is_not_continued(here: EngineSession, how: str, why: str) -> None:
     request = await lost(here, "tool Write")
     if how == "cancel":
         assert (await here.supervisor.cancel_turn(here.session)).was_active
@@ -230,7 +230,7 @@ async def test_a_prompt_ends_with_an_agent_that_is_given_up(tmp_path: Path) -> N
 @pytest.mark.parametrize("tool", ["Bash", "Write"])
 @pytest.mark.parametrize("step", ["heard", "ran", "told"])
 async def test_what_the_lost_agent_had_heard_goes_to_a_person_who_is_told_that_it_may_have_run(
-    here: Engine, step: str, tool: str
+    here: EngineSession, step: str, tool: str
 ) -> None:
     (here.work / "hold").write_text(step)
     await here.say(f"tool {tool}")

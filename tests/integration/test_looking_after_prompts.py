@@ -14,9 +14,9 @@ from betcode.domain.values.identifiers import RunKey, Seq
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
 from betcode.engine.context import EngineContext
-from betcode.engine.follow.connection_store import Roster
+from betcode.engine.follow.connection_store import ConnectionStore
 from betcode.engine.maintenance.deadlines import Deadlines
-from betcode.engine.maintenance.prompt_expiry import keep_times
+from betcode.engine.maintenance.prompt_expiry import run_prompt_expiry
 from betcode.engine.registry import Registry
 from support.stored import making, store_at
 
@@ -62,10 +62,10 @@ async def waits(root: Path, settings: EngineSettings, *, asked_ns: int = 0, kind
             tasks=tasks,
             slots=Slots(1, 1),
             memory=AgentMemory(1),
-            roster=Roster(store),
+            roster=ConnectionStore(store),
             deadlines=Deadlines(clock),
         )
-        tasks.start_soon(keep_times, Registry(context))
+        tasks.start_soon(run_prompt_expiry, Registry(context))
         with anyio.fail_after(30):
             await clock.stands.wait()
         tasks.cancel_scope.cancel()

@@ -11,13 +11,13 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine import open_supervisor
+from betcode.engine import open_engine
 from betcode.engine.context import NOT_WRITABLE_YET
 from betcode.engine.fault_points import FaultPoint
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true
-from support.engine import Engine, engine
+from support.engine import EngineSession, engine
 from support.patience import PATIENCE_S
 from support.stored import copy_files, locked_by_another_program, store_at
 from support.talk import is_idle, settled_text
@@ -41,16 +41,18 @@ async def power_cut(root: Path) -> tuple[Path, SessionId]:
 
 
 @asynccontextmanager
-async def engine_after(root: Path, database: Path, session: SessionId, reached: list[str]) -> AsyncIterator[Engine]:
+async def engine_after(
+    root: Path, database: Path, session: SessionId, reached: list[str]
+) -> AsyncIterator[EngineSession]:
     def note(place: str, _session: str = "", /) -> None:
         reached.append(place)
 
     providers = {"claude": ClaudeProvider(agent_program(root / "program"))}
     async with (
         store_at(database, boot_id="boot-2") as store,
-        open_supervisor(store, providers, EngineSettings(), root / "runs", crashes=AT_ONCE, faults=note) as supervisor,
+        open_engine(store, providers, EngineSettings(), root / "runs", crashes=AT_ONCE, faults=note) as supervisor,
     ):
-        yield Engine(supervisor, store, session, root / "work")
+        yield EngineSession(supervisor, store, session, root / "work")
         await supervisor.close(session)
 
 

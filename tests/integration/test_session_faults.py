@@ -13,13 +13,13 @@ import pytest
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import SessionFailed, StorageDegraded
 from betcode.domain.ports import SessionFilter
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.budget import Amounts, Budget
 from betcode.domain.values.identifiers import Seq
-from betcode.engine import AgentsAtStop, ClientName
+from betcode.engine import AgentShutdownPolicy, ClientName
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
-from support.engine import ME, Engine
+from support.engine import ME, EngineSession
 from support.faulty_engine import (
     FaultyEngine,
     InjectedError,
@@ -76,17 +76,17 @@ async def closed(pair: Pair) -> None:
 
 
 async def begun(pair: Pair) -> None:
-    await pair.faulty.supervisor.lives.begin(pair.faulty.session, PATIENCE_S)
+    await pair.faulty.supervisor.lifecycle.begin(pair.faulty.session, PATIENCE_S)
 
 
 async def stopped(pair: Pair) -> None:
     await begun(pair)
-    await pair.faulty.supervisor.lives.stop(pair.faulty.session, graceful=True, within_s=PATIENCE_S)
+    await pair.faulty.supervisor.lifecycle.stop(pair.faulty.session, graceful=True, within_s=PATIENCE_S)
 
 
 async def restarted(pair: Pair) -> None:
     await begun(pair)
-    await pair.faulty.supervisor.lives.restart(pair.faulty.session, {}, PATIENCE_S)
+    await pair.faulty.supervisor.lifecycle.restart(pair.faulty.session, {}, PATIENCE_S)
 
 
 async def stop_begun(pair: Pair) -> None:
@@ -94,7 +94,7 @@ async def stop_begun(pair: Pair) -> None:
     await open_turn(pair)
     engine = pair.faulty
     with anyio.move_on_after(0.2):
-        await engine.supervisor.lives.stop(engine.session, graceful=True, within_s=1)
+        await engine.supervisor.lifecycle.stop(engine.session, graceful=True, within_s=1)
 
 
 async def past_compaction_threshold(pair: Pair) -> None:
@@ -126,7 +126,7 @@ async def two_followers(pair: Pair) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def follow(engine: Engine, client: ClientName, drain: anyio.Event | None = None) -> None:
+async def follow(engine: EngineSession, client: ClientName, drain: anyio.Event | None = None) -> None:
     async with aclosing(engine.supervisor.watching.follow(engine.session, Seq(0), client, drain=drain)) as batches:
         async for _ in batches:
             pass
@@ -156,7 +156,7 @@ async def timed_out(pair: Pair) -> None:
 
 async def ended_with_daemon(pair: Pair) -> None:
     await open_turn(pair)
-    await pair.faulty.supervisor.part(AgentsAtStop.ALL_END)
+    await pair.faulty.supervisor.part(AgentShutdownPolicy.ALL_END)
 
 
 async def nothing(_: Pair) -> None:
@@ -214,7 +214,7 @@ class Case:
     place: str
     provoke: Provoke
     settings: Mapping[str, object] = field(default_factory=dict)
-    bond: Bond | None = None
+    binding: SessionBinding | None = None
     at_start: bool = False  # the place is reached by the next engine, after `provoke`
     outcome: Outcome = Outcome.FAILED
 
@@ -254,7 +254,7 @@ CASES = [
     Case(FaultPoint.DRAIN, draining),
     Case(FaultPoint.MAINTENANCE, long_turn, OFTEN),
     Case(FaultPoint.CALL_SCREENING, long_turn, OFTEN),
-    Case(FaultPoint.SESSION_TIMEOUT, timed_out, bond=Bond(timeout_ns=300_000_000)),
+    Case(FaultPoint.SESSION_TIMEOUT, timed_out, binding=SessionBinding(timeout_ns=300_000_000)),
     Case(FaultPoint.SHUTDOWN, ended_with_daemon),
     Case(FaultPoint.LOAD, open_turn, at_start=True, outcome=Outcome.CANNOT_OPEN),
     Case(FaultPoint.SETTLE, left_active, at_start=True),
@@ -280,7 +280,7 @@ def test_every_place_has_a_case() -> None:
 async def test_an_error_in_one_session_stops_that_session_alone(tmp_path: Path, case: Case) -> None:
     injection = Injection(case.place, is_on=False)
     engine = FaultyEngine(tmp_path, injection, EngineSettings(**case.settings))  # type: ignore[arg-type]
-    async with engine.opened(case.bond) as pair:
+    async with engine.opened(case.binding) as pair:
         await pair.healthy.say("say waiting\nbeat go\nsay done")
         await pair.healthy.until(is_waiting)
         if case.at_start:

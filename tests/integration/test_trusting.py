@@ -8,7 +8,7 @@ from betcode.config.paths import choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.permissions.audit import AuditFilter
-from betcode.engine import open_supervisor
+from betcode.engine import open_engine
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.rules import ScreenOutcome, ToolUse, screen
 from support.rule_files import write_rules
@@ -26,7 +26,7 @@ async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     async with (
         store_at(places.database) as store,
-        open_supervisor(store, {}, EngineSettings(), places.runs, places=places) as supervisor,
+        open_engine(store, {}, EngineSettings(), places.runs, places=places) as supervisor,
     ):
         policy = supervisor.policy
 

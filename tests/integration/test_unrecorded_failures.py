@@ -8,11 +8,11 @@ import pytest
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import SessionFailed, StorageFailed
-from betcode.domain.store.changes import Change, SaveBond
+from betcode.domain.store.changes import Change, SaveBinding
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
-from support.engine import Engine
+from support.engine import EngineSession
 from support.faulty_engine import FaultyEngine, Injection, Pair
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ class RefusesFailures:
         self.refused = 0
 
     async def __call__(self, changes: Sequence[Change]) -> None:
-        is_failure = any(isinstance(change, SaveBond) and change.bond.failure for change in changes)
+        is_failure = any(isinstance(change, SaveBinding) and change.binding.failure for change in changes)
         if is_failure and self.refused < self._times:
             self.refused += 1
             raise self._error
@@ -54,12 +54,12 @@ def is_failure(event: v1.AgentEvent) -> bool:
     return event.error.code == "SESSION_FAILED"
 
 
-def is_pending(engine: Engine) -> bool:
+def is_pending(engine: EngineSession) -> bool:
     live = engine.supervisor._registry.live.get(engine.session)
     return live is not None and live.failure.is_pending
 
 
-async def says(engine: Engine, words: str) -> None:
+async def says(engine: EngineSession, words: str) -> None:
     await engine.say(f"say {words}")
     await engine.until(lambda event: event.text_delta.is_complete and event.text_delta.text == words)
     await engine.until(lambda event: event.status_change.status == v1.IDLE)

@@ -10,7 +10,7 @@ import pytest
 
 from betcode.domain.runs.crash_policy import CrashPolicy
 from support.claude import claude_environment, claude_that_dies_early, needs_claude
-from support.engine import Engine, a_session, engine
+from support.engine import EngineSession, a_session, engine
 from support.model_api import model_api
 from support.model_script import Failure, Step, bash, say
 from support.patience import PATIENCE_S
@@ -127,7 +127,7 @@ async def test_a_turn_given_up_after_crashes_is_not_continued_behind_the_next_me
         async with engine(tmp_path, policy, program=program) as first:
             environment = claude_environment(tmp_path / "agent-home", api.url)
             new = replace(a_session(first.work), environment=environment, allowed_tools=("Bash",))
-            here = Engine(first.supervisor, first.store, await first.supervisor.create(new), first.work)
+            here = EngineSession(first.supervisor, first.store, await first.supervisor.create(new), first.work)
             given_up = await here.say("[[fake:tool]]")
             for times in (1, 2):
                 await tool_ran(here.work, times)
@@ -154,7 +154,7 @@ async def test_a_turn_cancelled_between_two_agents_is_not_continued_after_the_ne
         async with engine(tmp_path, until_cancelled, program=program) as first:
             environment = claude_environment(tmp_path / "agent-home", api.url)
             new = replace(a_session(first.work), environment=environment, allowed_tools=("Bash",))
-            here = Engine(first.supervisor, first.store, await first.supervisor.create(new), first.work)
+            here = EngineSession(first.supervisor, first.store, await first.supervisor.create(new), first.work)
             cancelled = await here.say("[[fake:tool]]")
             await tool_ran(here.work, 1)
             await in_the_transcript(tmp_path, '"name":"Bash"')

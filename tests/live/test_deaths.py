@@ -16,7 +16,7 @@ from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from support.claude import CLAUDE, claude_environment, needs_claude
-from support.engine import Engine, a_session, engine
+from support.engine import EngineSession, a_session, engine
 from support.model_api import model_api
 from support.model_script import bash, say
 from support.patience import PATIENCE_S
@@ -124,7 +124,7 @@ async def test_a_killed_holder_takes_agent_and_tool_along_and_nobody_calls_the_m
         async with engine(tmp_path, until_cancelled, program=CLAUDE) as first:
             environment = claude_environment(tmp_path / "agent-home", api.url)
             new = replace(a_session(first.work), environment=environment, allowed_tools=("Bash",))
-            here = Engine(first.supervisor, first.store, await first.supervisor.create(new), first.work)
+            here = EngineSession(first.supervisor, first.store, await first.supervisor.create(new), first.work)
             with sign_of_life(here.work) as started:
                 lost = await here.say("[[fake:wait]]")
                 await tool_at_work(started)

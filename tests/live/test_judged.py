@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from betcode.client.errors import ClientError
-from betcode.engine.maintenance.orphan_check import breaches
+from betcode.engine.maintenance.orphan_check import violations
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.claude import needs_claude
@@ -96,7 +96,7 @@ class Judged:
             keeps_ledger=False,
             may_have_gaps=self.is_torn,
         )
-        return judge_session(one) + breaches(known.live_runs(), daemon.places.runs)
+        return judge_session(one) + violations(known.live_runs(), daemon.places.runs)
 
 
 @pytest.mark.behaviour("reconcile.sessions.adopted")

@@ -12,7 +12,7 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, running_daemon
-from support.engine import Engine, engine
+from support.engine import EngineSession, engine
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
 from support.runs import gone, runs_in
@@ -192,7 +192,7 @@ async def test_messages_behind_a_broken_turn_wait_until_the_agent_was_told_to_co
     assert done.index(broken) < done.index(behind)
 
 
-async def given_up(here: Engine) -> str:
+async def given_up(here: EngineSession) -> str:
     """A message whose turn killed every agent."""
     message = await here.say("say before\ndie")
     await here.until(is_idle)

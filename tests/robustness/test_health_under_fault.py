@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2
 
 from betcode.client import Client, open_client
 from betcode.engine import EngineFacts
-from betcode.engine.maintenance.adoption import Found
+from betcode.engine.maintenance.adoption import AdoptionReport
 from betcode.server.health_checks import SQLITE, components, look_at
 from betcode.storage import open_store
 from betcode.v1 import health_pb2 as v1
@@ -124,7 +124,7 @@ async def test_a_full_disk_is_told_to_all_who_watch_and_so_is_room(tmp_path: Pat
 
 
 async def test_a_database_that_became_read_only_is_told_and_then_well_again(tmp_path: Path) -> None:
-    facts = EngineFacts(0, 5, 5, 0, 0, 0, "", Found())
+    facts = EngineFacts(0, 5, 5, 0, 0, 0, "", AdoptionReport())
     async with open_store(tmp_path / "betcode.db", on_fatal=raise_it) as store:
         listed = components(lambda: facts, lambda: "", lambda: "", store.writable, tmp_path, lambda: ())
         (sqlite,) = [each for each in listed if each.name == SQLITE]

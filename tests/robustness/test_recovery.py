@@ -13,7 +13,7 @@ from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.runs.state import RunState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, running_daemon
-from support.engine import Engine, engine
+from support.engine import EngineSession, engine
 from support.patience import PATIENCE_S
 from support.runs import runs_in
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
@@ -159,7 +159,7 @@ async def test_what_never_heals_is_said_once_with_what_to_do(
 
 
 @asynccontextmanager
-async def backing_off(root: Path) -> AsyncIterator[tuple[Engine, str]]:
+async def backing_off(root: Path) -> AsyncIterator[tuple[EngineSession, str]]:
     """A session that waits, for longer than any test takes, before it starts its second agent; and its message."""
     async with engine(root, MUCH_LATER) as here:
         message = await here.say("wait more")

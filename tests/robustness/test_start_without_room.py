@@ -14,7 +14,7 @@ from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.sessions.budget import NO_BUDGET
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import Seq, SessionId, new_message_id, new_session_id
-from betcode.engine import ClientName, Supervisor, open_supervisor
+from betcode.engine import ClientName, Engine, open_engine
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program
@@ -43,7 +43,7 @@ class LocksBeforeStart(ClaudeProvider):
         return super().launch(session, context)
 
 
-async def until_idle(supervisor: Supervisor, session: SessionId) -> list[v1.AgentEvent]:
+async def until_idle(supervisor: Engine, session: SessionId) -> list[v1.AgentEvent]:
     seen: list[v1.AgentEvent] = []
     with anyio.fail_after(BOUND_S):
         async for batch in supervisor.watching.follow(session, Seq(0), ME):
@@ -68,7 +68,7 @@ async def test_a_database_locked_when_an_agent_starts_is_said_and_holds_nobody_u
         provider = LocksBeforeStart(agent_program(tmp_path / "program"), tmp_path / "log.db", stack)
         async with (
             store_at(tmp_path / "log.db") as store,
-            open_supervisor(store, {"claude": provider}, EngineSettings(), tmp_path / "runs") as supervisor,
+            open_engine(store, {"claude": provider}, EngineSettings(), tmp_path / "runs") as supervisor,
         ):
             session = await supervisor.create(new)
             await supervisor.submit(session, SendMessage(new_message_id(), "say one"), ME)

@@ -15,7 +15,7 @@ from betcode.domain.agents.commands import SendMessage
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import NewSession, PromptRow
 from betcode.domain.values.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
-from betcode.engine import ClientName, PermissionAnswer, Supervisor, open_supervisor
+from betcode.engine import ClientName, Engine, PermissionAnswer, open_engine
 from betcode.providers.claude import ClaudeProvider
 from betcode.server import views
 from betcode.storage import SqliteStore
@@ -29,10 +29,10 @@ ME = ClientName("me", peer="pid 1: me")
 
 
 @dataclass
-class Engine:
+class EngineSession:
     """An engine in this process, and one session of it."""
 
-    supervisor: Supervisor
+    supervisor: Engine
     store: SqliteStore
     session: SessionId
     work: Path
@@ -74,10 +74,10 @@ class Engine:
         """The session as clients see it in their lists."""
         return views.summary(await self.supervisor.summary(self.session))
 
-    async def another(self) -> "Engine":
+    async def another(self) -> "EngineSession":
         """Another session of the same engine."""
         new = a_session(self.work)
-        return Engine(self.supervisor, self.store, await self.supervisor.create(new), self.work)
+        return EngineSession(self.supervisor, self.store, await self.supervisor.create(new), self.work)
 
     @property
     def agents(self) -> int:
@@ -112,18 +112,18 @@ async def engine(
     program: Path | None = None,
     places: Paths | None = None,
     kind: type[ClaudeProvider] = ClaudeProvider,
-) -> AsyncIterator[Engine]:
+) -> AsyncIterator[EngineSession]:
     """With a new session, or with one of an engine before it; that one is closed in the end."""
     work = root / "work"
     work.mkdir(exist_ok=True)
     provider = kind(program or agent_program(root / "program"))
     async with (
         store_at(root / "log.db") as store,
-        open_supervisor(
+        open_engine(
             store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy, places=places
         ) as supervisor,
     ):
-        yield Engine(supervisor, store, session or await supervisor.create(a_session(work)), work)
+        yield EngineSession(supervisor, store, session or await supervisor.create(a_session(work)), work)
         if session is not None:
             await supervisor.close(session)
     await becomes_true(lambda: not any(run.alive for run in runs_in(root / "runs")))  # a holder leaves last

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.runs.crash_policy import CrashPolicy
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine import open_supervisor
+from betcode.engine import open_engine
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true
-from support.engine import Engine, a_session
+from support.engine import EngineSession, a_session
 from support.runs import RunOnDisk, runs_in
 from support.stored import store_at
 
@@ -43,8 +43,8 @@ class Injection:
 class Pair:
     """The session that meets the error, and one that must not notice."""
 
-    faulty: Engine
-    healthy: Engine
+    faulty: EngineSession
+    healthy: EngineSession
     injection: Injection
     healthy_turns: list[str] = field(default_factory=list)
 
@@ -62,12 +62,12 @@ class FaultyEngine:
     sessions: list[SessionId] = field(default_factory=list)
 
     @asynccontextmanager
-    async def opened(self, bond: Bond | None = None) -> AsyncIterator[Pair]:
+    async def opened(self, binding: SessionBinding | None = None) -> AsyncIterator[Pair]:
         provider = ClaudeProvider(agent_program(self.root / "program"))
         works = [self.root / name for name in ("faulty", "healthy")]
         async with (
             store_at(self.root / "log.db") as store,
-            open_supervisor(
+            open_engine(
                 store,
                 {"claude": provider},
                 self.settings,
@@ -80,11 +80,12 @@ class FaultyEngine:
                 for work in works:
                     work.mkdir()
                     self.sessions.append(
-                        await supervisor.create(a_session(work), bond=bond if work is works[0] else None)
+                        await supervisor.create(a_session(work), binding=binding if work is works[0] else None)
                     )
                 self.injection.session = self.sessions[0]
             faulty, healthy = (
-                Engine(supervisor, store, session, work) for session, work in zip(self.sessions, works, strict=True)
+                EngineSession(supervisor, store, session, work)
+                for session, work in zip(self.sessions, works, strict=True)
             )
             yield Pair(faulty, healthy, self.injection)
 
@@ -109,15 +110,15 @@ async def open_turn(pair: Pair) -> None:
     await pair.faulty.until(is_waiting)
 
 
-async def assert_failed(engine: Engine) -> None:
+async def assert_failed(engine: EngineSession) -> None:
     failure = (await engine.until(is_failure))[-1].error
     assert failure.is_fatal
     assert f"betcode session delete {engine.session}" in failure.message
     assert "injected at" in failure.message
     await becomes_true(lambda: not is_pending(engine))
-    standing = await engine.supervisor.lives.standing(engine.session)
+    standing = await engine.supervisor.lifecycle.standing(engine.session)
     assert standing.phase == "failed"
-    assert standing.bound.bond.failure == failure.message
+    assert standing.bound.binding.failure == failure.message
     assert not await engine.store.open_inputs(standing.row.key)
     run = await engine.store.newest_run(standing.row.key)
     assert run is None or run.ended_ns
@@ -126,12 +127,12 @@ async def assert_failed(engine: Engine) -> None:
         await becomes_true(lambda: not on_disk.alive)
 
 
-def is_pending(engine: Engine) -> bool:
+def is_pending(engine: EngineSession) -> bool:
     live = engine.supervisor._registry.live.get(engine.session)
     return live is not None and live.failure.is_pending
 
 
-async def says(engine: Engine, words: str) -> None:
+async def says(engine: EngineSession, words: str) -> None:
     await engine.say(f"say {words}")
     await engine.until(lambda event: event.text_delta.is_complete and event.text_delta.text == words)
     await engine.until(is_idle)

@@ -9,12 +9,12 @@ from betcode.config.settings import EngineSettings, Settings
 from betcode.domain.repositories.worktrees import TurnSnapshot
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import SessionRow
-from betcode.engine import Supervisor, open_supervisor
+from betcode.engine import Engine, open_engine
 from betcode.providers.claude import ClaudeProvider
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees
 from support.daemon import agent_program, becomes_true
-from support.engine import Engine, a_session
+from support.engine import EngineSession, a_session
 from support.repositories import make_repository
 from support.runs import runs_in
 from support.stored import store_at
@@ -27,7 +27,7 @@ _FILES = {"a": "one\n", "b": "two\n", ".gitignore": "agent.pids\ngo*\nonce\npeek
 @dataclass
 class NotedEngine:
     store: SqliteStore
-    supervisor: Supervisor
+    supervisor: Engine
     snapshots: Snapshots
     worktrees: Worktrees
     root: Path
@@ -41,17 +41,17 @@ class NotedEngine:
         """Where objects are kept."""
         return self.root / "state" / "snapshots"
 
-    async def session(self, work: Path | None = None) -> Engine:
+    async def session(self, work: Path | None = None) -> EngineSession:
         new = a_session(work or self.work)
-        return Engine(self.supervisor, self.store, await self.supervisor.create(new), work or self.work)
+        return EngineSession(self.supervisor, self.store, await self.supervisor.create(new), work or self.work)
 
-    async def row(self, talk: Engine) -> SessionRow:
+    async def row(self, talk: EngineSession) -> SessionRow:
         return (await self.supervisor.summary(talk.session)).row
 
-    async def rows(self, talk: Engine) -> Sequence[TurnSnapshot]:
+    async def rows(self, talk: EngineSession) -> Sequence[TurnSnapshot]:
         return await self.snapshots.rows((await self.row(talk)).key)
 
-    async def edit(self, talk: Engine, *edits: str) -> None:
+    async def edit(self, talk: EngineSession, *edits: str) -> None:
         """One turn in which the agent runs these, once the tree was noted as it was before."""
         number = (await self.row(talk)).state.turns + 1
         await talk.say("\n".join([f"wait go-{number}", *(f"spawn sh -c {_one_word(edit)}" for edit in edits)]))
@@ -59,12 +59,12 @@ class NotedEngine:
         await talk.until(is_idle)
         await self.rows(talk)
 
-    async def let_go(self, talk: Engine, turn: int) -> None:
+    async def let_go(self, talk: EngineSession, turn: int) -> None:
         """Have an agent that waits in this turn go on, now that its beginning is noted."""
         await self.rows(talk)
         (talk.work / f"go-{turn}").touch()
 
-    async def diff(self, talk: Engine, turn: int = 0, *, counts: bool = False) -> tuple[str, bytes]:
+    async def diff(self, talk: EngineSession, turn: int = 0, *, counts: bool = False) -> tuple[str, bytes]:
         """The note and the patch."""
         async with self.worktrees.diffs.of_session(await self.row(talk), turn, counts=counts) as diff:
             return diff.note, b"".join([piece async for piece in diff.pieces])
@@ -89,7 +89,7 @@ async def noted_engine(
     async with (
         store_at(root / "log.db") as store,
         snapshots_of(store, root / "state", chosen, is_on=is_on) as snapshots,
-        open_supervisor(
+        open_engine(
             store,
             {"claude": provider},
             chosen.engine,

@@ -12,7 +12,7 @@ from betcode.config.load import Loaded
 from betcode.config.paths import Paths, choose_places
 from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, Settings
-from betcode.engine import AgentsAtStop, Parting, Supervisor, open_supervisor
+from betcode.engine import AgentShutdownPolicy, Engine, ShutdownReport, open_engine
 from betcode.providers.demo import DemoProvider
 from betcode.server import About, Release, make_private_directory, serve
 from betcode.storage import SqliteStore
@@ -26,7 +26,7 @@ class Served:
 
     places: Paths
     store: SqliteStore
-    engine: Supervisor
+    engine: Engine
     channel: aio.Channel
 
 
@@ -59,12 +59,12 @@ async def all_served(
     )
     settings = EngineSettings()
 
-    async def never(_: AgentsAtStop) -> Parting:
+    async def never(_: AgentShutdownPolicy) -> ShutdownReport:
         raise AssertionError("nobody stops it")
 
     async with (
         store_at(places.database) as store,
-        open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs, places=places) as engine,
+        open_engine(store, {"demo": DemoProvider()}, settings, places.runs, places=places) as engine,
         worktrees_of(store, engine, places.state_dir) as worktrees,
         serve(
             engine,

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 
 from betcode.config.settings import Settings
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.git.command import Git
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees, open_snapshots, open_worktrees
@@ -16,7 +16,7 @@ from betcode.worktrees.context import Faults, no_faults
 @asynccontextmanager
 async def worktrees_of(
     store: SqliteStore,
-    engine: Supervisor,
+    engine: Engine,
     state_dir: Path,
     settings: Settings | None = None,
     snapshots: Snapshots | None = None,
@@ -38,7 +38,7 @@ def snapshots_of(
 
 def _worktrees_of(
     store: SqliteStore,
-    engine: Supervisor,
+    engine: Engine,
     state_dir: Path,
     settings: Settings | None,
     snapshots: Snapshots,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId, new_session_id
-from support.engine import Engine
+from support.engine import EngineSession
 from support.talk import is_idle
 
 
@@ -21,7 +21,7 @@ def a_new(directory: Path | str = "", *, worktree: str = "", session: SessionId 
     )
 
 
-async def where_it_works(talk: Engine) -> str:
+async def where_it_works(talk: EngineSession) -> str:
     """The directory that the session's agent names as its own when it is spoken to."""
     await talk.say("hello")
     told = [event.session_info for event in await talk.until(is_idle) if event.HasField("session_info")]

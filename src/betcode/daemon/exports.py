@@ -10,7 +10,7 @@ import anyio.to_thread
 from betcode._version import __version__
 from betcode.config.settings import ObservabilitySettings
 from betcode.domain.metrics.counts import Counts
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server import ServerHandle
 from betcode.telemetry.export import Telemetry, open_telemetry
 from betcode.telemetry.metrics import Gauges
@@ -28,7 +28,7 @@ def open_exports(counts: Counts, settings: ObservabilitySettings) -> AbstractAsy
     )
 
 
-def gauges_of(engine: Supervisor, server: ServerHandle, database: Path) -> Callable[[], Awaitable[Gauges]]:
+def gauges_of(engine: Engine, server: ServerHandle, database: Path) -> Callable[[], Awaitable[Gauges]]:
     """Reads how the daemon is, on the event loop."""
 
     async def read() -> Gauges:

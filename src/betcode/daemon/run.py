@@ -27,7 +27,7 @@ from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
 from betcode.domain.errors import BetcodeError
 from betcode.domain.metrics.counts import Counts
 from betcode.domain.release.features import FeatureFlags
-from betcode.engine import Faults, OwnProcesses, Supervisor, open_supervisor
+from betcode.engine import Engine, Faults, OwnProcesses, open_engine
 from betcode.git.command import Git
 from betcode.holder.launch import allow_many_open_files, runs_inside
 from betcode.holder.platform import RUN_MARKER
@@ -183,7 +183,7 @@ async def _serve(
                     places.state_dir,
                     lambda: about.release.features.is_on("worktree_management"),
                 ) as snapshots,
-                open_supervisor(
+                open_engine(
                     store,
                     found.providers,
                     with_features(settings.engine, about.release.features),
@@ -257,7 +257,7 @@ def _spare_what_stays() -> None:
     gc.set_threshold(10_000, 20, 20)  # messages and futures come and go by the thousand, and few make cycles
 
 
-def _say_serving(engine: Supervisor, about: About, default_provider: str) -> None:
+def _say_serving(engine: Engine, about: About, default_provider: str) -> None:
     facts = {
         "version": about.version,
         "socket": about.socket,

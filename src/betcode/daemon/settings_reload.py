@@ -9,7 +9,7 @@ from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
 from betcode.domain.release.features import FeatureFlags
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.notify import Notifying
 from betcode.server import ServerHandle
 from betcode.telemetry import set_log_level
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 async def keep_settings(
     stop: Stop,
     reloader: SettingsReloader,
-    engine: Supervisor,
+    engine: Engine,
     worktrees: Worktrees,
     notifying: Notifying,
     features: FeatureFlags,

@@ -7,7 +7,7 @@ import signal
 
 import anyio
 
-from betcode.engine import AgentsAtStop, Parting
+from betcode.engine import AgentShutdownPolicy, ShutdownReport
 from betcode.util.start_signals import HELD, START_SIGNALS
 
 logger = logging.getLogger(__name__)
@@ -23,19 +23,19 @@ class Stop:
     def __init__(self) -> None:
         self.asked = anyio.Event()
         self.exit_code = EXIT_OK
-        self.agents = AgentsAtStop.IDLE_END
+        self.agents = AgentShutdownPolicy.IDLE_END
         self.renewal = anyio.Event()  # the settings should be read again
-        self._parting: asyncio.Future[Parting] = asyncio.get_running_loop().create_future()
+        self._parting: asyncio.Future[ShutdownReport] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
 
-    async def ask_and_wait(self, agents: AgentsAtStop) -> Parting:
+    async def ask_and_wait(self, agents: AgentShutdownPolicy) -> ShutdownReport:
         """Begin to stop; returns when the agents have been dealt with. Whoever asked first has decided how."""
         if not self.asked.is_set():
             self.agents = agents
             self.ask(EXIT_OK)
         return await asyncio.shield(self._parting)
 
-    def parted(self, parting: Parting) -> None:
+    def parted(self, parting: ShutdownReport) -> None:
         """Tell those who wait what became of the agents."""
         self._parting.set_result(parting)
 

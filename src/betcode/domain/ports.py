@@ -12,7 +12,7 @@ from betcode.domain.events.search_documents import SearchPage, SearchQuery
 from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditRow, AuditVerification
 from betcode.domain.runs.journal_record import Record
 from betcode.domain.runs.launch import Launch, LaunchContext
-from betcode.domain.sessions.binding import Bond, Bonds
+from betcode.domain.sessions.binding import BindingStore, SessionBinding
 from betcode.domain.sessions.deletion import SessionDeletion
 from betcode.domain.store.changes import Change
 from betcode.domain.store.rows import (
@@ -44,14 +44,14 @@ class SessionFilter:
     offset: int = 0
 
 
-class Store(Bonds, SessionDeletion, StartupStore, Protocol):
+class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
     """The durable log and what belongs to it. Every method may be awaited from the event loop."""
 
     epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
     epoch_reason: str
 
     async def create_session(
-        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
+        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], binding: SessionBinding | None = None
     ) -> SessionKey: ...
     async def create_run(self, new: NewRun) -> RunRow:
         """Add the row of a run that is being started, with its first dialogue state.

@@ -5,41 +5,41 @@ processes, and the server only converts.
 """
 
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
-from betcode.engine.agents.agent_reports import Reported
+from betcode.engine.agents.agent_reports import AgentReport
 from betcode.engine.client_name import NOBODY, ClientName
 from betcode.engine.core.decision_types import PermissionAnswer
-from betcode.engine.engine import Supervisor
+from betcode.engine.engine import Engine
 from betcode.engine.fault_points import Faults, no_faults
-from betcode.engine.lifespan import open_supervisor
-from betcode.engine.maintenance.shutdown import AgentsAtStop, Parting
+from betcode.engine.lifespan import open_engine
+from betcode.engine.maintenance.shutdown import AgentShutdownPolicy, ShutdownReport
 from betcode.engine.operations.audit import AgentCall
-from betcode.engine.operations.compact import Compacted
-from betcode.engine.operations.lifecycle.service import Standing
-from betcode.engine.operations.withdraw import Withdrawn
-from betcode.engine.permissions.policy_check import Checked
-from betcode.engine.results import Accepted, EngineFacts, Summary
+from betcode.engine.operations.compact import CompactionResult
+from betcode.engine.operations.lifecycle.service import LifecycleStatus
+from betcode.engine.operations.withdraw import WithdrawResult
+from betcode.engine.permissions.policy_check import PolicyCheckResult
+from betcode.engine.results import AcceptedMessage, EngineFacts, Summary
 from betcode.util.bounded_io import BoundedIOPool
 
 __all__ = [
     "NOBODY",
-    "Accepted",
+    "AcceptedMessage",
     "AgentCall",
     "AgentProcesses",
-    "AgentsAtStop",
+    "AgentReport",
+    "AgentShutdownPolicy",
     "BoundedIOPool",
-    "Checked",
     "ClientName",
-    "Compacted",
+    "CompactionResult",
+    "Engine",
     "EngineFacts",
     "Faults",
+    "LifecycleStatus",
     "OwnProcesses",
-    "Parting",
     "PermissionAnswer",
-    "Reported",
-    "Standing",
+    "PolicyCheckResult",
+    "ShutdownReport",
     "Summary",
-    "Supervisor",
-    "Withdrawn",
+    "WithdrawResult",
     "no_faults",
-    "open_supervisor",
+    "open_engine",
 ]

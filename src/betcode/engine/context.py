@@ -17,12 +17,12 @@ from betcode.domain.repositories.worktrees import WorktreePlaces
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.sessions.turn_watch import TurnListener
 from betcode.engine.agents.agent_processes import AgentProcesses
-from betcode.engine.agents.agent_reports import Reports
+from betcode.engine.agents.agent_reports import AgentReports
 from betcode.engine.agents.login_shell import LoginShell
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
 from betcode.engine.fault_points import Faults, no_faults
-from betcode.engine.follow.connection_store import Roster
+from betcode.engine.follow.connection_store import ConnectionStore
 from betcode.engine.follow.growth import Growth
 from betcode.engine.maintenance.database_quota import DatabaseQuota
 from betcode.engine.maintenance.deadlines import Deadlines
@@ -50,7 +50,7 @@ class EngineContext:
     tasks: TaskGroup  # of the engine itself; a session starts its own with `LiveSession.tasks`
     slots: Slots
     memory: AgentMemory
-    roster: Roster
+    roster: ConnectionStore
     processes: AgentProcesses = field(default_factory=AgentProcesses)
     login_shell: LoginShell = field(default_factory=LoginShell)
     faults: Faults = no_faults
@@ -74,10 +74,10 @@ class EngineContext:
     growth: Growth = field(default_factory=Growth)
     timeouts: Deadlines = field(default_factory=Deadlines)  # of sessions
     run_problems: RunProblems = field(default_factory=RunProblems)
-    reports: Reports = field(init=False)
+    reports: AgentReports = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reports = Reports(self.store)
+        self.reports = AgentReports(self.store)
 
     @property
     def may_begin(self) -> bool:

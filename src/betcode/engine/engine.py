@@ -16,38 +16,38 @@ from betcode.domain.events.search_documents import SearchPage, SearchQuery
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.unusable import UnusableRun
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.budget import Budget
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
-from betcode.engine.agents.agent_reports import Reported
+from betcode.engine.agents.agent_reports import AgentReport
 from betcode.engine.agents.mcp_reports import ReportedServer, reported_servers
-from betcode.engine.agents.provider_status import Kinds
+from betcode.engine.agents.provider_status import ProviderStatus
 from betcode.engine.client_name import ClientName
 from betcode.engine.context import NOT_WRITABLE_YET
-from betcode.engine.core.prompt_ttl import touch
-from betcode.engine.core.status import Waiting, for_api
+from betcode.engine.core.prompt_ttl import extend_prompts
+from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
-from betcode.engine.follow.reader import Watching
-from betcode.engine.maintenance.adoption import Found, take_up
-from betcode.engine.maintenance.shutdown import AgentsAtStop, Parting, end_all
-from betcode.engine.operations.answer import AnswerDesk
-from betcode.engine.operations.audit import AuditDesk
-from betcode.engine.operations.cancel import Cancelled, cancel_turn
+from betcode.engine.follow.reader import SessionReader
+from betcode.engine.maintenance.adoption import AdoptionReport, adopt_runs
+from betcode.engine.maintenance.shutdown import AgentShutdownPolicy, ShutdownReport, end_all
+from betcode.engine.operations.answer import AnswerService
+from betcode.engine.operations.audit import AuditService
+from betcode.engine.operations.cancel import CancelResult, cancel_turn
 from betcode.engine.operations.close import close
-from betcode.engine.operations.compact import Compacted, compact
+from betcode.engine.operations.compact import CompactionResult, compact
 from betcode.engine.operations.create import create
 from betcode.engine.operations.delete import continue_deletions, delete
-from betcode.engine.operations.fork import Forked, fork
-from betcode.engine.operations.grants import GrantDesk
-from betcode.engine.operations.lifecycle.service import LifeDesk
+from betcode.engine.operations.fork import ForkResult, fork
+from betcode.engine.operations.grants import GrantService
+from betcode.engine.operations.lifecycle.service import LifecycleService
 from betcode.engine.operations.lifecycle.timeouts import finish_stops
 from betcode.engine.operations.submit import submit
-from betcode.engine.operations.withdraw import Withdrawn, withdraw_message
+from betcode.engine.operations.withdraw import WithdrawResult, withdraw_message
 from betcode.engine.permissions.policy import Policy
 from betcode.engine.registry import Registry
-from betcode.engine.results import Accepted, EngineFacts, Summary
+from betcode.engine.results import AcceptedMessage, EngineFacts, Summary
 from betcode.engine.shell.budget_gate import OF_NO_RUN
 from betcode.engine.validation import check_budget, check_message, check_name
 from betcode.util.wall_clock import now_ns
@@ -55,20 +55,20 @@ from betcode.util.wall_clock import now_ns
 logger = logging.getLogger(__name__)
 
 
-class Supervisor:
+class Engine:
     """The engine's front door."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._context = registry.context
-        self._found = Found()
-        self.watching = Watching(registry)
+        self._found = AdoptionReport()
+        self.watching = SessionReader(registry)
         self.policy = Policy(registry.context)
-        self.answers = AnswerDesk(registry)
-        self.grants = GrantDesk(registry)
-        self.kinds = Kinds(registry.context)
-        self.audit = AuditDesk(registry.context)
-        self.lives = LifeDesk(registry)
+        self.answers = AnswerService(registry)
+        self.grants = GrantService(registry)
+        self.kinds = ProviderStatus(registry.context)
+        self.audit = AuditService(registry.context)
+        self.lifecycle = LifecycleService(registry)
         self.file_io = registry.context.file_io
         self.processes = registry.context.processes
         self.place_with = registry.context.place_with
@@ -77,14 +77,19 @@ class Supervisor:
     # ------------------------------------------------------------ sessions
 
     async def create(
-        self, new: NewSession, *, in_active_worktree: bool = False, name: str = "", bond: Bond | None = None
+        self,
+        new: NewSession,
+        *,
+        in_active_worktree: bool = False,
+        name: str = "",
+        binding: SessionBinding | None = None,
     ) -> SessionId:
         """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
             InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id.
         """
-        return await create(self._context, new, in_active_worktree=in_active_worktree, name=name, bond=bond)
+        return await create(self._context, new, in_active_worktree=in_active_worktree, name=name, binding=binding)
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.
@@ -125,7 +130,7 @@ class Supervisor:
                 await self._registry.row(session)  # it was deleted meanwhile
                 raise
 
-    async def fork(self, session: SessionId, at: Seq, name: str) -> Forked:
+    async def fork(self, session: SessionId, at: Seq, name: str) -> ForkResult:
         """A new session that goes on from a turn of this one.
 
         Raises:
@@ -179,7 +184,7 @@ class Supervisor:
 
     async def submit(
         self, session: SessionId, message: SendMessage, client: ClientName, *, only_if_running: bool = False
-    ) -> Accepted:
+    ) -> AcceptedMessage:
         """Accept a message; the same id again is the same message. `only_if_running`: not while a turn is open.
 
         Raises:
@@ -188,9 +193,9 @@ class Supervisor:
             AgentUnavailable, StorageDegraded: and nothing was accepted.
         """
         async with self._registry.using(session) as live:
-            with live.desk.here(client):
+            with live.input_lock.here(client):
                 accepted = await submit(live, message, client, only_if_running=only_if_running)
-            touch(live, ExtendOn.HUMAN)
+            extend_prompts(live, ExtendOn.HUMAN)
             return accepted
 
     async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
@@ -201,7 +206,7 @@ class Supervisor:
         """
         async with self._registry.using(session) as live:
             live.refuse_if_closed()
-            return await live.desk.request(client)
+            return await live.input_lock.request(client)
 
     async def answer_lock_request(self, session: SessionId, client: ClientName, asking: str, *, grant: bool) -> None:
         """Give the input lock to a client that waits for it, or refuse.
@@ -210,15 +215,15 @@ class Supervisor:
             SessionNotFound, NoInputLock, InvalidRequest
         """
         async with self._registry.using(session) as live:
-            live.desk.answer(client, asking, grant=grant)
+            live.input_lock.answer(client, asking, grant=grant)
 
-    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False, client: str = "") -> Cancelled:
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False, client: str = "") -> CancelResult:
         """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
             live.stopped_by = client
             return await cancel_turn(live, cancel_queued=cancel_queued)
 
-    async def withdraw(self, session: SessionId, message_id: str, client: str = "") -> Withdrawn:
+    async def withdraw(self, session: SessionId, message_id: str, client: str = "") -> WithdrawResult:
         """Take one message back, unless an agent has begun to answer it.
 
         Raises:
@@ -228,7 +233,7 @@ class Supervisor:
             live.stopped_by = client
             return await withdraw_message(live, message_id)
 
-    async def compact(self, session: SessionId, request_id: str = "") -> Compacted:
+    async def compact(self, session: SessionId, request_id: str = "") -> CompactionResult:
         """Have the agent compact its context; returns when that is done, and goes on without the caller.
 
         Raises:
@@ -299,7 +304,7 @@ class Supervisor:
         live = self._registry.live.values()
         return sum(each.writer.state.status is SessionStatus.ACTIVE for each in live)
 
-    async def reported(self) -> Reported:
+    async def reported(self) -> AgentReport:
         """What agents said they have."""
         return await self._context.reports.all()
 
@@ -322,27 +327,27 @@ class Supervisor:
         context.slots.resize(settings.turn_limit, settings.queue_limit)
         context.deadlines.note(0)  # reminders may be due sooner
 
-    async def part(self, agents: AgentsAtStop) -> Parting:
+    async def part(self, agents: AgentShutdownPolicy) -> ShutdownReport:
         """Before the daemon stops: deal with its agents, as far as that is not done when the block is left."""
-        if agents is AgentsAtStop.ALL_END:
+        if agents is AgentShutdownPolicy.ALL_END:
             return await end_all(self._context)
-        self.sends_idle_home = agents is AgentsAtStop.IDLE_END
+        self.sends_idle_home = agents is AgentShutdownPolicy.IDLE_END
         live = tuple(self._context.memory.live)
         ending = sum(agent.idle_since is not None for agent in live) if self.sends_idle_home else 0
-        return Parting(ending, len(live) - ending)
+        return ShutdownReport(ending, len(live) - ending)
 
     # ------------------------------------------------------------ inside
 
     async def start(self) -> None:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
         continue_deletions(self._context)
-        self._found = await take_up(self._context, self._registry.open)
+        self._found = await adopt_runs(self._context, self._registry.open)
         await finish_stops(self._registry)
 
     def _summary(self, row: SessionRow) -> Summary:
         live = self._registry.live.get(row.new.session_id)
         if live is None:
-            waiting = Waiting("person") if row.pending_prompts else for_api(row.state, now_ns())
+            waiting = WaitReason("person") if row.pending_prompts else for_api(row.state, now_ns())
             return Summary(row, waiting=waiting)
         row = replace(row, state=live.writer.state, failure=live.failure.reason)
-        return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())
+        return Summary(row, live.holds, live.waiting, live.input_lock.holder, live.followers.present_clients())

@@ -20,18 +20,18 @@ from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
 from betcode.engine.context import DefaultProvider, EngineContext, any_provider
-from betcode.engine.engine import Supervisor
+from betcode.engine.engine import Engine
 from betcode.engine.fault_points import Faults, no_faults
-from betcode.engine.follow.connection_store import Roster
+from betcode.engine.follow.connection_store import ConnectionStore
 from betcode.engine.maintenance.housekeeping import (
-    keep_database,
-    keep_history,
-    keep_house,
-    keep_journals,
-    send_idle_home,
+    retire_idle_agents,
+    run_database_quota,
+    run_history_retention,
+    run_journal_retention,
+    run_maintenance,
 )
-from betcode.engine.maintenance.prompt_expiry import keep_times, keep_touch
-from betcode.engine.operations.lifecycle.timeouts import keep_timeouts
+from betcode.engine.maintenance.prompt_expiry import run_prompt_expiry, run_prompt_extension
+from betcode.engine.operations.lifecycle.timeouts import run_session_timeouts
 from betcode.engine.permissions.rule_files import RuleShelf
 from betcode.engine.registry import Registry
 from betcode.util.background_loops import keep_running
@@ -39,32 +39,32 @@ from betcode.util.background_loops import keep_running
 logger = logging.getLogger(__name__)
 
 
-async def _start_when_writable(registry: Registry, supervisor: Supervisor) -> None:
+async def _start_when_writable(registry: Registry, engine: Engine) -> None:
     """Take up what an earlier daemon left as soon as the store can be written."""
     await registry.context.store.until_begun()
     for live in list(registry.live.values()):  # opened by those who read meanwhile, before the epoch was known
         async with live.lock:
             await live.writer.jump_after_epoch()
-    await _start(registry, supervisor)
+    await _start(registry, engine)
     logger.warning("the database can be written: the daemon works as usual")
 
 
-async def _start(registry: Registry, supervisor: Supervisor) -> None:
+async def _start(registry: Registry, engine: Engine) -> None:
     context = registry.context
-    await supervisor.start()
+    await engine.start()
     tasks = context.tasks
-    tasks.start_soon(keep_running, "maintenance", keep_house, registry)
-    tasks.start_soon(keep_running, "journal retention", keep_journals, context)
-    tasks.start_soon(keep_running, "database quota", keep_database, context)
-    tasks.start_soon(keep_running, "history retention", keep_history, context, supervisor.delete)
+    tasks.start_soon(keep_running, "maintenance", run_maintenance, registry)
+    tasks.start_soon(keep_running, "journal retention", run_journal_retention, context)
+    tasks.start_soon(keep_running, "database quota", run_database_quota, context)
+    tasks.start_soon(keep_running, "history retention", run_history_retention, context, engine.delete)
     tasks.start_soon(keep_running, "connections", context.roster.keep)
-    tasks.start_soon(keep_running, "prompt expiry", keep_times, registry)
-    tasks.start_soon(keep_running, "prompt extension", keep_touch, registry)
-    tasks.start_soon(keep_running, "session timeouts", keep_timeouts, registry)
+    tasks.start_soon(keep_running, "prompt expiry", run_prompt_expiry, registry)
+    tasks.start_soon(keep_running, "prompt extension", run_prompt_extension, registry)
+    tasks.start_soon(keep_running, "session timeouts", run_session_timeouts, registry)
 
 
 @asynccontextmanager
-async def open_supervisor(
+async def open_engine(
     store: Store,
     providers: Mapping[str, Provider],
     settings: EngineSettings,
@@ -82,7 +82,7 @@ async def open_supervisor(
     umask: int = -1,
     own: OwnProcesses | None = None,
     trusts_for_claude: bool = False,
-) -> AsyncIterator[Supervisor]:
+) -> AsyncIterator[Engine]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
     The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
@@ -107,7 +107,7 @@ async def open_supervisor(
             tasks=tasks,
             slots=Slots(settings.turn_limit, settings.queue_limit),
             memory=AgentMemory(settings.agent_memory_limit_bytes),
-            roster=Roster(store),
+            roster=ConnectionStore(store),
             faults=faults,
             crashes=crashes or CrashPolicy(),
             notifier=notifier,
@@ -122,16 +122,16 @@ async def open_supervisor(
         )
         await context.processes.begin([(run.run_id, run.holder_pid) for _, run in await store.live_runs()])
         registry = Registry(context)
-        supervisor = Supervisor(registry)
+        engine = Engine(registry)
         if store.has_begun:
-            await _start(registry, supervisor)
+            await _start(registry, engine)
         else:
             logger.error("nothing can be written: sessions can be read, and agents are adopted when that has passed")
-            tasks.start_soon(_start_when_writable, registry, supervisor)
+            tasks.start_soon(_start_when_writable, registry, engine)
         tasks.start_soon(keep_running, "process observation", context.processes.watch)
         try:
-            yield supervisor
-            if supervisor.sends_idle_home:
-                await send_idle_home(context)
+            yield engine
+            if engine.sends_idle_home:
+                await retire_idle_agents(context)
         finally:
             tasks.cancel_scope.cancel()

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from betcode.domain.store.rows import SessionRow
 from betcode.domain.values.identifiers import MessageId, Seq
 from betcode.engine.client_name import NOBODY, ClientName, Present
-from betcode.engine.core.status import NOTHING, Waiting
-from betcode.engine.maintenance.adoption import Found
+from betcode.engine.core.status import NOTHING, WaitReason
+from betcode.engine.maintenance.adoption import AdoptionReport
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedMessage:
     message_id: MessageId
     seq: Seq  # of the user_input event that acknowledges it
 
@@ -19,7 +19,7 @@ class Accepted:
 class Summary:
     row: SessionRow
     holds: tuple[str, ...] = ()
-    waiting: Waiting = NOTHING
+    waiting: WaitReason = NOTHING
     lock_holder: ClientName = NOBODY
     clients: tuple[Present, ...] = ()
 
@@ -33,6 +33,6 @@ class EngineFacts:
     live_agents: int
     agent_memory_bytes: int
     degraded_reason: str
-    found_at_start: Found
+    found_at_start: AdoptionReport
     database_warning: str = ""  # it nears its limit, or is past it
     memory_limit_bytes: int = 0  # of the daemon itself

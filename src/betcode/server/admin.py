@@ -5,19 +5,19 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 
 from betcode.domain.errors import InvalidRequest
-from betcode.engine import AgentsAtStop, Parting
+from betcode.engine import AgentShutdownPolicy, ShutdownReport
 from betcode.server.gate import Gate
 from betcode.server.rpc import Caller
 from betcode.v1 import admin_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
-AskStop = Callable[[AgentsAtStop], Awaitable[Parting]]  # returns when the agents have been dealt with
+AskStop = Callable[[AgentShutdownPolicy], Awaitable[ShutdownReport]]  # returns when the agents have been dealt with
 
-_AGENTS: Mapping[int, AgentsAtStop] = {
-    v1.AGENTS_AT_STOP_IDLE_END: AgentsAtStop.IDLE_END,
-    v1.AGENTS_AT_STOP_ALL_STAY: AgentsAtStop.ALL_STAY,
-    v1.AGENTS_AT_STOP_ALL_END: AgentsAtStop.ALL_END,
+_AGENTS: Mapping[int, AgentShutdownPolicy] = {
+    v1.AGENTS_AT_STOP_IDLE_END: AgentShutdownPolicy.IDLE_END,
+    v1.AGENTS_AT_STOP_ALL_STAY: AgentShutdownPolicy.ALL_STAY,
+    v1.AGENTS_AT_STOP_ALL_END: AgentShutdownPolicy.ALL_END,
 }
 
 

@@ -7,7 +7,7 @@ from betcode.domain.errors import InvalidRequest, SessionClosed, SessionNotFound
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import Batch, SessionRow, join_events
 from betcode.domain.values.identifiers import Seq, SessionId
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
@@ -26,7 +26,7 @@ class AgentCalls:
 
     def __init__(
         self,
-        engine: Supervisor,
+        engine: Engine,
         gate: Gate,
         default_provider: requests.DefaultProvider,
         limits: RateLimits,

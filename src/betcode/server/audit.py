@@ -7,7 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditRow, AuditVerification
 from betcode.domain.values.identifiers import NotAnIdentifier, parse_session_id
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server.rpc import Caller, Context
 from betcode.v1 import audit_pb2 as v1
 
@@ -15,7 +15,7 @@ from betcode.v1 import audit_pb2 as v1
 class AuditCalls:
     """What clients may ask about decisions. Nothing here changes anything."""
 
-    def __init__(self, engine: Supervisor) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def list_audit(self, _: Caller, request: v1.ListAuditRequest, context: Context) -> None:

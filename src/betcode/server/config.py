@@ -18,7 +18,7 @@ from betcode.config.reload import SettingsReloader
 from betcode.config.schema import SETTINGS
 from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import Conflict, InvalidRequest
-from betcode.engine import BoundedIOPool, Supervisor
+from betcode.engine import BoundedIOPool, Engine
 from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
@@ -55,7 +55,7 @@ _PRIORITIES = {Action.DENY: 300, Action.ASK: 200, Action.ALLOW: 100}  # what is 
 class ConfigCalls:
     """What people ask about settings and change in them."""
 
-    def __init__(self, engine: Supervisor, gate: Gate, reloader: SettingsReloader, places: Paths) -> None:
+    def __init__(self, engine: Engine, gate: Gate, reloader: SettingsReloader, places: Paths) -> None:
         self._engine = engine
         self._gate = gate
         self._reloader = reloader

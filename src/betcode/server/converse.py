@@ -14,7 +14,7 @@ from betcode.domain.errors import (
     SequenceOutOfRange,
 )
 from betcode.domain.values.identifiers import Seq, SessionId
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server import views
 from betcode.server.agent import SUBMIT, AgentCalls
 from betcode.server.errors import InternalFault, error_event
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Conversations:
     """Opens and carries Converse streams."""
 
-    def __init__(self, engine: Supervisor, calls: AgentCalls, gate: Gate, inspector: RequestInspector) -> None:
+    def __init__(self, engine: Engine, calls: AgentCalls, gate: Gate, inspector: RequestInspector) -> None:
         self._engine = engine
         self._inspector = inspector
         self._calls = calls

@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server.rpc import Caller, Context
 from betcode.v1 import agent_pb2, worktree_pb2
 from betcode.worktrees import TurnDiff, Worktrees
@@ -11,7 +11,7 @@ from betcode.worktrees import TurnDiff, Worktrees
 class DiffCalls:
     """One method per call."""
 
-    def __init__(self, engine: Supervisor, worktrees: Worktrees) -> None:
+    def __init__(self, engine: Engine, worktrees: Worktrees) -> None:
         self._engine = engine
         self._diffs = worktrees.diffs
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.store.rows import PromptRow, PromptState, SessionRow
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine import Supervisor
-from betcode.engine.follow.pending_watch import Resolved
+from betcode.engine import Engine
+from betcode.engine.follow.pending_watch import ResolvedPrompt
 from betcode.server import views
 from betcode.server.rpc import Caller, Context, send_client_id
 from betcode.v1 import agent_pb2 as v1
@@ -27,7 +27,7 @@ _BESIDE_ITS_EVENT = 1024  # its session's name and directory, and times
 class PendingCalls:
     """What waits for a person, with the session that it belongs to."""
 
-    def __init__(self, engine: Supervisor) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
@@ -96,7 +96,7 @@ def _behind(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence
     return [one for one in rows if one[1].asked_ns >= int(at_ns)]
 
 
-def _resolved(one: Resolved) -> v1.PendingChange:
+def _resolved(one: ResolvedPrompt) -> v1.PendingChange:
     told = v1.PermissionResolved(request_id=one.request_id, resolution="withdrawn")
     row = one.row
     if row is not None:

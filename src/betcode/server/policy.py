@@ -4,8 +4,8 @@ from contextlib import aclosing
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.values.text import shortened
-from betcode.engine import Supervisor
-from betcode.engine.permissions.policy_dry_run import ChangedUse, Tried
+from betcode.engine import Engine
+from betcode.engine.permissions.policy_dry_run import ChangedUse, DryRunResult
 from betcode.engine.permissions.project_guard import shown_items
 from betcode.rules import Rule, ScreenOutcome
 from betcode.server.gate import Gate
@@ -24,7 +24,7 @@ _SHOWN = 100  # rules, segments and problems of one answer
 class PolicyCalls:
     """What people ask about rules, and say about projects."""
 
-    def __init__(self, engine: Supervisor, gate: Gate) -> None:
+    def __init__(self, engine: Engine, gate: Gate) -> None:
         self._engine = engine
         self._gate = gate
 
@@ -48,7 +48,7 @@ class PolicyCalls:
     async def try_policy(self, _: Caller, request: v1.TryPolicyRequest, context: Context) -> None:
         """How far it is while it lasts, then what would change, what there is most of first, and the figures."""
         since_ns = request.since.ToNanoseconds() if request.HasField("since") else 0
-        tried = Tried()
+        tried = DryRunResult()
         async with aclosing(self._engine.policy.try_rules(request.settings_text, request.path, since_ns)) as looks:
             async for tried in looks:
                 progress = v1.TryPolicyProgress(sessions=tried.sessions, uses=tried.uses)

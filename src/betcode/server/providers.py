@@ -8,7 +8,7 @@ import anyio
 from betcode.domain.agents.capability_table import told
 from betcode.domain.agents.provider_about import Login, ProgramStatus
 from betcode.domain.release.compatibility import AGENTS
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server.requests import DefaultProvider, checked_environment
 from betcode.server.rpc import Caller
 from betcode.v1 import agent_pb2 as v1
@@ -28,7 +28,7 @@ async def _no_version(_: Path) -> str:
 
 
 class ProviderCalls:
-    def __init__(self, engine: Supervisor, default_provider: DefaultProvider, version_of: VersionOf) -> None:
+    def __init__(self, engine: Engine, default_provider: DefaultProvider, version_of: VersionOf) -> None:
         self._kinds = engine.kinds
         self._login_environment = engine.login_environment
         self._default_provider = default_provider

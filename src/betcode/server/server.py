@@ -19,7 +19,7 @@ from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
 from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.obey.activities import ReportStore
 from betcode.domain.release.features import FeatureFlags
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
 from betcode.server.audit import AuditCalls
@@ -109,7 +109,7 @@ class ObeyOptions:
 
 @asynccontextmanager
 async def serve(
-    engine: Supervisor,
+    engine: Engine,
     settings: EngineSettings,
     places: Paths,
     about: About,
@@ -200,7 +200,7 @@ async def serve(
 
 async def _serve_obey(
     options: ObeyOptions,
-    engine: Supervisor,
+    engine: Engine,
     places: Paths,
     about: About,
     ask_stop: AskStop,

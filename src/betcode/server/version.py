@@ -6,7 +6,7 @@ from betcode.domain.release.client_capabilities import validate_client_capabilit
 from betcode.domain.release.compatibility import AGENTS, API_VERSION, CLIENTS, client_refusal, client_warnings
 from betcode.domain.release.deprecations import warning
 from betcode.domain.release.features import flag_message
-from betcode.engine import Reported
+from betcode.engine import AgentReport
 from betcode.server.release import Release
 from betcode.server.rpc import Caller
 from betcode.v1 import version_pb2 as v1
@@ -15,7 +15,7 @@ _AGENT = "claude"
 _TYPE_LIMIT = 128
 _FEATURES_LIMIT = 200  # of one request
 
-AskReported = Callable[[], Awaitable[Reported]]
+AskReported = Callable[[], Awaitable[AgentReport]]
 
 
 class VersionCalls:

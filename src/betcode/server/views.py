@@ -6,7 +6,7 @@ from types import MappingProxyType
 from betcode.domain.events.search_documents import SearchPage
 from betcode.domain.store.rows import GrantRow, InputState, PromptKind, PromptRow
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine import Compacted, Summary, Withdrawn
+from betcode.engine import CompactionResult, Summary, WithdrawResult
 from betcode.server import budgets
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
@@ -45,7 +45,7 @@ def _mark(prompt: v1.PermissionRequest | v1.UserQuestion, *, agent_is_gone: bool
         prompt.note = f"{prompt.note}. {AGENT_IS_GONE}" if prompt.note else AGENT_IS_GONE
 
 
-def withdrawn(done: Withdrawn) -> v1.WithdrawMessageResponse:
+def withdrawn(done: WithdrawResult) -> v1.WithdrawMessageResponse:
     state = v1.MessageState.Value(f"MESSAGE_STATE_{done.state.name}")
     return v1.WithdrawMessageResponse(withdrawn=done.state is InputState.CANCELLED, state=state)
 
@@ -129,7 +129,7 @@ def summary(entry: Summary, worktree_names: Mapping[str, str] = _NO_NAMES) -> v1
     return view
 
 
-def compacted(done: Compacted) -> v1.CompactSessionResponse:
+def compacted(done: CompactionResult) -> v1.CompactSessionResponse:
     """What a compaction came to."""
     return v1.CompactSessionResponse(
         messages_before=min(done.messages_before, _UINT32_MAX),

@@ -6,8 +6,8 @@ from typing import Any, assert_never
 
 import apsw
 
-from betcode.domain.sessions.binding import Bond, Bound, Unfinished
-from betcode.domain.store.changes import SaveBond, SaveMetadata
+from betcode.domain.sessions.binding import BindingRecord, DueSession, SessionBinding
+from betcode.domain.store.changes import SaveBinding, SaveMetadata
 from betcode.domain.values.identifiers import SessionId, SessionKey
 
 _COLUMNS = """campaign_id, festival_id, task_id, parent, restart_count, started_ns, ended_ns, failure, timeout_ns,
@@ -29,10 +29,10 @@ WHERE (b.deadline_ns > 0 OR b.stop_by_ns > 0) AND s.deleted = 0 AND s.status <> 
 """
 
 
-def apply(db: apsw.Connection, change: SaveBond | SaveMetadata) -> None:
+def apply(db: apsw.Connection, change: SaveBinding | SaveMetadata) -> None:
     match change:
-        case SaveBond(session, bond):
-            db.execute(_SAVE, (*_values(bond), session))
+        case SaveBinding(session, binding):
+            db.execute(_SAVE, (*_values(binding), session))
         case SaveMetadata(session, metadata):
             text = json.dumps(dict(metadata))
             db.execute("UPDATE session_makings SET metadata = ? WHERE session = ?", (text, session))
@@ -40,37 +40,37 @@ def apply(db: apsw.Connection, change: SaveBond | SaveMetadata) -> None:
             assert_never(change)
 
 
-def bound(db: apsw.Connection, session: SessionKey) -> Bound:
+def bound(db: apsw.Connection, session: SessionKey) -> BindingRecord:
     row = db.execute(f"{_BOUND} AND s.key = ?", (session,)).fetchone()
-    return Bound() if row is None else _bound(row)
+    return BindingRecord() if row is None else _bound(row)
 
 
-def all_bound(db: apsw.Connection) -> dict[SessionKey, Bound]:
+def all_bound(db: apsw.Connection) -> dict[SessionKey, BindingRecord]:
     return {SessionKey(row[0]): _bound(row) for row in db.execute(_BOUND)}
 
 
-def unfinished(db: apsw.Connection) -> list[Unfinished]:
+def unfinished(db: apsw.Connection) -> list[DueSession]:
     """The open sessions that have a timeout, or that are being stopped."""
-    return [Unfinished(SessionId(row[0]), Bond(*row[1:])) for row in db.execute(_DUE)]
+    return [DueSession(SessionId(row[0]), SessionBinding(*row[1:])) for row in db.execute(_DUE)]
 
 
-def _values(bond: Bond) -> tuple[str | int, ...]:
+def _values(binding: SessionBinding) -> tuple[str | int, ...]:
     return (
-        bond.campaign_id,
-        bond.festival_id,
-        bond.task_id,
-        bond.parent,
-        bond.restart_count,
-        bond.started_ns,
-        bond.ended_ns,
-        bond.failure,
-        bond.timeout_ns,
-        bond.deadline_ns,
-        bond.stop_by_ns,
+        binding.campaign_id,
+        binding.festival_id,
+        binding.task_id,
+        binding.parent,
+        binding.restart_count,
+        binding.started_ns,
+        binding.ended_ns,
+        binding.failure,
+        binding.timeout_ns,
+        binding.deadline_ns,
+        binding.stop_by_ns,
     )
 
 
-def _bound(row: Sequence[Any]) -> Bound:
+def _bound(row: Sequence[Any]) -> BindingRecord:
     _, *columns, first_run_ns, crash_note = row
-    bond = Bond() if columns[0] is None else Bond(*columns)
-    return Bound(bond, first_run_ns or 0, crash_note or "")
+    binding = SessionBinding() if columns[0] is None else SessionBinding(*columns)
+    return BindingRecord(binding, first_run_ns or 0, crash_note or "")

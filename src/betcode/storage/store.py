@@ -13,7 +13,7 @@ import apsw
 from betcode.domain.events.search_documents import SearchPage, SearchQuery
 from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditRow, AuditVerification
 from betcode.domain.ports import SessionFilter
-from betcode.domain.sessions.binding import Bond, Bound, Unfinished
+from betcode.domain.sessions.binding import BindingRecord, DueSession, SessionBinding
 from betcode.domain.sessions.deletion import DeletedSession
 from betcode.domain.store.changes import AppendEvents, Change, SavePrompt
 from betcode.domain.store.rows import (
@@ -103,9 +103,9 @@ class SqliteStore:
         self._begun.set()
 
     async def create_session(
-        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
+        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], binding: SessionBinding | None = None
     ) -> SessionKey:
-        session = await self._writer.write(lambda db: write_queries.create_session(db, new, state, events, bond))
+        session = await self._writer.write(lambda db: write_queries.create_session(db, new, state, events, binding))
         self._indexer.note((session,))
         return session
 
@@ -285,13 +285,13 @@ class SqliteStore:
         """Closed sessions without any change since that moment, the oldest first."""
         return await self._read(lambda db: read_queries.closed_before(db, before_ns, limit))
 
-    async def bound(self, session: SessionKey) -> Bound:
+    async def bound(self, session: SessionKey) -> BindingRecord:
         return await self._read(lambda db: binding_queries.bound(db, session))
 
-    async def all_bound(self) -> Mapping[SessionKey, Bound]:
+    async def all_bound(self) -> Mapping[SessionKey, BindingRecord]:
         return await self._read(binding_queries.all_bound)
 
-    async def unfinished(self) -> Sequence[Unfinished]:
+    async def unfinished(self) -> Sequence[DueSession]:
         """The open sessions that have a timeout, or that are being stopped."""
         return await self._read(binding_queries.unfinished)
 

@@ -11,7 +11,7 @@ import apsw
 from betcode.domain.errors import StorageFailed
 from betcode.domain.runs.crash_policy import CrashHistory
 from betcode.domain.runs.state import RunState
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.input_transitions import OPEN
 from betcode.domain.store.changes import (
     AddAudit,
@@ -24,7 +24,7 @@ from betcode.domain.store.changes import (
     ClearGrant,
     ForgetClients,
     MoveInput,
-    SaveBond,
+    SaveBinding,
     SaveClients,
     SaveMetadata,
     SavePrompt,
@@ -80,18 +80,18 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
                 audit_log.add(db, change.entry)
             case AddBlob():
                 _add_blob(db, change.session, change.blob)
-            case SaveClients() | ForgetClients() | SaveBond() | SaveMetadata():
+            case SaveClients() | ForgetClients() | SaveBinding() | SaveMetadata():
                 _apply_beside(db, change)
             case _:
                 assert_never(change)
 
 
-def _apply_beside(db: apsw.Connection, change: SaveClients | ForgetClients | SaveBond | SaveMetadata) -> None:
+def _apply_beside(db: apsw.Connection, change: SaveClients | ForgetClients | SaveBinding | SaveMetadata) -> None:
     """What is kept beside the log."""
     match change:
         case SaveClients() | ForgetClients():
             connections.apply(db, change)
-        case SaveBond() | SaveMetadata():
+        case SaveBinding() | SaveMetadata():
             binding_queries.apply(db, change)
         case _:
             assert_never(change)
@@ -149,7 +149,7 @@ def create_session(
     new: NewSession,
     state: SessionState,
     events: Sequence[StoredEvent],
-    bond: Bond | None = None,
+    binding: SessionBinding | None = None,
 ) -> SessionKey:
     """A session with its first events, and what it is bound to."""
     made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns)
@@ -160,8 +160,8 @@ def create_session(
     making = (key, new.model, tools, new.plan_mode, metadata, environment, new.fork_point)
     db.execute(_INSERT_MAKING, (*making, new.subdirectory, new.asked_place))
     append(db, key, events)
-    if bond is not None:
-        binding_queries.apply(db, SaveBond(key, bond))
+    if binding is not None:
+        binding_queries.apply(db, SaveBinding(key, binding))
     return key
 
 

@@ -3,18 +3,18 @@
 import anyio
 
 
-class Bell:
+class ChangeSignal:
     """Costs nothing while nobody waits."""
 
     def __init__(self) -> None:
         self._rung: anyio.Event | None = None
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         if self._rung is not None:
             self._rung.set()
             self._rung = None
 
-    async def heard(self) -> None:
+    async def wait(self) -> None:
         """Return when it is rung next."""
         self._rung = self._rung or anyio.Event()
         await self._rung.wait()

@@ -10,7 +10,7 @@ import pytest
 
 from betcode.client import open_client
 from betcode.config.lockfile import is_held
-from betcode.engine.maintenance.orphan_check import breaches
+from betcode.engine.maintenance.orphan_check import violations
 from betcode.holder.launch import held_runs, holder_pids
 from support.daemon import Daemon, becomes_true, obedient_daemon
 from support.patience import PATIENCE_S
@@ -36,7 +36,7 @@ def running_rows(daemon: Daemon) -> list[str]:
 
 
 def in_order(daemon: Daemon) -> bool:
-    return breaches(running_rows(daemon), daemon.places.runs) == []
+    return violations(running_rows(daemon), daemon.places.runs) == []
 
 
 async def lost_turns(daemon: Daemon, talks: list[Talk]) -> None:
@@ -119,7 +119,7 @@ async def test_what_a_dead_holder_left_running_without_a_row_is_ended(tmp_path: 
         (run_id,) = [path.name for path in daemon.places.runs.iterdir()]
         assert holder_pids(daemon.places.runs) == frozenset()
         with process_of(run_id) as leftover:
-            assert breaches([], daemon.places.runs) == [f"run {run_id} has 1 processes and no running row"]
+            assert violations([], daemon.places.runs) == [f"run {run_id} has 1 processes and no running row"]
             await daemon.start()
             assert leftover.wait(PATIENCE_S) == -signal.SIGTERM
         assert (await client.health()).metadata["found_at_start_orphans"] == "1"

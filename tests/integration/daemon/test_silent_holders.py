@@ -12,7 +12,7 @@ from betcode.client import open_client
 from betcode.config.settings import EngineSettings
 from betcode.domain.agents.commands import SendMessage
 from betcode.domain.values.identifiers import Seq, SessionId, new_message_id
-from betcode.engine import ClientName, Supervisor, open_supervisor
+from betcode.engine import ClientName, Engine, open_engine
 from betcode.engine.maintenance import adoption
 from betcode.holder.launch import holder_pids
 from betcode.providers.claude import ClaudeProvider
@@ -27,7 +27,7 @@ BOUND_S = 60.0
 ME = ClientName("me")
 
 
-async def until_consumed(supervisor: Supervisor, session: SessionId, message_id: str) -> None:
+async def until_consumed(supervisor: Engine, session: SessionId, message_id: str) -> None:
     async with aclosing(supervisor.watching.follow(session, Seq(0), ME)) as batches:
         async for batch in batches:
             for event in map(v1.AgentEvent.FromString, batch.events):
@@ -51,7 +51,7 @@ async def test_a_holder_that_is_stopped_does_not_keep_a_daemon_from_serving(
         with anyio.fail_after(BOUND_S):
             async with (
                 store_at(daemon.places.database) as store,
-                open_supervisor(store, providers, EngineSettings(), daemon.places.runs) as supervisor,
+                open_engine(store, providers, EngineSettings(), daemon.places.runs) as supervisor,
             ):
                 session = SessionId(talk.session_id)
                 message = SendMessage(new_message_id(), "say two")

@@ -12,7 +12,7 @@ import pytest
 from betcode.domain.agents.commands import SendMessage
 from betcode.domain.store.rows import Batch, NewSession
 from betcode.domain.values.identifiers import MessageId, Seq, SessionId, SessionKey, new_session_id, time_ordered_uuid
-from betcode.engine import ClientName, Supervisor
+from betcode.engine import ClientName, Engine
 from betcode.engine.follow.tail import Tail
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1
@@ -65,7 +65,7 @@ class Looks:
 class Served:
     """A server in this process, one session of a talkative agent, and a connection."""
 
-    engine: Supervisor
+    engine: Engine
     session: SessionId
     agent: Agent
     looks: Looks

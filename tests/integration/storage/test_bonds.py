@@ -8,9 +8,9 @@ import pytest
 from betcode.domain.obey.activities import PushedActivity
 from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.domain.runs.state import RunState
-from betcode.domain.sessions.binding import NOT_BOUND, Bond, Bound, Unfinished
+from betcode.domain.sessions.binding import NO_BINDING_RECORD, BindingRecord, DueSession, SessionBinding
 from betcode.domain.sessions.status import SessionStatus
-from betcode.domain.store.changes import SaveBond, SaveMetadata, SaveRun, SaveSession
+from betcode.domain.store.changes import SaveBinding, SaveMetadata, SaveRun, SaveSession
 from betcode.domain.store.rows import NewRun, SessionState
 from betcode.domain.values.identifiers import new_run_id
 from betcode.storage import SqliteStore
@@ -18,7 +18,7 @@ from support.stored import events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 
-BOND = Bond("C", "F", "T", "sess_parent", 2, 3, 4, "why", 5, 6, 7)
+BOND = SessionBinding("C", "F", "T", "sess_parent", 2, 3, 4, "why", 5, 6, 7)
 
 
 async def test_a_bond_comes_back_as_it_was_stored(tmp_path: Path) -> None:
@@ -26,15 +26,15 @@ async def test_a_bond_comes_back_as_it_was_stored(tmp_path: Path) -> None:
     async with store_at(tmp_path / "db") as store:
         bound = await store.create_session(new, SessionState(), events(1), BOND)
         other = await new_session(store)
-        await store.commit([SaveBond(other, Bond("D")), SaveMetadata(bound, {"provider_config.a": "b"})])
+        await store.commit([SaveBinding(other, SessionBinding("D")), SaveMetadata(bound, {"provider_config.a": "b"})])
     async with store_at(tmp_path / "db") as store:
-        assert await store.bound(bound) == Bound(BOND)
-        assert await store.all_bound() == {bound: Bound(BOND), other: Bound(Bond("D"))}
+        assert await store.bound(bound) == BindingRecord(BOND)
+        assert await store.all_bound() == {bound: BindingRecord(BOND), other: BindingRecord(SessionBinding("D"))}
         row = await store.find_session(new.session_id)
         assert row is not None
         assert row.new.metadata == {"provider_config.a": "b"}
         await store.mark_deleted(bound)
-        assert await store.bound(bound) == NOT_BOUND
+        assert await store.bound(bound) == NO_BINDING_RECORD
 
 
 async def test_runs_tell_when_a_session_began_and_how_its_agent_crashed(tmp_path: Path) -> None:
@@ -42,22 +42,27 @@ async def test_runs_tell_when_a_session_began_and_how_its_agent_crashed(tmp_path
         session = await new_session(store)
         first = await store.create_run(NewRun(session, new_run_id(), 100))
         await store.commit([SaveRun(replace(first, state=RunState.EXITED, exit_note="as told"))])
-        assert await store.bound(session) == Bound(first_run_ns=100)
+        assert await store.bound(session) == BindingRecord(first_run_ns=100)
         second = await store.create_run(NewRun(session, new_run_id(), 200))
         await store.commit([SaveRun(replace(second, state=RunState.CRASHED, exit_note="killed"))])
-        assert await store.bound(session) == Bound(first_run_ns=100, crash_note="killed")
+        assert await store.bound(session) == BindingRecord(first_run_ns=100, crash_note="killed")
 
 
 async def test_what_is_due_is_found_until_the_session_is_closed(tmp_path: Path) -> None:
     async with store_at(tmp_path / "db") as store:
         keys = []
-        for bond in (Bond(deadline_ns=5), Bond(stop_by_ns=6), Bond("C"), Bond(deadline_ns=7)):
+        for binding in (
+            SessionBinding(deadline_ns=5),
+            SessionBinding(stop_by_ns=6),
+            SessionBinding("C"),
+            SessionBinding(deadline_ns=7),
+        ):
             new = making()
-            keys.append((new.session_id, await store.create_session(new, SessionState(), events(1), bond)))
+            keys.append((new.session_id, await store.create_session(new, SessionState(), events(1), binding)))
         await store.commit([SaveSession(keys[3][1], SessionState(status=SessionStatus.CLOSED))])
         assert list(await store.unfinished()) == [
-            Unfinished(keys[0][0], Bond(deadline_ns=5)),
-            Unfinished(keys[1][0], Bond(stop_by_ns=6)),
+            DueSession(keys[0][0], SessionBinding(deadline_ns=5)),
+            DueSession(keys[1][0], SessionBinding(stop_by_ns=6)),
         ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from betcode.config.paths import Paths, choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeRow
-from betcode.engine import Supervisor, open_supervisor
+from betcode.engine import Engine, open_engine
 from betcode.providers.demo import DemoProvider
 from betcode.server import make_private_directory
 from betcode.storage import SqliteStore
@@ -26,7 +26,7 @@ class Bench:
     """Everything that a test may look at."""
 
     store: SqliteStore
-    engine: Supervisor
+    engine: Engine
     worktrees: Worktrees
     places: Paths
     faults: list[Faults]  # what is called at each named step
@@ -51,7 +51,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
     async with (
         store_at(places.database) as store,
-        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), places.runs, places=places) as engine,
+        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), places.runs, places=places) as engine,
         worktrees_of(store, engine, places.state_dir, faults=at) as worktrees,
     ):
         yield Bench(store, engine, worktrees, places, faults)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeState
-from betcode.engine import open_supervisor
+from betcode.engine import open_engine
 from betcode.providers.demo import DemoProvider
 from betcode.worktrees import SeenWorktree, Worktrees
 from integration.worktrees.conftest import Bench
@@ -122,7 +122,7 @@ async def _play(root: Path, steps: list[tuple[Callable[[World, Path, str], None]
     world = World(root, make_repository(root / "shop"))
     async with (
         store_at(root / "log.db") as store,
-        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), root / "runs") as engine,
+        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), root / "runs") as engine,
         worktrees_of(store, engine, root) as worktrees,
     ):
         for name in _NAMES[:2]:

@@ -12,7 +12,7 @@ from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
 from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.git.command import Git
 from integration.worktrees.conftest import Bench
-from support.engine import Engine
+from support.engine import EngineSession
 from support.hung_disk import hung_disk
 from support.repositories import commit, git, make_repository
 from support.worktree_sessions import a_new, where_it_works
@@ -32,8 +32,8 @@ async def _row(bench: Bench, path: Path) -> WorktreeRow:
     return next(each.row for each in await bench.worktrees.listed(str(path)) if each.row.path == str(path))
 
 
-async def _talk(bench: Bench, session: SessionId, place: Path) -> Engine:
-    return Engine(bench.engine, bench.store, session, place)
+async def _talk(bench: Bench, session: SessionId, place: Path) -> EngineSession:
+    return EngineSession(bench.engine, bench.store, session, place)
 
 
 @pytest.mark.behaviour("converse.start.worktree", "launch.cwd-from-worktree", "session.list.by-worktree")

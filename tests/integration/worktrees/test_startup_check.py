@@ -9,11 +9,11 @@ import pytest
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeState
-from betcode.engine import open_supervisor
+from betcode.engine import open_engine
 from betcode.providers.demo import DemoProvider
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
-from support.engine import Engine
+from support.engine import EngineSession
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 from support.repositories import git
@@ -30,7 +30,7 @@ async def _known(root: Path, repository: Path) -> None:
         git(repository, "worktree", "add", "-q", "-b", name, str(root / name))
     async with (
         store_at(root / "log.db") as store,
-        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), root / "runs") as engine,
+        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), root / "runs") as engine,
         worktrees_of(store, engine, root) as worktrees,
     ):
         await worktrees.listed(str(repository))
@@ -52,7 +52,7 @@ async def test_rows_whose_directory_is_gone_are_stale_after_the_start_and_kept(
     caplog.set_level(logging.WARNING)
     async with (
         store_at(tmp_path / "log.db") as store,
-        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
+        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
         worktrees_of(store, engine, tmp_path),
     ):
         await _becomes_stale(store, "fix")
@@ -70,7 +70,7 @@ async def test_a_disk_that_hangs_does_not_hold_up_the_start(tmp_path: Path, repo
     with hung_disk(repository) as disk:
         async with (
             store_at(tmp_path / "log.db") as store,
-            open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
+            open_engine(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
             worktrees_of(store, engine, tmp_path) as worktrees,
         ):
             assert isinstance(worktrees, Worktrees)
@@ -82,12 +82,12 @@ async def test_an_engine_waits_until_it_is_told_where_worktrees_are(tmp_path: Pa
     await _known(tmp_path, repository)
     async with (
         store_at(tmp_path / "log.db") as store,
-        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
+        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
         anyio.create_task_group() as tasks,
     ):
         row = next(row for row in await store.worktrees.worktrees() if row.name == "fix")
         new = a_new(tmp_path / "fix", worktree=row.id)
-        talk = Engine(engine, store, await engine.create(new), tmp_path)
+        talk = EngineSession(engine, store, await engine.create(new), tmp_path)
         git(repository, "worktree", "move", str(tmp_path / "fix"), str(tmp_path / "moved"))
         done = anyio.Event()
 

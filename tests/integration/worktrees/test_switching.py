@@ -11,10 +11,10 @@ from betcode.domain.bounded_io import BoundedIOPort
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.worktrees import SeenWorktree, SwitchResult
 from integration.worktrees.conftest import Bench
-from support.engine import Engine
+from support.engine import EngineSession
 from support.repositories import git
 from support.runs import runs_in
 from support.talk import is_idle
@@ -67,7 +67,7 @@ async def test_a_switch_leads_to_the_session_at_work_else_to_the_newest_that_is_
     await leads_to(new)
     slow = a_new(worktree=trees["fix"])
     slow = replace(slow, environment={**(slow.environment or {}), "BETCODE_DEMO_FLOOD": "1000000"})
-    talk = Engine(bench.engine, bench.store, await bench.engine.create(slow), Path())
+    talk = EngineSession(bench.engine, bench.store, await bench.engine.create(slow), Path())
     await talk.say("work")
     await bench.engine.rename(new, "newest")
     await leads_to(talk.session)
@@ -85,7 +85,7 @@ async def test_a_switch_leads_to_the_session_at_work_else_to_the_newest_that_is_
 class _Patient:
     """An engine whose first session is not made before a second one is asked for, unless nobody asks."""
 
-    def __init__(self, engine: Supervisor) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asked = 0
         self._second = anyio.Event()

@@ -12,7 +12,7 @@ import anyio
 
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine.maintenance.orphan_check import breaches
+from betcode.engine.maintenance.orphan_check import violations
 from betcode.holder.platform import resident_bytes
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
@@ -44,7 +44,7 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
     for process in round_.client_processes:
         process.end()
     round_.know_all_forks()
-    disagreements = await _until_none(lambda: breaches(facts.live_runs(), daemon.places.runs))
+    disagreements = await _until_none(lambda: violations(facts.live_runs(), daemon.places.runs))
     sessions = [await _gather_session(round_, session_id) for session_id in round_.sessions]
     left_open = await _until_none(lambda: _open_without_agent(daemon, facts.live_runs()))
     descriptors = await _descriptors(daemon, descriptors_before)

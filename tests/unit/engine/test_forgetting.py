@@ -8,7 +8,7 @@ import pytest
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import EngineContext
-from betcode.engine.maintenance.housekeeping import Leaps, forget_old
+from betcode.engine.maintenance.housekeeping import ClockJumps, delete_old_sessions
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ async def tried(trouble: BetcodeError) -> list[SessionId]:
             raise trouble
         return True
 
-    await forget_old(cast("EngineContext", SimpleNamespace(store=_Store())), delete, before_ns=1)
+    await delete_old_sessions(cast("EngineContext", SimpleNamespace(store=_Store())), delete, before_ns=1)
     return met
 
 
@@ -44,7 +44,7 @@ async def test_on_a_full_disk_no_other_is_tried() -> None:
 
 
 def test_a_clock_that_leaps_ahead_is_noticed_once() -> None:
-    leaps, hour = Leaps(), 3600 * 10**9
+    leaps, hour = ClockJumps(), 3600 * 10**9
     assert not leaps.leapt(now_ns=1000 * hour, monotonic_ns=0)
     assert not leaps.leapt(now_ns=1002 * hour, monotonic_ns=2 * hour)
     assert leaps.leapt(now_ns=9000 * hour, monotonic_ns=3 * hour)

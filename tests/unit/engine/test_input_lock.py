@@ -14,9 +14,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from betcode.engine.core.input_lock import Decision, Given, InputLock, Kept, Times, Waiter
+from betcode.engine.core.input_lock import InputLock, LockDecision, LockGranted, LockRefused, LockTimes, Waiter
 
-TIMES = Times(answer_s=10, idle_s=300)
+TIMES = LockTimes(answer_s=10, idle_s=300)
 CLIENTS = ("ann", "ben", "cy", "dee")
 client = st.sampled_from(CLIENTS)
 
@@ -38,7 +38,7 @@ def test_a_message_that_was_not_taken_leaves_the_lock_as_it_was() -> None:
     again = held_by_ann().sent("ann", 7)
     assert again.unsent("ann", held_by_ann(), 8, TIMES) == (held_by_ann(), ())
     asked, _ = held_by_ann().asked("ben", 1, TIMES)
-    assert asked.unsent("ann", InputLock(), 2, TIMES) == (InputLock("ben", 2), (Given("ben", "ann"),))
+    assert asked.unsent("ann", InputLock(), 2, TIMES) == (InputLock("ben", 2), (LockGranted("ben", "ann"),))
     given, _ = asked.answered("ben", True, 2, TIMES)
     assert given.unsent("ann", InputLock(), 3, TIMES) == (given, ())
 
@@ -47,8 +47,8 @@ def test_a_message_that_was_not_taken_leaves_the_lock_as_it_was() -> None:
 def test_a_free_lock_is_given_at_once() -> None:
     lock, decided = InputLock().asked("ben", 5, TIMES)
     assert lock == InputLock("ben", 5)
-    assert decided == (Given("ben", ""),)
-    assert lock.asked("ben", 6, TIMES) == (lock, (Given("ben", ""),))
+    assert decided == (LockGranted("ben", ""),)
+    assert lock.asked("ben", 6, TIMES) == (lock, (LockGranted("ben", ""),))
 
 
 @pytest.mark.behaviour("input-lock.request.ten-seconds", "input-lock.request.previous-holder")
@@ -57,7 +57,7 @@ def test_silence_of_ten_seconds_gives_the_lock_and_not_before() -> None:
     assert (lock.holder, lock.asking, lock.answer_by, decided) == ("ann", "ben", 110, ())
     assert lock.due(TIMES) == 110
     assert lock.ticked(109.9, TIMES) == (lock, ())
-    assert lock.ticked(110, TIMES) == (InputLock("ben", 110), (Given("ben", "ann"),))
+    assert lock.ticked(110, TIMES) == (InputLock("ben", 110), (LockGranted("ben", "ann"),))
 
 
 def test_input_of_the_holder_is_no_answer() -> None:
@@ -67,15 +67,15 @@ def test_input_of_the_holder_is_no_answer() -> None:
 
 def test_the_holder_gives_it() -> None:
     lock, _ = held_by_ann().asked("ben", 100, TIMES)
-    assert lock.answered("ben", True, 101, TIMES) == (InputLock("ben", 101), (Given("ben", "ann"),))
+    assert lock.answered("ben", True, 101, TIMES) == (InputLock("ben", 101), (LockGranted("ben", "ann"),))
 
 
 def test_who_is_refused_stays_in_line() -> None:
     lock, _ = held_by_ann().asked("ben", 100, TIMES)
     lock, decided = lock.answered("ben", False, 101, TIMES)
-    assert decided == (Kept("ben"),)
+    assert decided == (LockRefused("ben"),)
     assert (lock.holder, lock.asking, lock.line) == ("ann", "", (Waiter("ben", 100, refused=True),))
-    assert lock.left("ann", 102, TIMES) == (InputLock("ben", 102), (Given("ben", "ann"),))
+    assert lock.left("ann", 102, TIMES) == (InputLock("ben", 102), (LockGranted("ben", "ann"),))
 
 
 @pytest.mark.behaviour("input-lock.holder-disconnects")
@@ -83,7 +83,7 @@ def test_the_longest_waiter_has_it_when_the_holder_leaves() -> None:
     lock, _ = held_by_ann().asked("ben", 1, TIMES)
     lock, _ = lock.asked("cy", 2, TIMES)
     lock, decided = lock.left("ann", 3, TIMES)
-    assert decided == (Given("ben", "ann"),)
+    assert decided == (LockGranted("ben", "ann"),)
     assert (lock.holder, lock.asking, lock.answer_by) == ("ben", "cy", 13), "the new holder has its own ten seconds"
 
 
@@ -99,11 +99,11 @@ def test_rest_of_five_minutes_gives_it_to_who_waits() -> None:
     assert lock.due(TIMES) == 350
     assert lock.ticked(349, TIMES) == (lock, ())
     assert lock.sent("ann", 349).ticked(351, TIMES)[1] == (), "input begins the five minutes anew"
-    assert lock.ticked(350, TIMES) == (InputLock("ben", 350), (Given("ben", "ann"),))
+    assert lock.ticked(350, TIMES) == (InputLock("ben", 350), (LockGranted("ben", "ann"),))
 
 
 def test_who_asks_a_holder_that_rests_has_it_at_once() -> None:
-    assert held_by_ann().asked("ben", 1000, TIMES) == (InputLock("ben", 1000), (Given("ben", "ann"),))
+    assert held_by_ann().asked("ben", 1000, TIMES) == (InputLock("ben", 1000), (LockGranted("ben", "ann"),))
 
 
 @pytest.mark.behaviour("input-lock.idle.kept-without-waiters")
@@ -137,12 +137,15 @@ def test_everyone_who_asks_is_decided_in_turn(askers: list[str]) -> None:
     lock, now = InputLock().sent("holder", 0), 1.0
     for asker in askers:
         lock, _ = lock.asked(asker, now, TIMES)
-    order: list[Decision] = []
+    order: list[LockDecision] = []
     while (due := lock.due(TIMES)) is not None:
         lock, decided = lock.ticked(due, TIMES)
         order += decided
     assert [each.client for each in order] == list(dict.fromkeys(askers))
-    assert [each.previous for each in order if isinstance(each, Given)] == ["holder", *[e.client for e in order][:-1]]
+    assert [each.previous for each in order if isinstance(each, LockGranted)] == [
+        "holder",
+        *[e.client for e in order][:-1],
+    ]
 
 
 @dataclass
@@ -168,10 +171,10 @@ class LockLife(RuleBasedStateMachine):
     def some_are_here(self, who: set[str]) -> None:
         self.here = set(who)
 
-    def take(self, after: tuple[InputLock, tuple[Decision, ...]]) -> None:
+    def take(self, after: tuple[InputLock, tuple[LockDecision, ...]]) -> None:
         before, (self.lock, decided) = self.lock, after
         for each in decided:
-            if isinstance(each, Given):
+            if isinstance(each, LockGranted):
                 assert each.previous in ("", before.holder)
                 self.told.holder = each.client
             self.told.open_asks.discard(each.client)

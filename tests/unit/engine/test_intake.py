@@ -25,8 +25,8 @@ from betcode.domain.store.rows import (
     RunRow,
 )
 from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.engine.core.ingest import Intake
-from betcode.engine.permissions.screening import Screened
+from betcode.engine.core.ingest import RecordIngest
+from betcode.engine.permissions.screening import ScreeningResult
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 
@@ -54,26 +54,26 @@ def said(line: str, number: int) -> Record:
     return Record(RecordKind.OUT, 0, number, number, line.encode(), offset=number, end=number + 1)
 
 
-def allowed(request: v1.PermissionRequest) -> Screened:
+def allowed(request: v1.PermissionRequest) -> ScreeningResult:
     entry = AuditEntry(1, "s", request.request_id, "Bash", "", AuditKind.DECISION, "allow", DecidedBy.RULE)
-    return Screened(entry, AnswerPermission(request.request_id, Behaviour.ALLOW, request.input_json))
+    return ScreeningResult(entry, AnswerPermission(request.request_id, Behaviour.ALLOW, request.input_json))
 
 
-def denied(request: v1.PermissionRequest) -> Screened:
+def denied(request: v1.PermissionRequest) -> ScreeningResult:
     return replace(allowed(request), answer=AnswerPermission(request.request_id, Behaviour.DENY, "{}", "by rule"))
 
 
 async def taken(
-    screen: Callable[[v1.PermissionRequest], Screened] | None,
+    screen: Callable[[v1.PermissionRequest], ScreeningResult] | None,
     *lines: str,
     left: PromptRow | None = None,
     denial: str | None = "",
-) -> Intake:
+) -> RecordIngest:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
     lost = {left.request_id: left} if left else {}
 
-    async def screened(request: v1.PermissionRequest) -> Screened:
+    async def screened(request: v1.PermissionRequest) -> ScreeningResult:
         assert screen is not None
         return screen(request)
 
@@ -82,14 +82,14 @@ async def taken(
             raise FilesystemTimeout
         return denial
 
-    intake = Intake(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2)
+    intake = RecordIngest(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2)
     intake.screen = None if screen is None else screened
     intake.denial = denied_by
     await intake.take(dialogue, run, [said(line, number) for number, line in enumerate(lines, 1)])
     return intake
 
 
-def kinds(intake: Intake) -> list[str | None]:
+def kinds(intake: RecordIngest) -> list[str | None]:
     return [event.WhichOneof("event") for event in intake.said]
 
 
@@ -116,7 +116,7 @@ async def test_records_of_one_batch_do_not_each_look_through_all_open_messages(o
     )
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
-    intake = Intake(SessionKey(1), Seq(1), rows, {}, {}, SessionId(CONVERSATION), now_ns=2)
+    intake = RecordIngest(SessionKey(1), Seq(1), rows, {}, {}, SessionId(CONVERSATION), now_ns=2)
     given = [Record(RecordKind.IN, number, number, number, b"{}", offset=number, end=number + 1) for number in numbers]
     await intake.take(dialogue, run, given)
     assert rows.scans <= 3
@@ -133,7 +133,7 @@ async def test_the_event_loop_runs_between_the_prompts_of_one_batch() -> None:
             turns += 1
             await anyio.lowlevel.checkpoint()
 
-    def seen(request: v1.PermissionRequest) -> Screened:
+    def seen(request: v1.PermissionRequest) -> ScreeningResult:
         turns_at.append(turns)
         return allowed(request)
 
@@ -162,9 +162,9 @@ async def test_what_was_never_shown_is_not_shown_to_be_withdrawn() -> None:
 async def test_what_was_answered_has_no_second_end_when_the_agent_takes_it_back() -> None:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
-    before = Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=2)
+    before = RecordIngest(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=2)
     await before.take(dialogue, run, [said(REQUEST, 1)])
-    after = Intake(SessionKey(1), Seq(9), {}, {}, {}, SessionId(CONVERSATION), now_ns=3)  # a person has answered
+    after = RecordIngest(SessionKey(1), Seq(9), {}, {}, {}, SessionId(CONVERSATION), now_ns=3)  # a person has answered
     await after.take(dialogue, run, [said(WITHDRAWN, 2)])
     assert "permission_resolved" not in kinds(after)
     (told,) = [event.notice for event in after.said if event.HasField("notice")]
@@ -191,7 +191,7 @@ def left_with(decision: str) -> PromptRow:
     ],
 )
 async def test_a_denial_by_rule_or_by_a_person_is_stronger_than_what_allows(
-    screen: Callable[[v1.PermissionRequest], Screened] | None, decision: str, by_rule: bool
+    screen: Callable[[v1.PermissionRequest], ScreeningResult] | None, decision: str, by_rule: bool
 ) -> None:
     intake = await taken(screen, REQUEST.replace("Bash", "Edit"), left=left_with(decision))
     assert intake.prompts == {}
@@ -235,7 +235,7 @@ async def test_a_prompt_that_is_open_under_an_id_stays_so_when_another_of_that_i
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
     waits = replace(left_with(""), request_id="r-1", state=PromptState.OPEN, kept=CarriedState.NO)
-    intake = Intake(SessionKey(1), Seq(1), {}, {"r-1": waits}, {}, SessionId(CONVERSATION), now_ns=2)
+    intake = RecordIngest(SessionKey(1), Seq(1), {}, {"r-1": waits}, {}, SessionId(CONVERSATION), now_ns=2)
     await intake.take(dialogue, run, [said(REQUEST, 1)])
     intake.refuse("r-1")
     assert intake.prompts == {"r-1": waits}
@@ -251,7 +251,7 @@ async def test_a_request_that_is_refused_for_its_id_is_in_the_audit() -> None:
 
 @pytest.mark.parametrize("screen", [None, allowed])
 async def test_an_id_that_is_used_again_at_once_stands_for_nothing(
-    screen: Callable[[v1.PermissionRequest], Screened] | None,
+    screen: Callable[[v1.PermissionRequest], ScreeningResult] | None,
 ) -> None:
     """What was decided or shown is about the first, so the second is refused and nothing is said to it."""
     intake = await taken(screen, REQUEST, WITHDRAWN, REQUEST.replace("make", "rm -rf /"))
@@ -267,7 +267,7 @@ async def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> N
     run = RunRow(
         RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1, cancel_step=CancelStep.INTERRUPTED
     )
-    intake = Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=1)
+    intake = RecordIngest(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=1)
     after = await intake.take(dialogue, run, [said(RESULT["cancelled"], 1), said(RESULT["end_turn"], 2)])
     ends = [event.turn_complete.stop_reason for event in intake.said if event.HasField("turn_complete")]
     assert ends == ["cancelled", "end_turn"]
@@ -294,7 +294,7 @@ async def test_an_idle_agent_that_lets_go_of_its_only_message_leaves_the_session
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
     row = InputRow(MESSAGE, SessionKey(1), InputKind.MESSAGE, b"", run=RunKey(1), number=1)
-    intake = Intake(SessionKey(1), Seq(1), {MESSAGE: row}, {}, {}, SessionId(CONVERSATION), 1, None)
+    intake = RecordIngest(SessionKey(1), Seq(1), {MESSAGE: row}, {}, {}, SessionId(CONVERSATION), 1, None)
     message = '{"type":"user","message":{"role":"user","content":"hello"},"uuid":"' + MESSAGE + '"}'
     records = [told(message, 1), told(LET_GO, 2), *(said(line, 3 + n) for n, line in enumerate(answers))]
     await intake.take(dialogue, run, records)

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from betcode.domain.store.rows import CarriedState, PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.core import carried_answers
-from betcode.engine.core.carried_answers import ALLOWANCE_LASTS_NS, Asked, Given, passed_over, recall, superseded
+from betcode.engine.core.carried_answers import (
+    ALLOWANCE_LASTS_NS,
+    AskAgain,
+    ReuseAnswer,
+    mark_offered,
+    mark_superseded,
+    match_carried,
+)
 
 NOW = 10**18
 OPEN, ANSWERED = PromptState.OPEN, PromptState.ANSWERED
@@ -52,11 +59,11 @@ TABLE = [
 @pytest.mark.parametrize(("old", "note", "is_given"), TABLE, ids=[f"{o.decision}-{o.kept}" for o, _, _ in TABLE])
 @pytest.mark.behaviour("permission.restart.agent-gone")
 def test_the_same_question_gets_what_the_table_says(old: PromptRow, note: str, is_given: bool) -> None:
-    match recall(prompt(), [old], NOW):
-        case Given() as given:
+    match match_carried(prompt(), [old], NOW):
+        case ReuseAnswer() as given:
             assert is_given
             assert given.before is old
-        case Asked() as asked:
+        case AskAgain() as asked:
             assert not is_given
             assert note in asked.note
             assert asked.supersedes == (None if old.kept is CarriedState.SPENT else old)
@@ -72,24 +79,26 @@ def test_the_same_question_gets_what_the_table_says(old: PromptRow, note: str, i
 )
 @pytest.mark.behaviour("permission.restart.changed-input")
 def test_a_changed_input_takes_the_place_of_the_old_prompt_and_no_answer_of_it(old: PromptRow, told: str) -> None:
-    asked = recall(prompt(given_json='{"more":1}'), [old], NOW)
-    assert isinstance(asked, Asked)
+    asked = match_carried(prompt(given_json='{"more":1}'), [old], NOW)
+    assert isinstance(asked, AskAgain)
     assert asked.supersedes is old
     assert told in asked.note
 
 
 def test_what_is_asked_of_another_tool_has_nothing_to_do_with_it() -> None:
     for old, _, _ in TABLE:
-        assert recall(prompt(tool="Edit"), [old], NOW) == Asked()
-        assert recall(prompt(kind=PromptKind.QUESTION), [old], NOW) == Asked()
+        assert match_carried(prompt(tool="Edit"), [old], NOW) == AskAgain()
+        assert match_carried(prompt(kind=PromptKind.QUESTION), [old], NOW) == AskAgain()
 
 
 @pytest.mark.parametrize("tool", ["Bash", "PowerShell"])
 def test_an_allowed_command_is_offered_and_a_denied_one_is_denied(tool: str) -> None:
-    offered = recall(prompt(tool=tool), [left("ALLOW_ONCE", CarriedState.UNSPENT, tool=tool)], NOW)
-    assert isinstance(offered, Asked)
+    offered = match_carried(prompt(tool=tool), [left("ALLOW_ONCE", CarriedState.UNSPENT, tool=tool)], NOW)
+    assert isinstance(offered, AskAgain)
     assert offered.note == "You allowed this before the agent was lost"
-    assert isinstance(recall(prompt(tool=tool), [left("DENY", CarriedState.UNSPENT, tool=tool)], NOW), Given)
+    assert isinstance(
+        match_carried(prompt(tool=tool), [left("DENY", CarriedState.UNSPENT, tool=tool)], NOW), ReuseAnswer
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,37 +107,37 @@ def test_an_allowed_command_is_offered_and_a_denied_one_is_denied(tool: str) -> 
 )
 def test_an_allowance_lasts_a_quarter_of_an_hour_and_a_clock_set_back_ends_it(age: int, is_given: bool) -> None:
     old = replace(left("ALLOW_ONCE", CarriedState.UNSPENT), answered_ns=NOW - age)
-    assert isinstance(recall(prompt(), [old], NOW), Given) == is_given
+    assert isinstance(match_carried(prompt(), [old], NOW), ReuseAnswer) == is_given
 
 
 def test_a_subagent_gets_no_answer_that_another_was_given() -> None:
     old = replace(left("DENY", CarriedState.UNSPENT), agent_id="toolu_1")
-    asked = recall(prompt(agent="toolu_2"), [old], NOW)
-    assert isinstance(asked, Asked)
+    asked = match_carried(prompt(agent="toolu_2"), [old], NOW)
+    assert isinstance(asked, AskAgain)
     assert asked.supersedes is old
-    assert recall(prompt(), [old], NOW) == Asked()
-    assert isinstance(recall(prompt(agent="toolu_1"), [old], NOW), Given)
+    assert match_carried(prompt(), [old], NOW) == AskAgain()
+    assert isinstance(match_carried(prompt(agent="toolu_1"), [old], NOW), ReuseAnswer)
 
 
 def test_input_that_was_not_kept_as_it_came_is_never_the_same() -> None:
-    asked = recall(prompt(given_json=""), [left("ALLOW_ONCE", CarriedState.UNSPENT, old_json="")], NOW)
-    assert isinstance(asked, Asked)
+    asked = match_carried(prompt(given_json=""), [left("ALLOW_ONCE", CarriedState.UNSPENT, old_json="")], NOW)
+    assert isinstance(asked, AskAgain)
 
 
 def test_answers_to_a_part_of_the_same_questions_stay() -> None:
     old = replace(left(), kind=PromptKind.QUESTION, answers={"Which?": "red"})
-    same = recall(prompt(kind=PromptKind.QUESTION), [old], NOW)
-    other = recall(prompt(given_json="[]", kind=PromptKind.QUESTION), [old], NOW)
-    assert isinstance(same, Asked)
-    assert isinstance(other, Asked)
+    same = match_carried(prompt(kind=PromptKind.QUESTION), [old], NOW)
+    other = match_carried(prompt(given_json="[]", kind=PromptKind.QUESTION), [old], NOW)
+    assert isinstance(same, AskAgain)
+    assert isinstance(other, AskAgain)
     assert (same.answers, other.answers) == ({"Which?": "red"}, {})
 
 
 def test_a_denial_still_holds_after_something_else_was_asked() -> None:
-    denied = superseded(left("DENY", CarriedState.UNSPENT), "other")
-    assert isinstance(recall(prompt(), [denied], NOW), Given)
-    assert recall(prompt(given_json="[]"), [denied], NOW) == Asked(), "and is not superseded twice"
-    allowed = superseded(left("ALLOW_ONCE", CarriedState.UNSPENT), "other")
+    denied = mark_superseded(left("DENY", CarriedState.UNSPENT), "other")
+    assert isinstance(match_carried(prompt(), [denied], NOW), ReuseAnswer)
+    assert match_carried(prompt(given_json="[]"), [denied], NOW) == AskAgain(), "and is not superseded twice"
+    allowed = mark_superseded(left("ALLOW_ONCE", CarriedState.UNSPENT), "other")
     assert (allowed.state, allowed.kept) == (PromptState.SUPERSEDED, CarriedState.NO)
 
 
@@ -162,8 +171,8 @@ class Course:
     def ask(self, tool: str, given_json: str) -> None:
         self.number += 1
         row = prompt(f"r{self.number}", tool, given_json)
-        match recall(row, self.left.values(), self.now):
-            case Given(before):
+        match match_carried(row, self.left.values(), self.now):
+            case ReuseAnswer(before):
                 assert before.input_json == given_json
                 assert before.tool_name == tool
                 if before.allows:
@@ -175,18 +184,18 @@ class Course:
                 self.on_the_way[row.request_id] = replace(
                     row, state=ANSWERED, decision=before.decision, answered_ns=before.answered_ns
                 )
-            case Asked(note, old, _):
+            case AskAgain(note, old, _):
                 spent = [one for one in self.left.values() if one.kept is CarriedState.SPENT and one.allows]
                 if any((one.tool_name, one.input_json) == (tool, given_json) for one in spent):
                     assert "may have run" in note
                 if old is not None:
-                    after = superseded(old, row.request_id)
+                    after = mark_superseded(old, row.request_id)
                     del self.left[old.request_id]
                     self.superseded |= {old.request_id}
                     if after.state is not PromptState.SUPERSEDED:
                         self.left[old.request_id] = after
                 self.waits[row.request_id] = row
-        self.left |= {one.request_id: one for one in passed_over(self.left.values())}
+        self.left |= {one.request_id: one for one in mark_offered(self.left.values())}
         self.asks_of_this_agent += 1
 
     def answer(self, which: int, decision: str) -> None:
@@ -197,7 +206,7 @@ class Course:
         answered = replace(row, state=ANSWERED, decision=decision, answered_ns=self.now)
         self.persons[row.request_id] = row.request_id
         if row.request_id in self.left:
-            self.left[row.request_id] = carried_answers.answered(answered)
+            self.left[row.request_id] = carried_answers.mark_answered(answered)
         else:
             del self.waits[row.request_id]
             self.on_the_way[row.request_id] = answered

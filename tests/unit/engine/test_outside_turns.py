@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.domain.store.rows import SessionState
-from betcode.engine.core.counters import Tally
+from betcode.engine.core.counters import SessionCounters
 from betcode.engine.operations.import_turns import notice_words
 from betcode.v1 import agent_pb2 as v1
 
@@ -26,7 +26,7 @@ def test_a_notice_counts_them(imported: int, omitted: int, words: str) -> None:
 
 @pytest.mark.parametrize(("origin", "turns"), [("", 1), ("outside", 0)])
 def test_a_turn_made_outside_counts_against_no_budget(origin: str, turns: int) -> None:
-    tally = Tally(SessionState())
+    tally = SessionCounters(SessionState())
     event = v1.AgentEvent()
     event.turn_complete.stop_reason = "end_turn"
     event.turn_complete.origin = origin

@@ -9,7 +9,7 @@ from betcode.domain.errors import StorageFailed
 from betcode.domain.ports import SessionFilter, Store
 from betcode.domain.store.rows import SessionRow
 from betcode.domain.values.identifiers import Seq, SessionKey
-from betcode.engine.agents.agent_reports import Reports
+from betcode.engine.agents.agent_reports import AgentReports
 from betcode.v1 import agent_pb2 as v1
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ class _Store:
 
 async def test_a_database_that_could_not_be_read_is_asked_again() -> None:
     store = _Store(failures=1)
-    reports = Reports(cast("Store", store))
+    reports = AgentReports(cast("Store", store))
     with pytest.raises(StorageFailed):
         await reports.all()
     store.failures = 0

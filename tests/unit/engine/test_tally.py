@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from betcode.domain.store.rows import SessionState
-from betcode.engine.core.counters import Tally
+from betcode.engine.core.counters import SessionCounters
 from betcode.v1 import agent_pb2 as v1
 
 SECOND_NS = 1_000_000_000
@@ -22,7 +22,7 @@ def ended(at_s: float, reason: str) -> v1.AgentEvent:
 
 
 def after(state: SessionState, *events: v1.AgentEvent, written_s: float = 0) -> SessionState:
-    tally = Tally(state)
+    tally = SessionCounters(state)
     for event in events:
         tally.number(event)
     return tally.state(int(written_s * SECOND_NS))

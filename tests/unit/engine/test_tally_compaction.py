@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.store.rows import SessionState
-from betcode.engine.core.counters import Tally
+from betcode.engine.core.counters import SessionCounters
 from betcode.v1 import agent_pb2 as v1
 
 Event = v1.AgentEvent
@@ -36,7 +36,7 @@ def compacted(tokens_after: int = 40) -> Event:
 def counted(state: SessionState, *batches: list[Event]) -> SessionState:
     """The state after these batches, each of which was one commit."""
     for batch in batches:
-        tally = Tally(state)
+        tally = SessionCounters(state)
         for event in batch:
             tally.number(event)
         state = tally.state(1)

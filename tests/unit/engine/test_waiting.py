@@ -5,7 +5,7 @@ import pytest
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import SessionState
-from betcode.engine.core.status import NOTHING, Waiting, for_api, pause_after_agent, pause_fields
+from betcode.engine.core.status import NOTHING, WaitReason, for_api, pause_after_agent, pause_fields
 
 NOW, LATER = 1000, 2000
 
@@ -19,12 +19,12 @@ def state(status: SessionStatus, pause: ApiPause | None) -> SessionState:
 def test_a_turn_waits_until_it_is_answered_even_past_the_time_of_the_next_try(kind: PauseKind) -> None:
     for until_ns in (0, NOW - 1, LATER):
         paused = state(SessionStatus.ACTIVE, ApiPause(kind, until_ns))
-        assert for_api(paused, NOW) == Waiting(kind.value, until_ns)
+        assert for_api(paused, NOW) == WaitReason(kind.value, until_ns)
 
 
 @pytest.mark.parametrize("status", [SessionStatus.IDLE, SessionStatus.NEW])
 def test_at_rest_only_a_limit_that_is_not_reset_yet_matters(status: SessionStatus) -> None:
-    assert for_api(state(status, ApiPause(PauseKind.LIMIT, LATER)), NOW) == Waiting("limit", LATER)
+    assert for_api(state(status, ApiPause(PauseKind.LIMIT, LATER)), NOW) == WaitReason("limit", LATER)
     for pause in (None, ApiPause(PauseKind.LIMIT, NOW), ApiPause(PauseKind.LIMIT), ApiPause(PauseKind.OVERLOAD, LATER)):
         assert for_api(state(status, pause), NOW) == NOTHING
 

@@ -12,7 +12,7 @@ import pytest
 
 from betcode.domain.metrics.health import POOL_FULL, HealthOutcome
 from betcode.engine import ClientName, EngineFacts
-from betcode.engine.maintenance.adoption import Found
+from betcode.engine.maintenance.adoption import AdoptionReport
 from betcode.holder.platform import resident_bytes
 from betcode.server.health import About, Health, metadata_of
 from betcode.server.health_checks import Component, Listener, components, look_at
@@ -30,7 +30,7 @@ def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts
         live_agents=1,
         agent_memory_bytes=100,
         degraded_reason=degraded,
-        found_at_start=Found(adopted=3),
+        found_at_start=AdoptionReport(adopted=3),
     )
 
 

@@ -8,7 +8,7 @@ from betcode.domain.values.identifiers import SessionId, SessionKey
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class SessionBinding:
     """One session's; a session that has none behaves as with an empty one."""
 
     campaign_id: str = ""
@@ -24,38 +24,38 @@ class Bond:
     stop_by_ns: int = 0  # a stop is under way, and waits for the turn until then; 0: none is
 
 
-NO_BOND = Bond()
+NO_BINDING = SessionBinding()
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BindingRecord:
     """A session's bond with what its runs tell."""
 
-    bond: Bond = NO_BOND
+    binding: SessionBinding = NO_BINDING
     first_run_ns: int = 0  # when its first agent was started; 0: never
     crash_note: str = ""  # how its newest agent crashed; empty: it did not
 
 
-NOT_BOUND = Bound()
+NO_BINDING_RECORD = BindingRecord()
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class DueSession:
     """A session that something is due for: its timeout, or the end of a stop that was begun."""
 
     session: SessionId
-    bond: Bond
+    binding: SessionBinding
 
 
-class Bonds(Protocol):
+class BindingStore(Protocol):
     """What is asked of whoever keeps them."""
 
-    async def bound(self, session: SessionKey) -> Bound:
+    async def bound(self, session: SessionKey) -> BindingRecord:
         """What a session is bound to, with what its runs tell."""
         ...
 
-    async def all_bound(self) -> Mapping[SessionKey, Bound]: ...
+    async def all_bound(self) -> Mapping[SessionKey, BindingRecord]: ...
 
-    async def unfinished(self) -> Sequence[Unfinished]:
+    async def unfinished(self) -> Sequence[DueSession]:
         """The open sessions that have a timeout, or that are being stopped."""
         ...

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from betcode.domain.permissions.audit import AuditEntry
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.store.rows import (
     Blob,
     ConnectedClient,
@@ -111,11 +111,11 @@ class ForgetClients:
 
 
 @dataclass(frozen=True, slots=True)
-class SaveBond:
+class SaveBinding:
     """What a session is bound to, from now on."""
 
     session: SessionKey
-    bond: Bond
+    binding: SessionBinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,6 @@ Change = (
     | AddBlob
     | SaveClients
     | ForgetClients
-    | SaveBond
+    | SaveBinding
     | SaveMetadata
 )

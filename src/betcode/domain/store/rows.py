@@ -104,7 +104,7 @@ class SessionRow:
     state: SessionState
     pending_prompts: int = 0
     run_state: RunState | None = None  # of the newest run
-    failure: str = ""  # see Bond.failure
+    failure: str = ""  # see SessionBinding.failure
 
 
 @dataclass(frozen=True, slots=True)

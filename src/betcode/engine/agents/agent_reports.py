@@ -14,12 +14,12 @@ _MODELS_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class AgentReport:
     tools: Sequence[str] = ()  # those of the agent that spoke last
     models: Sequence[str] = ()
 
 
-class Reports:
+class AgentReports:
     """Where it was said is noted turn by turn; what was said is read when somebody wants to know."""
 
     def __init__(self, store: Store) -> None:
@@ -37,7 +37,7 @@ class Reports:
         if state.model and len(self._models) < _MODELS_LIMIT:
             self._models[state.model] = None
 
-    async def all(self) -> Reported:
+    async def all(self) -> AgentReport:
         if not self._has_looked:
             rows, _ = await self._store.list_sessions(SessionFilter(limit=_LOOKED_AT))
             self._has_looked = True  # a database that could not be read is asked again
@@ -53,4 +53,4 @@ class Reports:
                 info = AgentEvent.FromString(said).session_info
                 self._tools = tuple(info.tools)
                 self._models |= dict.fromkeys(info.models)
-        return Reported(self._tools, tuple(self._models)[:_MODELS_LIMIT])
+        return AgentReport(self._tools, tuple(self._models)[:_MODELS_LIMIT])

@@ -7,7 +7,7 @@ from betcode.holder.protocol import REFUSED_NOTE
 _LONGEST = 1000
 
 
-def refused_at_the_holder(session_id: str, note: Record) -> AuditEntry | None:
+def audit_of_refusal(session_id: str, note: Record) -> AuditEntry | None:
     """A process inside the agent's tree that came to the holder's socket; None: the note tells something else."""
     text = note.data.decode("utf-8", "replace")
     if not text.startswith(REFUSED_NOTE):

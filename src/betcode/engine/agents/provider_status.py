@@ -17,7 +17,7 @@ from betcode.engine.context import EngineContext
 _PROFILE = PREFIX + "profile"
 
 
-class Kinds:
+class ProviderStatus:
     """What `betcode providers` and its like want to know."""
 
     def __init__(self, context: EngineContext) -> None:

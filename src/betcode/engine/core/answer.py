@@ -11,8 +11,8 @@ from betcode.domain.store.changes import AddInput, Change, SavePrompt
 from betcode.domain.store.rows import PromptKind, PromptRow
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import carried_answers, events
-from betcode.engine.core.capability_checks import check_answer, unheard
-from betcode.engine.core.decision_records import recorded, signed
+from betcode.engine.core.capability_checks import check_answer, denial_reason_notice
+from betcode.engine.core.decision_records import decision_changes, with_decider
 from betcode.engine.core.decision_types import Decision, answered_before, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.engine.fault_points import FaultPoint
@@ -75,7 +75,7 @@ async def answer_questions(
             return False, True
         if given == prompt.answers:
             return True, False
-        kept = replace(signed(prompt, client, now_ns()), answers=given)
+        kept = replace(with_decider(prompt, client, now_ns()), answers=given)
         await session.writer.write((), [SavePrompt(kept)])
         (session.left if request_id in session.left else session.prompts)[request_id] = kept
         return False, False
@@ -98,8 +98,8 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     Where the agent is gone, the answer waits for the one that goes on with the turn.
     """
     is_left = prompt.request_id in session.left
-    answered, entry = recorded(session.session_id, prompt, decision, client)
-    answered = carried_answers.answered(answered) if is_left else answered
+    answered, entry = decision_changes(session.session_id, prompt, decision, client)
+    answered = carried_answers.mark_answered(answered) if is_left else answered
     inputs = [] if is_left else [session.answer_row(decision.command(prompt))]
     changes: list[Change] = [SavePrompt(answered), entry, *(AddInput(row) for row in inputs)]
     grants = session.grants
@@ -108,7 +108,7 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
         changes += more
         grants = with_grant(grants, grant)
     said = [events.answered(prompt.request_id, decision, client)]
-    if note := unheard(decision, session.provider.name, session.capabilities):
+    if note := denial_reason_notice(decision, session.provider.name, session.capabilities):
         said.append(events.notice(v1.NOTICE_KIND_AGENT, note, request_id=prompt.request_id))
     await session.writer.write(said, changes)
     if is_left:

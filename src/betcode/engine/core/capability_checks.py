@@ -36,14 +36,14 @@ def check_answer(decision: Decision, request_id: str, provider: str, can: Capabi
         )
 
 
-def unheard(decision: Decision, provider: str, can: Capabilities) -> str:
+def denial_reason_notice(decision: Decision, provider: str, can: Capabilities) -> str:
     """What is said of a denial whose reason the agent is not told; empty where it is, or nobody gave one."""
     if decision.allows or decision.by_policy or not decision.message or can.denial_message:
         return ""
     return f"It was denied, and without the reason: agents of the kind {provider} take none. Tell it in a message"
 
 
-def unmeasured(budget: Budget, provider: str, can: Capabilities) -> str:
+def unmeasured_limits_notice(budget: Budget, provider: str, can: Capabilities) -> str:
     """Which limits nothing will ever be counted against; empty: none."""
     limits = budget.limits
     blind = [
@@ -57,7 +57,7 @@ def unmeasured(budget: Budget, provider: str, can: Capabilities) -> str:
     return f"The limit on {names} holds nothing back: agents of the kind {provider} do not tell it. Limit turns or time"
 
 
-def out_of_reach(provider: str, can: Capabilities) -> str:
+def rule_reach_notice(provider: str, can: Capabilities) -> str:
     """How far rules that deny or ask hold with an agent that does not let every use of a tool be seen."""
     if not can.permissions:
         return f"Rules that deny or ask do not hold here: agents of the kind {provider} ask nobody before they act"

@@ -1,6 +1,7 @@
-"""What becomes of a lost agent's prompts, and of their answers, when the agent that goes on with its turn asks.
+"""Decide whether a crashed agent's prompts, and their answers, apply to a prompt of the agent that replaces it.
 
-Pure. A prompt that is left is open, or answered and then as its `kept` says. Who calls `recall` stores what follows.
+Pure. An orphaned prompt is open, or answered; for an answered one, `kept` is the state of its answer. The caller of
+`match_carried` stores the result.
 
 | left behind                 | the same is asked                      | the same tool, otherwise            |
 |-----------------------------|----------------------------------------|-------------------------------------|
@@ -34,14 +35,14 @@ DENIED_BEFORE = "This was denied before, and then the agent was lost"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ReuseAnswer:
     """The answer to `before` is the answer to this one too; no person is asked."""
 
     before: PromptRow
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskAgain:
     """A person is asked."""
 
     note: str = ""  # what they must know
@@ -49,35 +50,35 @@ class Asked:
     answers: Mapping[str, str] = field(default_factory=dict)  # those that were given to a part of the same questions
 
 
-def recall(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> Given | Asked:
+def match_carried(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> ReuseAnswer | AskAgain:
     """Whether an answer that was kept is given to the new prompt, or what a person is told with it."""
     akin = [row for row in left if _is_akin(row, asked)]
     same = [row for row in akin if _is_same(row, asked)]
     for row in same:
         if _is_unheard(row) and not row.allows:
-            return Given(row)
+            return ReuseAnswer(row)
     for row in same:
         if row.kept is CarriedState.UNSPENT and _may_be_given(row, now_ns):
-            return Given(row)
+            return ReuseAnswer(row)
     old = next((row for row in [*same, *akin] if row.kept is not CarriedState.SPENT and not row.superseded_by), None)
     notes = [note for note in (_of_spent(same), _of_old(old, is_same=old in same)) if note]
     answers = old.answers if old is not None and old in same and old.state is PromptState.OPEN else {}
-    return Asked(". ".join(notes), old, answers)
+    return AskAgain(". ".join(notes), old, answers)
 
 
-def passed_over(left: Iterable[PromptRow]) -> list[PromptRow]:
+def mark_offered(left: Iterable[PromptRow]) -> list[PromptRow]:
     """After something was asked: those that change, since an allowance is only for the first that is asked."""
     return [replace(row, kept=CarriedState.OFFERED) for row in left if _awaits_the_first(row)]
 
 
-def superseded(row: PromptRow, by: str) -> PromptRow:
+def mark_superseded(row: PromptRow, by: str) -> PromptRow:
     """A prompt that another takes the place of. A denial still holds for what it was about."""
     if row.state is PromptState.ANSWERED and not row.allows:
         return replace(row, superseded_by=by)
     return replace(row, state=PromptState.SUPERSEDED, superseded_by=by, kept=CarriedState.NO)
 
 
-def answered(row: PromptRow) -> PromptRow:
+def mark_answered(row: PromptRow) -> PromptRow:
     """A prompt that was just answered, though its agent is gone: the answer waits for the next one."""
     return row if row.kept is CarriedState.OFFERED else replace(row, kept=CarriedState.UNSPENT)
 

@@ -21,7 +21,7 @@ _NO_LAST_WORD = _CUT_OFF | {"cancelled", "error"}
 KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
 
 
-class Tally:
+class SessionCounters:
     """Counts one batch of events into the state that is stored with it."""
 
     def __init__(self, state: SessionState) -> None:
@@ -160,16 +160,16 @@ class Tally:
         self._context = percent if percent and math.isfinite(percent) else self._context
 
 
-COUNTED: EventTable[Callable[[Tally, AgentEvent], None]] = EventTable(
+COUNTED: EventTable[Callable[[SessionCounters, AgentEvent], None]] = EventTable(
     "the counters of a session",
     {
-        "text_delta": Tally._text,
-        "user_input": Tally._user_input,
-        "usage": Tally._usage,
-        "turn_complete": Tally._turn_complete,
-        "compaction": Tally._compaction,
-        "session_info": Tally._session_info,
-        "status_change": Tally._status,
+        "text_delta": SessionCounters._text,
+        "user_input": SessionCounters._user_input,
+        "usage": SessionCounters._usage,
+        "turn_complete": SessionCounters._turn_complete,
+        "compaction": SessionCounters._compaction,
+        "session_info": SessionCounters._session_info,
+        "status_change": SessionCounters._status,
     },
     ignored=frozenset(
         {"thinking_delta", "tool_call_start", "tool_call_result", "todo_update", "plan_mode"}  # no message by itself

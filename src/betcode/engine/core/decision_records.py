@@ -13,18 +13,18 @@ from betcode.engine.core.decision_types import Decision
 from betcode.util import wall_clock
 
 
-def signed(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
+def with_decider(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
     """The prompt with who answered it, or part of it, and when."""
     return replace(prompt, answered_by=client.client_id, answered_by_type=client.client_type, answered_ns=now_ns)
 
 
-def recorded(
+def decision_changes(
     session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName
 ) -> tuple[PromptRow, AddAudit]:
     """The answered prompt, and the audit's row of the decision."""
     now_ns = wall_clock.now_ns()
     answered = replace(
-        signed(prompt, client, now_ns),
+        with_decider(prompt, client, now_ns),
         state=PromptState.ANSWERED,
         decision=decision.name,
         answers=decision.answers,

@@ -15,7 +15,7 @@ from betcode.domain.permissions.edited_input import missing_field
 from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.values.text import shortened
 from betcode.domain.values.times import rfc3339_past
-from betcode.engine.core.questions import refuse_if_long, spoken
+from betcode.engine.core.questions import answers_text, refuse_if_long
 from betcode.rules import FOR_PEOPLE, PathContext, Rule, ToolUse, exact_rule, granting
 from betcode.v1 import agent_pb2 as v1
 
@@ -75,7 +75,7 @@ class Decision:
     def command(self, prompt: PromptRow) -> AnswerPermission | AnswerQuestions:
         """What the agent is told."""
         if self.answers:
-            return AnswerQuestions(prompt.request_id, prompt.input_json, spoken(prompt, self.answers))
+            return AnswerQuestions(prompt.request_id, prompt.input_json, answers_text(prompt, self.answers))
         if self.allows:
             return AnswerPermission(prompt.request_id, Behaviour.ALLOW, self.updated_input or _sent_back(prompt))
         stops = self.value == v1.DENY_WITH_INTERRUPT

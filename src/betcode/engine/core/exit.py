@@ -35,7 +35,7 @@ _START_ADVICE = "see what it said, and try to run it by hand in the same directo
 
 
 @dataclass(slots=True)
-class End:
+class RunExit:
     note: str
     crashed: bool  # nobody asked for it, and a turn was open
     spoke: bool
@@ -64,7 +64,9 @@ class End:
         return (RunStimulus.AGENT_CRASHED, RunStimulus.GIVEN_UP)
 
 
-def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int, *, directory_advice: str = "") -> End:
+def classify_exit(
+    run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int, *, directory_advice: str = ""
+) -> RunExit:
     """Why the agent is gone, in words a person understands, and whether another is started by itself.
 
     `directory_advice` says what to do about the working directory of an agent that could not start there.
@@ -73,9 +75,9 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int, 
     asked = _asked_for(run)
     cancelled = _cancelled(run) if run.row.cancel_step.owes_an_end else []
     failure = None if asked else run.dialogue.failure
-    end = End(
+    end = RunExit(
         note=trouble or run.watch.verdict or _exit_note(exit_record),
-        crashed=run.was_begun and not asked and not compact.ends_with(run) and _broke_off(run, failure),
+        crashed=run.was_begun and not asked and not compact.ends_with_agent(run) and _broke_off(run, failure),
         spoke=run.has_spoken and not (failure and failure.did_nothing),
         stopped=run.stopped,
         was_given_messages=session.unconsumed(run),
@@ -125,7 +127,7 @@ def _cancelled(run: AgentRun) -> list[InputRow]:
     return begun or given[:1] or continued
 
 
-def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
+def exit_effects(session: LiveSession, end: RunExit) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
     said, changes = _what_went_with_it(session, end)
     active = session.writer.state.status is SessionStatus.ACTIVE
@@ -133,9 +135,9 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
     is_owed = _goes_on(session, end)
     rests = active and (end.stopped or not is_owed)
     if end.stopped and is_owed and (end.after_cancel or _ends_compaction(session, end)):
-        said.append(exit_messages.of_waiting())
+        said.append(exit_messages.waiting_notice())
     if end.after_cancel:
-        said += exit_messages.of_cancel(end, rests=rests)
+        said += exit_messages.cancel_events(end, rests=rests)
         fields["crashes"] = NO_CRASHES
         if end.cancelled:
             fields["transcript"] = session.writer.state.transcript.after(TurnOutcome.ABANDONED)
@@ -143,18 +145,18 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
             fields["status"] = SessionStatus.IDLE
     elif not end.crashed and _ends_compaction(session, end):
         why = "the daemon was stopped together with its agents" if end.stopped else _why(session, end)
-        said += compact.last_words(session, why, rests=rests)
+        said += compact.closing_events(session, why, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
         said += end.voided
-        said += exit_messages.of_crash(session.writer.new, end)
+        said += exit_messages.crash_events(session.writer.new, end)
         fields |= _what_is_believed(session, end)
         fields["crashes"] = end.crashes if end.retry_in_s is not None else NO_CRASHES
         if end.retry_in_s is None and active:
             fields["status"] = SessionStatus.IDLE
     elif end.stopped and active:
-        said += exit_messages.of_stop()
+        said += exit_messages.stop_events()
         fields["status"] = SessionStatus.IDLE
         if end.spoke:
             fields["transcript"] = session.writer.state.transcript.after(TurnOutcome.BROKE_OFF)
@@ -163,7 +165,7 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
     return said, changes, fields
 
 
-def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, object]) -> str:
+def reason_not_continued(session: LiveSession, end: RunExit, fields: Mapping[str, object]) -> str:
     """Why no agent goes on with the turn of the one that ended; empty: one does, at once or when a person says more."""
     if end.after_cancel:
         return orphaned_prompts.CANCELLED
@@ -179,18 +181,18 @@ def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, objec
 
 
 async def prompts_after(
-    run: AgentRun, end: End, fields: Mapping[str, object], *, is_told: bool
-) -> tuple[orphaned_prompts.Consequences, dict[str, PromptRow]]:
+    run: AgentRun, end: RunExit, fields: Mapping[str, object], *, is_told: bool
+) -> tuple[orphaned_prompts.PromptEffects, dict[str, PromptRow]]:
     """What becomes of prompts that wait, or that an agent before had left; and what is left to the next agent."""
     session = run.session
-    if why := why_not_continued(session, end, fields):
+    if why := reason_not_continued(session, end, fields):
         open_prompts = [*session.prompts.values(), *session.left.values()]
         by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
-        return orphaned_prompts.withdrawn(session.session_id, open_prompts, why, by, session.stopped_by), {}
-    return await orphaned_prompts.left_by(session, run.row.key, is_told=is_told)
+        return orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, why, by, session.stopped_by), {}
+    return await orphaned_prompts.orphaned_by(session, run.row.key, is_told=is_told)
 
 
-def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change]]:
+def _what_went_with_it(session: LiveSession, end: RunExit) -> tuple[list[v1.AgentEvent], list[Change]]:
     """The inputs that are given up, and the budget's question where none of them is left."""
     said: list[v1.AgentEvent] = []
     changes: list[Change] = []
@@ -204,7 +206,7 @@ def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEve
     return [*said, *told], [*changes, *kept]
 
 
-def _why(session: LiveSession, end: End) -> str:
+def _why(session: LiveSession, end: RunExit) -> str:
     """How an agent ends that was told to is no news: who closed its session is."""
     return session.closed_words if session.writer.state.status is SessionStatus.CLOSED else end.note
 
@@ -237,7 +239,7 @@ def _only_mistaken(session: LiveSession, failure: Failure) -> bool:
     return failure.has_conversation or not (state.input_tokens or state.output_tokens)
 
 
-def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
+def _what_is_believed(session: LiveSession, end: RunExit) -> dict[str, object]:
     """Of the agent's transcript and of the turn in it."""
     if end.has_conversation is not None:
         there = session.writer.state.transcript.after(TurnOutcome.BROKE_OFF)
@@ -254,15 +256,15 @@ def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
     return {"transcript": transcript.after(TurnOutcome.ABANDONED if given_up else TurnOutcome.BROKE_OFF)}
 
 
-def _fates(run: AgentRun, end: End) -> dict[str, InputState]:
+def _fates(run: AgentRun, end: RunExit) -> dict[str, InputState]:
     fates = ((row.input_id, _fate(run, end, row)) for row in run.session.inputs.values())
     return {input_id: state for input_id, state in fates if state is not None}
 
 
-def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
+def _fate(run: AgentRun, end: RunExit, row: InputRow) -> InputState | None:
     """What becomes of an open input; None: it stays open and goes to the next agent."""
     session = run.session
-    if row.kind is InputKind.COMPACTION and compact.goes_to_the_next(run, row) and not end.crashed:
+    if row.kind is InputKind.COMPACTION and compact.passes_to_next_agent(run, row) and not end.crashed:
         return None
     if row.kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
@@ -282,16 +284,16 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     return None
 
 
-def _ends_compaction(session: LiveSession, end: End) -> bool:
+def _ends_compaction(session: LiveSession, end: RunExit) -> bool:
     return any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates)
 
 
-def _goes_on(session: LiveSession, end: End) -> bool:
+def _goes_on(session: LiveSession, end: RunExit) -> bool:
     """Whether a message or a compaction is left for the next agent."""
     return any(row.kind in OPENS_TURN and _is_left(session, end, row) for row in session.inputs.values())
 
 
-def _is_left(session: LiveSession, end: End, row: InputRow) -> bool:
+def _is_left(session: LiveSession, end: RunExit, row: InputRow) -> bool:
     """Neither given up with this agent, nor held back until a person raises the budget."""
     return row.input_id not in end.fates and not session.budget.lets_wait(row)
 

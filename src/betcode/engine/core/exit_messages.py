@@ -13,10 +13,10 @@ from betcode.engine.core import events
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from betcode.engine.core.exit import End
+    from betcode.engine.core.exit import RunExit
 
 
-def of_crash(session: NewSession, end: End) -> list[v1.AgentEvent]:
+def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
     """The tools that may run twice; then when another agent goes on, or that none does and what to do."""
     said: list[v1.AgentEvent] = []
     details: dict[str, str] = {"session_id": session.session_id}
@@ -62,7 +62,7 @@ def of_crash(session: NewSession, end: End) -> list[v1.AgentEvent]:
     ]
 
 
-def of_cancel(end: End, *, rests: bool) -> list[v1.AgentEvent]:
+def cancel_events(end: RunExit, *, rests: bool) -> list[v1.AgentEvent]:
     """The end of a turn that its agent did not end by itself; one that it did end is only followed by rest."""
     said: list[v1.AgentEvent] = []
     if end.cancelled:
@@ -79,7 +79,7 @@ def of_cancel(end: End, *, rests: bool) -> list[v1.AgentEvent]:
     return said
 
 
-def of_lost_turn(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
+def lost_turn_events(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
     """The end of a turn that the next agent takes for done: finished before the crash, unheard, or crashed twice."""
     message = (
         "After its crash the agent does not take this turn up again. What it was about to say is lost: ask it to go on"
@@ -91,14 +91,14 @@ def of_lost_turn(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
     ]
 
 
-def of_waiting() -> v1.AgentEvent:
+def waiting_notice() -> v1.AgentEvent:
     message = (
         "The daemon was stopped together with its agents. What was sent and not begun goes on with the next message"
     )
     return events.notice(v1.NOTICE_KIND_RUN, message)
 
 
-def of_stop() -> list[v1.AgentEvent]:
+def stop_events() -> list[v1.AgentEvent]:
     message = (
         "The daemon was stopped together with its agents in the middle of a turn. "
         "A tool that was running may or may not have done its work. Send a message to go on"

@@ -18,9 +18,9 @@ from betcode.domain.store.rows import (
     InputState,
     RunRow,
 )
-from betcode.engine.agents.holder_audit import refused_at_the_holder
+from betcode.engine.agents.holder_audit import audit_of_refusal
 from betcode.engine.core import events, exit_messages, orphaned_prompts
-from betcode.engine.core.prompt_ingest import PromptIntake
+from betcode.engine.core.prompt_ingest import PromptIngest
 from betcode.engine.core.prompt_rows import permission_row, question_row
 from betcode.holder.platform import start_time_now
 from betcode.v1 import agent_pb2 as v1
@@ -37,7 +37,7 @@ _NEVER_BEGAN = "the agent let go of it before it began"
 
 
 @dataclass(slots=True)
-class Intake(PromptIntake):
+class RecordIngest(PromptIngest):
     """What a batch of records makes of a run: messages, turns and commands, beside the prompts."""
 
     exit: Record | None = None
@@ -68,7 +68,7 @@ class Intake(PromptIntake):
                 self._move(command.input_id, InputState.CONSUMED)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
-            elif record.kind is RecordKind.NOTE and (refused := refused_at_the_holder(self.session_id, record)):
+            elif record.kind is RecordKind.NOTE and (refused := audit_of_refusal(self.session_id, record)):
                 self.changes.append(AddAudit(refused))
         if not self.turn_completed and not self._is_busy(dialogue, run):
             self._end_what_never_began(is_cancelled=run.cancel_step.owes_an_end)
@@ -117,7 +117,7 @@ class Intake(PromptIntake):
         why, by = orphaned_prompts.NOT_ASKED_AGAIN, DecidedBy.AGENT
         if is_cancelled:
             why, by = orphaned_prompts.CANCELLED, DecidedBy.PERSON
-        ended = orphaned_prompts.withdrawn(self.session_id, self.left.values(), why, by, self.stopped_by)
+        ended = orphaned_prompts.withdraw_prompts(self.session_id, self.left.values(), why, by, self.stopped_by)
         self.said += ended.said
         self.changes += ended.changes
         self.left.clear()
@@ -181,7 +181,7 @@ class Intake(PromptIntake):
         """Nothing is open after a crash, and no turn was ended: the agent had done it all before it died."""
         if self.is_turn_lost:
             self._end_turn()
-            self.said += exit_messages.of_lost_turn(self.settled)
+            self.said += exit_messages.lost_turn_events(self.settled)
 
     def _end_cancel(self, run: RunRow) -> RunRow:
         """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class LockTimes:
     answer_s: float = 10.0  # for the holder to answer a request; silence gives the lock
     idle_s: float = 300.0  # without input, after which the lock goes to who waits
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LockGranted:
     """The client has the lock from now on."""
 
     client: str
@@ -18,13 +18,13 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LockRefused:
     """The holder refused the client, who stays in line."""
 
     client: str
 
 
-Decision = Given | Kept
+LockDecision = LockGranted | LockRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class InputLock:
     def waits(self, client: str) -> bool:
         return any(waiter.client == client for waiter in self.line)
 
-    def due(self, times: Times) -> float | None:
+    def due(self, times: LockTimes) -> float | None:
         """When `ticked` has something to decide; None while nobody waits."""
         if not self.line:
             return None
@@ -64,8 +64,8 @@ class InputLock:
         return replace(self, holder=client, last_input=now)
 
     def unsent(
-        self, client: str, before: "InputLock", now: float, times: Times
-    ) -> tuple["InputLock", tuple[Decision, ...]]:
+        self, client: str, before: "InputLock", now: float, times: LockTimes
+    ) -> tuple["InputLock", tuple[LockDecision, ...]]:
         """A message that was `sent` was not taken: no input, and a lock that was free `before` is the next one's."""
         if client != self.holder:
             return self, ()
@@ -75,11 +75,11 @@ class InputLock:
             return InputLock(), ()
         return self._given(self.line[0].client, now, times)
 
-    def asked(self, client: str, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
+    def asked(self, client: str, now: float, times: LockTimes) -> tuple["InputLock", tuple[LockDecision, ...]]:
         """A client asks for the lock: given at once where it is free, else the holder has its time to answer."""
         if self.admits(client):
             taken = self if self.holder else replace(self, holder=client, last_input=now)
-            return taken, (Given(client, ""),)
+            return taken, (LockGranted(client, ""),)
         line = tuple(
             Waiter(client, now) if waiter.client == client and waiter.refused else waiter for waiter in self.line
         )
@@ -87,16 +87,18 @@ class InputLock:
             line = (*line, Waiter(client, now))
         return replace(self, line=line)._next_question(now, times).ticked(now, times)
 
-    def answered(self, client: str, grant: bool, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
+    def answered(
+        self, client: str, grant: bool, now: float, times: LockTimes
+    ) -> tuple["InputLock", tuple[LockDecision, ...]]:
         """The holder gives the lock to one of the line, or refuses it."""
         assert self.waits(client)
         if grant:
             return self._given(client, now, times)
         line = tuple(replace(waiter, refused=True) if waiter.client == client else waiter for waiter in self.line)
         kept = replace(self, line=line, asking="" if self.asking == client else self.asking)
-        return kept._next_question(now, times), (Kept(client),)
+        return kept._next_question(now, times), (LockRefused(client),)
 
-    def left(self, client: str, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
+    def left(self, client: str, now: float, times: LockTimes) -> tuple["InputLock", tuple[LockDecision, ...]]:
         """A client is gone: its place in line too, and what it held goes to the longest waiter at once."""
         lock = self.withdrawn(client, now, times)
         if client != lock.holder:
@@ -105,13 +107,13 @@ class InputLock:
             return InputLock(), ()
         return lock._given(lock.line[0].client, now, times)
 
-    def withdrawn(self, client: str, now: float, times: Times) -> "InputLock":
+    def withdrawn(self, client: str, now: float, times: LockTimes) -> "InputLock":
         """A client waits no longer."""
         line = tuple(waiter for waiter in self.line if waiter.client != client)
         lock = replace(self, line=line, asking="" if self.asking == client else self.asking)
         return lock._next_question(now, times)
 
-    def ticked(self, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
+    def ticked(self, now: float, times: LockTimes) -> tuple["InputLock", tuple[LockDecision, ...]]:
         """Time has passed: silence gives the lock to who asks, and rest gives it to the longest waiter."""
         if self.asking and now >= self.answer_by:
             return self._given(self.asking, now, times)
@@ -119,13 +121,13 @@ class InputLock:
             return self._given(self.line[0].client, now, times)
         return self, ()
 
-    def _given(self, client: str, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
+    def _given(self, client: str, now: float, times: LockTimes) -> tuple["InputLock", tuple[LockDecision, ...]]:
         line = tuple(waiter for waiter in self.line if waiter.client != client)
         # Whoever else asks, asks the new holder, who has its own time to answer.
         lock = InputLock(client, now, line)._next_question(now, times)
-        return lock, (Given(client, self.holder),)
+        return lock, (LockGranted(client, self.holder),)
 
-    def _next_question(self, now: float, times: Times) -> "InputLock":
+    def _next_question(self, now: float, times: LockTimes) -> "InputLock":
         if self.asking:
             return self
         askers = [waiter for waiter in self.line if not waiter.refused]

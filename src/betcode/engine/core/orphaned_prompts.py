@@ -33,29 +33,29 @@ SUPERSEDED_OTHERWISE = "The agent that goes on has asked otherwise"
 
 
 @dataclass(slots=True)
-class Consequences:
+class PromptEffects:
     """What is said and stored."""
 
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
 
-def withdrawn(
+def withdraw_prompts(
     session_id: SessionId, rows: Iterable[PromptRow], why: str, by: DecidedBy = DecidedBy.AGENT, stopped_by: str = ""
-) -> Consequences:
+) -> PromptEffects:
     """These prompts can come to nothing any more, nor can answers that were kept; `by` whom, says the audit.
 
     `stopped_by` is the client of a person.
     """
     client = stopped_by if by is DecidedBy.PERSON else ""
-    done = Consequences()
+    done = PromptEffects()
     for row in rows:
         if row.state is PromptState.OPEN:
             done.said.append(events.resolved(row.request_id, "withdrawn", message=why))
             done.changes.append(
                 SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=CarriedState.NO, message=why))
             )
-            done.changes.append(audited(session_id, row, "withdrawn", by, client=client, note=why))
+            done.changes.append(audit_change(session_id, row, "withdrawn", by, client=client, note=why))
             continue
         if row.kept is not CarriedState.SPENT:
             message = _UNUSED.format(tool=row.tool_name)
@@ -64,9 +64,11 @@ def withdrawn(
     return done
 
 
-async def left_by(session: LiveSession, run: RunKey, *, is_told: bool) -> tuple[Consequences, dict[str, PromptRow]]:
+async def orphaned_by(
+    session: LiveSession, run: RunKey, *, is_told: bool
+) -> tuple[PromptEffects, dict[str, PromptRow]]:
     """What an agent leaves to the next one of its turn. `is_told`: its journal is known to be whole."""
-    done = Consequences()
+    done = PromptEffects()
     left = {**session.left, **session.prompts}
     if session.prompts:
         ids = " ".join(session.prompts)
@@ -96,7 +98,7 @@ async def _answered_in_turn(session: LiveSession, run: RunKey) -> list[PromptRow
         return []
 
 
-def audited(
+def audit_change(
     session_id: SessionId,
     row: PromptRow,
     outcome: str,
@@ -121,5 +123,5 @@ def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict
     return waited, left
 
 
-def open_ones(left: Mapping[str, PromptRow]) -> list[PromptRow]:
+def still_open(left: Mapping[str, PromptRow]) -> list[PromptRow]:
     return [row for row in left.values() if row.state is PromptState.OPEN]

@@ -14,8 +14,8 @@ from betcode.domain.store.changes import AddAudit, AddBlob, Change, SavePrompt
 from betcode.domain.store.rows import CarriedState, InputKind, InputRow, PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.core import carried_answers, events, orphaned_prompts
-from betcode.engine.core.orphaned_prompts import audited
-from betcode.engine.permissions.screening import Screened
+from betcode.engine.core.orphaned_prompts import audit_change
+from betcode.engine.permissions.screening import ScreeningResult
 from betcode.v1 import agent_pb2 as v1
 
 USED_BEFORE = "this request id was used before"
@@ -35,7 +35,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class PromptIntake:
+class PromptIngest:
     """The prompts of a batch, and what is said and stored because of them; the rows it starts from are not touched."""
 
     session: SessionKey
@@ -45,7 +45,9 @@ class PromptIntake:
     left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
     session_id: SessionId
     now_ns: int
-    screen: Callable[[v1.PermissionRequest], Awaitable[Screened]] | None = None  # None: everything is put to people
+    screen: Callable[[v1.PermissionRequest], Awaitable[ScreeningResult]] | None = (
+        None  # None: everything is put to people
+    )
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     denial: Callable[[PromptRow, str], Awaitable[str]] | None = None  # which rule denies a use with this input
@@ -55,7 +57,7 @@ class PromptIntake:
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     asked_again: list[str] = field(default_factory=list)  # ids that came twice, taken back in between: to be refused
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
-    decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
+    decided: list[ScreeningResult] = field(default_factory=list)  # what rules and grants answer by themselves
 
     async def open_prompt(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
         """A new prompt: answered by rules and grants (True), by what was said to an agent before, or put to people.
@@ -68,17 +70,17 @@ class PromptIntake:
             self._refuse_again(row)
             return True
         screened = await self._screened(shown[0])
-        recalled = await self._unless_denied(row, carried_answers.recall(row, self.left.values(), self.now_ns))
+        recalled = await self._unless_denied(row, carried_answers.match_carried(row, self.left.values(), self.now_ns))
         if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
             return True
         said, changes, same_id = len(self.said), len(self.changes), self.prompts.get(row.request_id)
         match recalled:
-            case carried_answers.Given() as given:
+            case carried_answers.ReuseAnswer() as given:
                 old: PromptRow | None = given.before
                 await self._give(row, given.before, shown)
-            case carried_answers.Asked() as asked:
+            case carried_answers.AskAgain() as asked:
                 old = asked.supersedes
                 await self._ask(row, asked, shown, screened)
             case never:
@@ -88,20 +90,20 @@ class PromptIntake:
         return False
 
     async def _unless_denied(
-        self, row: PromptRow, recalled: carried_answers.Given | carried_answers.Asked
-    ) -> carried_answers.Given | carried_answers.Asked:
+        self, row: PromptRow, recalled: carried_answers.ReuseAnswer | carried_answers.AskAgain
+    ) -> carried_answers.ReuseAnswer | carried_answers.AskAgain:
         """An edit that was kept is held against the rules as they are now, like one that is given now."""
-        before = recalled.before if isinstance(recalled, carried_answers.Given) else None
+        before = recalled.before if isinstance(recalled, carried_answers.ReuseAnswer) else None
         if before is None or not before.updated_input or self.denial is None:
             return recalled
         try:
             is_denied = bool(await self.denial(row, before.updated_input))
         except FilesystemTimeout:
-            return carried_answers.Asked(carried_answers.EDIT_UNCLEAR, before)
-        return carried_answers.Asked(carried_answers.EDIT_DENIED, before) if is_denied else recalled
+            return carried_answers.AskAgain(carried_answers.EDIT_UNCLEAR, before)
+        return carried_answers.AskAgain(carried_answers.EDIT_DENIED, before) if is_denied else recalled
 
     def _pass_over(self) -> None:
-        for row in carried_answers.passed_over(self.left.values()):
+        for row in carried_answers.mark_offered(self.left.values()):
             self.left[row.request_id] = row
             self.changes.append(SavePrompt(row))
 
@@ -112,13 +114,17 @@ class PromptIntake:
         rows = (row for row in self.inputs.values() if row.kind is InputKind.CONTROL)
         return request_id in decided or any(row.content == about for row in rows)
 
-    async def _screened(self, event: v1.AgentEvent) -> Screened | None:
+    async def _screened(self, event: v1.AgentEvent) -> ScreeningResult | None:
         if self.screen is None or not event.HasField("permission_request"):
             return None
         return await self.screen(event.permission_request)
 
     async def _ask(
-        self, row: PromptRow, asked: carried_answers.Asked, shown: list[v1.AgentEvent], screened: Screened | None
+        self,
+        row: PromptRow,
+        asked: carried_answers.AskAgain,
+        shown: list[v1.AgentEvent],
+        screened: ScreeningResult | None,
     ) -> None:
         if screened is not None:
             self.changes.append(AddAudit(screened.entry))
@@ -161,10 +167,10 @@ class PromptIntake:
         outcome = "allow" if row.allows else "deny"
         who = {"client": row.answered_by, "peer": await self.peer_of(before) if self.peer_of is not None else ""}
         note = f"the answer to {before.request_id}"
-        self.changes.append(audited(self.session_id, row, outcome, DecidedBy.KEPT_ANSWER, **who, note=note))
+        self.changes.append(audit_change(self.session_id, row, outcome, DecidedBy.KEPT_ANSWER, **who, note=note))
 
     def _supersede(self, old: PromptRow, by: PromptRow) -> None:
-        after = carried_answers.superseded(old, by.request_id)
+        after = carried_answers.mark_superseded(old, by.request_id)
         if after.state is PromptState.SUPERSEDED:
             del self.left[old.request_id]
         else:
@@ -174,7 +180,7 @@ class PromptIntake:
         self.said.append(events.superseded(old.request_id, by.request_id, why))
         self.changes.append(SavePrompt(after))
         note = f"by {by.request_id}: {why}"
-        self.changes.append(audited(self.session_id, old, "superseded", DecidedBy.AGENT, note=note))
+        self.changes.append(audit_change(self.session_id, old, "superseded", DecidedBy.AGENT, note=note))
 
     def _with_events(self, row: PromptRow, shown: list[v1.AgentEvent]) -> PromptRow:
         """The row with what people are shown of it; what is cut from that is kept whole."""
@@ -197,7 +203,7 @@ class PromptIntake:
             self.left[asked.old.request_id] = asked.old
         for place in asked.said:
             self.said[place] = events.malformed(_REFUSED)
-        self.changes.append(audited(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
+        self.changes.append(audit_change(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
     def _came_before(self, request_id: str) -> bool:
         """In these records: what was decided, or shown, is about the other one of that id."""
@@ -208,7 +214,7 @@ class PromptIntake:
         self.asked_again.append(row.request_id)
         self.decided = [each for each in self.decided if each.entry.request_id != row.request_id]
         self.said.append(events.malformed(_REFUSED))
-        self.changes.append(audited(self.session_id, row, "refused", DecidedBy.GATE, note=USED_BEFORE))
+        self.changes.append(audit_change(self.session_id, row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
     def close_prompt(self, resolved: v1.PermissionResolved, *, is_cancelled: bool) -> bool:
         """The agent does not wait for an answer any more; False: it was decided, and has one end."""
@@ -220,12 +226,12 @@ class PromptIntake:
         resolved.message = resolved.message or why
         self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)))
         client = self.stopped_by if is_cancelled else ""
-        self.changes.append(audited(self.session_id, row, "withdrawn", by, client=client, note=why))
+        self.changes.append(audit_change(self.session_id, row, "withdrawn", by, client=client, note=why))
         return True
 
 
-def _restricts(recalled: carried_answers.Given | carried_answers.Asked, answer: AnswerPermission) -> bool:
+def _restricts(recalled: carried_answers.ReuseAnswer | carried_answers.AskAgain, answer: AnswerPermission) -> bool:
     """Whether a person has denied what a rule or a grant allows, or wants something else to run in its place."""
-    if isinstance(recalled, carried_answers.Asked) or answer.behaviour is not Behaviour.ALLOW:
+    if isinstance(recalled, carried_answers.AskAgain) or answer.behaviour is not Behaviour.ALLOW:
         return False
     return not recalled.before.allows or bool(recalled.before.updated_input)

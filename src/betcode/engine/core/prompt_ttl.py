@@ -12,7 +12,7 @@ from betcode.domain.permissions.notification import NotificationReason
 from betcode.domain.permissions.prompt_lifetime import ExtendOn, Lifetime
 from betcode.domain.store.changes import Change, SavePrompt
 from betcode.domain.store.rows import PromptRow, PromptState
-from betcode.engine.core.orphaned_prompts import open_ones
+from betcode.engine.core.orphaned_prompts import still_open
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 
@@ -32,7 +32,7 @@ def lifetime_of(settings: EngineSettings) -> Lifetime:
 
 def open_prompts(session: LiveSession) -> list[PromptRow]:
     """All that wait for a person: those of agents that are gone and a budget's question among them."""
-    asked = [*session.prompts.values(), *open_ones(session.left)]
+    asked = [*session.prompts.values(), *still_open(session.left)]
     return asked if session.budget.prompt is None else [*asked, session.budget.prompt]
 
 
@@ -44,7 +44,7 @@ def put(session: LiveSession, row: PromptRow) -> None:
         (session.left if row.request_id in session.left else session.prompts)[row.request_id] = row
 
 
-def give_times(
+def assign_expiry(
     session: LiveSession,
     said: Sequence[v1.AgentEvent],
     changes: list[Change],
@@ -70,7 +70,7 @@ def give_times(
     return list(opened.values())
 
 
-def note_opened(session: LiveSession, opened: Sequence[PromptRow]) -> None:
+def record_opened(session: LiveSession, opened: Sequence[PromptRow]) -> None:
     """They are on disk and shown: have them looked at in time, and at once where nobody sees them."""
     context = session.context
     for row in opened:
@@ -80,7 +80,7 @@ def note_opened(session: LiveSession, opened: Sequence[PromptRow]) -> None:
         context.deadlines.note(0 if unseen else lifetime_of(context.settings).next_ns(row))
 
 
-def touch(session: LiveSession, act: ExtendOn) -> None:
+def extend_prompts(session: LiveSession, act: ExtendOn) -> None:
     """Somebody is there: give what is open all its time again, by and by. Costs nothing while there is none to give."""
     settings = session.context.settings
     if not settings.extend_on_activity or (settings.extend_on == "human" and act is not ExtendOn.HUMAN):

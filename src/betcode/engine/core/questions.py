@@ -44,7 +44,7 @@ def refuse_if_long(words: str, called: str, request_id: str) -> None:
         )
 
 
-def spoken(row: PromptRow, answers: Mapping[str, str]) -> Mapping[str, str | tuple[str, ...]]:
+def answers_text(row: PromptRow, answers: Mapping[str, str]) -> Mapping[str, str | tuple[str, ...]]:
     """The answers as an agent takes them: what came as a list goes on as one."""
     asked = {question.question: question for question in questions_of(row)}
     return {text: _said(asked.get(text), answer) for text, answer in answers.items()}

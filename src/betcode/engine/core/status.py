@@ -8,23 +8,23 @@ from betcode.domain.store.rows import SessionState
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitReason:
     """`what`: "person", "slot", "retry" (after a crash), "limit", "overload", "api" or nothing."""
 
     what: str = ""
     until_ns: int = 0  # wall time; 0: not known
 
 
-NOTHING = Waiting()
+NOTHING = WaitReason()
 
 
-def for_api(state: SessionState, now_ns: int) -> Waiting:
+def for_api(state: SessionState, now_ns: int) -> WaitReason:
     """A limit holds for a session at rest too, until it is reset; anything else matters only to a turn."""
     if not state.api_pause:
         return NOTHING
     is_limited = state.api_pause == PauseKind.LIMIT and now_ns < state.api_pause_until_ns
     if state.status is SessionStatus.ACTIVE or (is_limited and state.status is not SessionStatus.CLOSED):
-        return Waiting(state.api_pause, state.api_pause_until_ns)
+        return WaitReason(state.api_pause, state.api_pause_until_ns)
     return NOTHING
 
 

@@ -29,7 +29,7 @@ class _Standing:
 
 
 @dataclass(slots=True)
-class Roster:
+class ConnectionStore:
     """Nobody waits for it: rows follow what is, and the next daemon forgets them all."""
 
     store: Store

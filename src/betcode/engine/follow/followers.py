@@ -14,7 +14,7 @@ from betcode.engine.client_name import ClientName, Present
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.shell.input_lock_service import LockDesk
+from betcode.engine.shell.input_lock_service import InputLockService
 from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.writer import SessionWriter
 from betcode.util.wall_clock import now_ns
@@ -45,7 +45,7 @@ class Followers:
 
     context: EngineContext
     writer: SessionWriter
-    desk: LockDesk
+    input_lock: InputLockService
     tasks: SessionTasks
     present: set[_Follower] = field(default_factory=set)
     _streams: dict[str, int] = field(default_factory=dict)  # by client
@@ -120,7 +120,7 @@ class Followers:
     def _coming_and_going(self, client: ClientName, after: Seq) -> Iterator[_Follower]:
         head, client_id = self.writer.tail.head, client.client_id
         follower = _Follower(client, after, head - after > LAGGING_PAST)
-        with self.desk.here(client):
+        with self.input_lock.here(client):
             self.present.add(follower)
             self._streams[client_id] = self._streams.get(client_id, 0) + 1
             if self._streams[client_id] == 1:
@@ -171,5 +171,5 @@ class Followers:
 
     async def _pace(self, client: ClientName) -> None:
         """In a crowd all wait for the same tick, so that they share one batch and its bytes; not who types."""
-        if len(self.present) > CROWD and client.client_id != self.desk.holder.client_id:
+        if len(self.present) > CROWD and client.client_id != self.input_lock.holder.client_id:
             await anyio.sleep(TICK_S - anyio.current_time() % TICK_S)

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
-from betcode.util.signal import Bell
+from betcode.util.signal import ChangeSignal
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class GrownLogs:
     """A session's log has something behind `after`."""
 
     session: SessionId
@@ -23,21 +23,21 @@ class GrowthWatch:
     def __init__(self, session: SessionId | None) -> None:
         self.session = session
         self.reports = False  # something was reported by another program
-        self._bell = Bell()
-        self._grown: dict[SessionId, Grown] = {}
+        self._bell = ChangeSignal()
+        self._grown: dict[SessionId, GrownLogs] = {}
 
-    def note(self, grown: Grown) -> None:
+    def note(self, grown: GrownLogs) -> None:
         self._grown.setdefault(grown.session, grown)
-        self._bell.ring()
+        self._bell.notify()
 
     def note_report(self) -> None:
         self.reports = True
-        self._bell.ring()
+        self._bell.notify()
 
-    async def take(self) -> list[Grown]:
+    async def take(self) -> list[GrownLogs]:
         """The logs that have grown, as soon as there is one, or a report."""
         while not self._grown and not self.reports:
-            await self._bell.heard()
+            await self._bell.wait()
         taken, self._grown = list(self._grown.values()), {}
         return taken
 
@@ -48,7 +48,7 @@ class Growth:
 
     _watches: set[GrowthWatch] = field(default_factory=set)
 
-    def note(self, grown: Grown) -> None:
+    def note(self, grown: GrownLogs) -> None:
         for watch in self._watches:
             if watch.session in (None, grown.session):
                 watch.note(grown)

@@ -18,7 +18,7 @@ PAUSE_S = 0.05  # between two looks: what happens within it is told together
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedPrompt:
     """A prompt that is open no more; without a row where its session was deleted."""
 
     session: SessionId
@@ -29,7 +29,7 @@ class Resolved:
 @dataclass(frozen=True, slots=True)
 class PendingChanges:
     opened: tuple[tuple[SessionId, PromptRow], ...]
-    resolved: tuple[Resolved, ...]
+    resolved: tuple[ResolvedPrompt, ...]
 
 
 async def watch_pending(store: Store, session: SessionKey | None) -> AsyncGenerator[PendingChanges, None]:
@@ -59,12 +59,12 @@ async def _look_for(
 ) -> PendingChanges:
     """What is different about these; the others are as they were."""
     opened: list[tuple[SessionId, PromptRow]] = []
-    resolved: list[Resolved] = []
+    resolved: list[ResolvedPrompt] = []
     for request_id in written:
         found = await store.find_prompt(request_id)
         is_open = found is not None and found[1].state is PromptState.OPEN
         if request_id in told and not is_open:
-            resolved.append(Resolved(told[request_id], request_id, None if found is None else found[1]))
+            resolved.append(ResolvedPrompt(told[request_id], request_id, None if found is None else found[1]))
         elif found is not None and is_open and request_id not in told and session in (None, found[1].session):
             opened.append(found)
     return PendingChanges(tuple(opened), tuple(resolved))
@@ -74,9 +74,9 @@ async def _look_at_all(store: Store, session: SessionKey | None, told: Mapping[s
     rows = await store.open_prompts(session)
     opened = tuple((of, row) for of, row in rows if row.request_id not in told)
     still_open = {row.request_id for _, row in rows}
-    resolved: list[Resolved] = []
+    resolved: list[ResolvedPrompt] = []
     for request_id, of in told.items():
         if request_id not in still_open:
             found = await store.find_prompt(request_id)
-            resolved.append(Resolved(of, request_id, None if found is None else found[1]))
+            resolved.append(ResolvedPrompt(of, request_id, None if found is None else found[1]))
     return PendingChanges(opened, tuple(resolved))

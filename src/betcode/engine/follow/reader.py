@@ -17,7 +17,7 @@ from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
-from betcode.engine.core.prompt_ttl import touch
+from betcode.engine.core.prompt_ttl import extend_prompts
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.import_turns import import_outside_turns
 from betcode.engine.registry import Registry
@@ -37,7 +37,7 @@ _BEHIND_ALL = Seq(2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class HistoryPage:
     """A page of history; why nothing comes before it, where that was compacted; how the session stands, if wanted."""
 
     page: Page
@@ -46,7 +46,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class SessionReader:
     """Reading changes nothing, and a reader that is slow or gone harms nobody."""
 
     registry: Registry
@@ -63,7 +63,9 @@ class Watching:
             after = batch.last
             yield batch
 
-    async def before(self, session: SessionId, before: Seq, limit_bytes: int, *, include_compacted: bool) -> Looked:
+    async def before(
+        self, session: SessionId, before: Seq, limit_bytes: int, *, include_compacted: bool
+    ) -> HistoryPage:
         """The events just before `before`, in order; 0 is behind the newest. Compacted ones only if wanted.
 
         Raises:
@@ -79,7 +81,7 @@ class Watching:
             info = await self.standing(row)
             info.branch = await self._branch(row)
         left_out = boundary > 1 and not page.has_more
-        return Looked(page, boundary if left_out else Seq(0), info)
+        return HistoryPage(page, boundary if left_out else Seq(0), info)
 
     async def newest(self, session: SessionId, *kinds: str) -> list[bytes | None]:
         """The last event of each of these kinds.
@@ -113,7 +115,7 @@ class Watching:
             newest = live.writer.tail.head
             if after > newest:
                 raise SequenceOutOfRange(session, after, newest)
-            touch(live, ExtendOn.ACTIVITY)
+            extend_prompts(live, ExtendOn.ACTIVITY)
             boundary = live.writer.state.compaction_sequence
             if after < boundary and not include_compacted:
                 yield Batch(Seq(0), after, (await self._snapshot(live),))

@@ -17,11 +17,11 @@ from betcode.domain.values.identifiers import RunId, SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.maintenance.orphan_check import strays
+from betcode.engine.maintenance.orphan_check import orphan_runs
 from betcode.engine.operations.close import wind_up
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
-from betcode.engine.shell.writer import RETRY_AFTER_S, Prepared
+from betcode.engine.shell.writer import RETRY_AFTER_S, PreparedWrite
 from betcode.holder.launch import end_leftovers, is_surely_alive
 from betcode.v1 import agent_pb2 as v1
 
@@ -35,7 +35,7 @@ _NO_AGENT = "The daemon found no agent for this session when it started, so the 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AdoptionReport:
     adopted: int = 0  # agents that were alive
     ended: int = 0  # agents that had ended meanwhile
     orphans: int = 0  # agents without a row, ended now
@@ -45,7 +45,9 @@ class Found:
     locks: int = 0  # input locks that they held
 
 
-async def take_up(context: EngineContext, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
+async def adopt_runs(
+    context: EngineContext, open_session: Callable[[SessionId], Awaitable[LiveSession]]
+) -> AdoptionReport:
     """No process without a row, and no running row without a process."""
     alive: list[AgentRun] = []
     ended: list[AgentRun] = []
@@ -75,7 +77,7 @@ async def take_up(context: EngineContext, open_session: Callable[[SessionId], Aw
     clients, locks = await context.store.connections()
     forget: tuple[Change, ...] = (ForgetClients(),) if clients or locks else ()
     waiting, idle = await _settle_the_rest(context, open_session, forget)
-    found = Found(len(alive), len(ended), orphans, waiting, idle, clients, locks)
+    found = AdoptionReport(len(alive), len(ended), orphans, waiting, idle, clients, locks)
     is_stale = found.orphans or found.idle or found.clients or found.locks  # its daemon did not end by itself
     logger.log(
         logging.WARNING if is_stale else logging.INFO,
@@ -113,7 +115,7 @@ async def _opened(
 
 
 async def _end_orphans(context: EngineContext, known: set[str]) -> int:
-    found = await anyio.to_thread.run_sync(strays, known, context.runs_dir)
+    found = await anyio.to_thread.run_sync(orphan_runs, known, context.runs_dir)
     limiter = anyio.CapacityLimiter(_ENDED_AT_ONCE)
     async with anyio.create_task_group() as tasks:  # those that do not listen take seconds each
         for run_id in found:
@@ -136,7 +138,7 @@ async def _settle_the_rest(
         and live.writer.state.status is SessionStatus.ACTIVE
         and not live.failure.is_pending
     ]
-    idle: list[tuple[LiveSession, Prepared]] = []
+    idle: list[tuple[LiveSession, PreparedWrite]] = []
     for live in without:
         with live.failure.guard(FaultPoint.SETTLE):
             context.faults(FaultPoint.SETTLE, live.session_id)
@@ -150,7 +152,7 @@ async def _settle_the_rest(
 
 
 async def _commit_together(
-    context: EngineContext, prepared: Sequence[tuple[LiveSession, Prepared]], more: Sequence[Change]
+    context: EngineContext, prepared: Sequence[tuple[LiveSession, PreparedWrite]], more: Sequence[Change]
 ) -> None:
     """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing.
 
@@ -182,15 +184,15 @@ async def _commit(context: EngineContext, changes: Sequence[Change]) -> None:
             return
 
 
-def _rest_without_agent(session: LiveSession) -> Prepared:
+def _rest_without_agent(session: LiveSession) -> PreparedWrite:
     """At start, where a turn was open and no agent is left: it is over, and history says so."""
     open_prompts = [*session.prompts.values(), *session.left.values()]
     began, transcript = session.writer.state.conversation_began, session.writer.state.transcript
-    done = orphaned_prompts.Consequences()
+    done = orphaned_prompts.PromptEffects()
     if began and session.capabilities.continues_broken_turn:
         session.left |= session.prompts
     else:
-        done = orphaned_prompts.withdrawn(session.session_id, open_prompts, orphaned_prompts.NOT_CONTINUED)
+        done = orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, orphaned_prompts.NOT_CONTINUED)
         session.left.clear()
     said = [
         *done.said,

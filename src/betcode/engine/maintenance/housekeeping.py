@@ -14,7 +14,7 @@ from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.maintenance.journal_retention import Swept, is_full, sweep
+from betcode.engine.maintenance.journal_retention import SweepResult, is_full, sweep
 from betcode.engine.registry import Registry
 from betcode.engine.shell.compaction_triggers import MemoryPressure
 from betcode.telemetry.log_context import begin
@@ -31,7 +31,7 @@ _LEAP_NS = 3600 * 10**9
 _FORGET_AT_ONCE = 100
 
 
-async def keep_house(registry: Registry) -> None:
+async def run_maintenance(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, end those that hang, forget sessions that are at rest."""
     begin("housekeeping")
     context = registry.context
@@ -61,7 +61,7 @@ async def _is_full(context: EngineContext) -> bool:
         return False
 
 
-async def send_idle_home(context: EngineContext) -> None:
+async def retire_idle_agents(context: EngineContext) -> None:
     """Before a clean stop: agents at work go on in their holders, but nobody would retire the idle ones."""
     with anyio.move_on_after(SEND_HOME_WITHIN_S):
         async with anyio.create_task_group() as tasks:
@@ -70,7 +70,7 @@ async def send_idle_home(context: EngineContext) -> None:
                     tasks.start_soon(agent.retire)
 
 
-async def keep_journals(context: EngineContext) -> None:
+async def run_journal_retention(context: EngineContext) -> None:
     """Compress journals that were read, and drop those of ended agents that are old or too many."""
     begin("housekeeping")
     while True:
@@ -83,12 +83,12 @@ async def keep_journals(context: EngineContext) -> None:
             keep_bytes=settings.journal_limit_bytes,
         )
         swept = await anyio.to_thread.run_sync(work)
-        if swept != Swept():
+        if swept != SweepResult():
             logger.info("compressed %d pieces of journals, dropped %d old runs", swept.compressed, swept.removed)
         await anyio.sleep(SWEEP_EVERY_S)
 
 
-async def keep_database(context: EngineContext) -> None:
+async def run_database_quota(context: EngineContext) -> None:
     """Measure how much the database holds, and warn before the limit is reached."""
     while True:
         with suppress(BetcodeError):  # who reads or writes meanwhile says what is wrong
@@ -96,19 +96,19 @@ async def keep_database(context: EngineContext) -> None:
         await anyio.sleep(MEASURE_EVERY_S)
 
 
-async def keep_history(context: EngineContext, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
+async def run_history_retention(context: EngineContext, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
     """Delete closed sessions that are older than the settings want them kept; by default none is."""
-    clock = Leaps()
+    clock = ClockJumps()
     while True:
         now_ns = wall_clock.now_ns()
         if clock.leapt(now_ns, time.monotonic_ns()):
             logger.info("the clock has leapt ahead: old sessions are looked for at the next round")
         elif keep_s := context.settings.history_keep_s:
-            await forget_old(context, delete, now_ns - int(keep_s * 1e9))
+            await delete_old_sessions(context, delete, now_ns - int(keep_s * 1e9))
         await anyio.sleep(FORGET_EVERY_S)
 
 
-class Leaps:
+class ClockJumps:
     """Whether the clock went ahead of time itself: it was set, perhaps by mistake, and what is deleted stays so."""
 
     def __init__(self) -> None:
@@ -120,7 +120,9 @@ class Leaps:
         return before_ns is not None and self._ahead_ns - before_ns > _LEAP_NS
 
 
-async def forget_old(context: EngineContext, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int) -> None:
+async def delete_old_sessions(
+    context: EngineContext, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int
+) -> None:
     """A full disk or a session in use is met again at the next round; a session that stays keeps no other."""
     try:
         for session in await context.store.closed_before(before_ns, _FORGET_AT_ONCE):

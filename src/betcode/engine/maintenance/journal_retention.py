@@ -21,14 +21,14 @@ _BLOCK_BYTES = 512  # of `st_blocks`: what a file takes on disk, however long a 
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     compressed: int = 0  # segments
     removed: int = 0  # runs
 
 
 def sweep(
     runs_dir: Path, committed: Mapping[str, int], *, keep_s: float, keep_bytes: int, now: float | None = None
-) -> Swept:
+) -> SweepResult:
     """Compress what lies behind the committed offsets of live runs, and drop ended runs that are old or too many.
 
     `committed` has the offsets of live runs by id; the others have ended. A run whose holder lives is never dropped.
@@ -63,7 +63,7 @@ def sweep(
         if now - changed > keep_s or total > keep_bytes:
             shutil.rmtree(directory, ignore_errors=True)
             removed += not directory.exists()
-    return Swept(compressed, removed)
+    return SweepResult(compressed, removed)
 
 
 def is_full(runs_dir: Path) -> bool:

@@ -10,7 +10,7 @@ from betcode.holder.platform import all_marked
 from betcode.util.state_files import mode_of
 
 
-def strays(rows: Iterable[str], runs_dir: Path) -> dict[str, int]:
+def orphan_runs(rows: Iterable[str], runs_dir: Path) -> dict[str, int]:
     """Runs of this directory that have processes and no running row, and how many these are. Blocks for a moment."""
     known = frozenset(rows)
     found = dict.fromkeys(held_runs(runs_dir) - known, 0)
@@ -30,14 +30,14 @@ def _is_run_of(runs_dir: Path, run_id: str) -> bool:
         return False
 
 
-def breaches(rows: Iterable[str], runs_dir: Path) -> list[str]:
+def violations(rows: Iterable[str], runs_dir: Path) -> list[str]:
     """What contradicts the rule, one sentence each; `rows` are the runs that are stored as alive."""
     known = frozenset(rows)
     held = held_runs(runs_dir)
     return [
         *(
             f"run {run_id} has {count} processes and no running row"
-            for run_id, count in strays(known, runs_dir).items()
+            for run_id, count in orphan_runs(known, runs_dir).items()
         ),
         *(f"run {run_id} is stored as running and has no process" for run_id in sorted(known - held)),
     ]

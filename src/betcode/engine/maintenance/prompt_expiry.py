@@ -17,8 +17,8 @@ from betcode.domain.values.secrets import redacted
 from betcode.domain.values.times import short_duration
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
-from betcode.engine.core.orphaned_prompts import audited
-from betcode.engine.core.prompt_ttl import lifetime_of, open_prompts, put, touch
+from betcode.engine.core.orphaned_prompts import audit_change
+from betcode.engine.core.prompt_ttl import extend_prompts, lifetime_of, open_prompts, put
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
@@ -33,7 +33,7 @@ TIMED_OUT = "Permission request timed out"
 _DESCRIPTION_CHARACTERS = 500
 
 
-async def keep_times(registry: Registry) -> None:
+async def run_prompt_expiry(registry: Registry) -> None:
     """Look at all open prompts when something is due, and every five minutes in any case."""
     begin("permission")
     deadlines = registry.context.deadlines
@@ -41,7 +41,7 @@ async def keep_times(registry: Registry) -> None:
         next_ns = deadlines.clock.now_ns() + SCAN_EVERY_NS
         deadlines.set(next_ns)  # before reading: what opens meanwhile is noted on top
         try:
-            for at_ns in await look(registry):
+            for at_ns in await check_prompts(registry):
                 deadlines.note(at_ns)
         except BetcodeError as trouble:
             logger.warning("open prompts could not be looked at: %s", trouble)
@@ -53,17 +53,17 @@ async def keep_times(registry: Registry) -> None:
         await deadlines.wait()
 
 
-async def keep_touch(registry: Registry) -> None:
+async def run_prompt_extension(registry: Registry) -> None:
     """Once a minute: a client that is attached gives the prompts of its session all their time again."""
     clock = registry.context.deadlines.clock
     while True:
         await clock.reaches(clock.now_ns() + MINUTE_NS)
         for live in list(registry.live.values()):
             if live.followers.present:
-                touch(live, ExtendOn.ACTIVITY)
+                extend_prompts(live, ExtendOn.ACTIVITY)
 
 
-async def look(registry: Registry) -> list[int]:
+async def check_prompts(registry: Registry) -> list[int]:
     """Do what is due in any session, loaded or not; when something is due next."""
     context = registry.context
     lifetime, now_ns = lifetime_of(context.settings), context.deadlines.clock.now_ns()
@@ -154,7 +154,7 @@ def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     ttl = short_duration(session.context.settings.permission_ttl_s)
     message = EXPIRED.format(ttl=ttl)
     after = replace(row, state=PromptState.EXPIRED, kept=CarriedState.NO, answered_ns=now_ns, message=message)
-    entry = audited(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
+    entry = audit_change(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
     about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
     said = [
         events.resolved(row.request_id, "expired", message=message),

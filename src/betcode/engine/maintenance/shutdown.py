@@ -24,21 +24,21 @@ _LEAVE_WITHIN_S = 0.5
 _LOOK_EVERY_S = 0.01
 
 
-class AgentsAtStop(Enum):
+class AgentShutdownPolicy(Enum):
     IDLE_END = "idle ones are ended, those at work go on"
     ALL_STAY = "all go on: another daemon comes at once"
     ALL_END = "all are ended"
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class ShutdownReport:
     """How many agents were ended, and how many live on in their holders."""
 
     ended: int = 0
     left: int = 0
 
 
-async def end_all(context: EngineContext) -> Parting:
+async def end_all(context: EngineContext) -> ShutdownReport:
     """End every agent with all it started, within a bound; none is begun any more."""
     context.stopping.set()
     agents = tuple(context.memory.live)
@@ -54,7 +54,7 @@ async def end_all(context: EngineContext) -> Parting:
     await _holders_left(context, agents)
     ended = sum(agent.ended.is_set() for agent in agents)
     logger.info("ended %d of %d agents", ended, len(agents))
-    return Parting(ended, len(agents) - ended)
+    return ShutdownReport(ended, len(agents) - ended)
 
 
 async def _holders_left(context: EngineContext, agents: Sequence[AgentProcess]) -> None:

@@ -17,7 +17,7 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core.answer import answer_prompt, answer_questions
 from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, json_value, same_as_before
-from betcode.engine.core.prompt_ttl import touch
+from betcode.engine.core.prompt_ttl import extend_prompts
 from betcode.engine.shell.budget_gate import OF_NO_RUN
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LEAST_OF_AN_ID = 4  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerResult:
     """Whether the same answer had been given before, and the equal prompts that got it too."""
 
     before: bool
@@ -36,13 +36,13 @@ class Answered:
 
 
 @dataclass(slots=True)
-class AnswerDesk:
+class AnswerService:
     _registry: Registry
     _keys: dict[str, str] = field(default_factory=dict)  # of answers that are under way: which prompt each is for
 
     async def permission(
         self, answer: PermissionAnswer, client: ClientName, session: SessionId | None = None, *, equal: bool = False
-    ) -> Answered:
+    ) -> AnswerResult:
         """Answer one prompt, or with `equal` every open one of the same tool and input; each is answered once.
 
         Raises:
@@ -59,7 +59,7 @@ class AnswerDesk:
             before = await self._answer(session, prompt, answer, client)
         finally:
             self._keys.pop(key, None)
-        return Answered(before, await self._also(prompt, answer, client) if equal else ())
+        return AnswerResult(before, await self._also(prompt, answer, client) if equal else ())
 
     async def meant(self, beginning: str, session: SessionId) -> str:
         """The whole id of the one open prompt of this session that begins so; without one, what was given."""
@@ -81,7 +81,7 @@ class AnswerDesk:
         session, prompt = await self._find(group_id, session)
         async with self._registry.using(session) as live:
             answered = await answer_questions(live, prompt.request_id, answers, client)
-            touch(live, ExtendOn.HUMAN)
+            extend_prompts(live, ExtendOn.HUMAN)
             return answered
 
     async def _answer(
@@ -100,7 +100,7 @@ class AnswerDesk:
                     request_id=prompt.request_id,
                 ) from None
             before = await answer_prompt(live, prompt.request_id, decision, client)
-            touch(live, ExtendOn.HUMAN)
+            extend_prompts(live, ExtendOn.HUMAN)
             return before
 
     async def _also(self, prompt: PromptRow, answer: PermissionAnswer, client: ClientName) -> tuple[str, ...]:

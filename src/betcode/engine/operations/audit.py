@@ -44,7 +44,7 @@ class AgentCall:
     run_id: str = ""  # whose agent it belongs to; empty: not known
 
 
-class AuditDesk:
+class AuditService:
     """Part of the engine's front door."""
 
     def __init__(self, context: EngineContext) -> None:

@@ -16,14 +16,14 @@ from betcode.v1 import agent_pb2 as v1
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class CancelResult:
     """Whether a turn was open, and the messages that no agent had got and that none will get now."""
 
     was_active: bool
     withdrawn: tuple[str, ...] = ()
 
 
-async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled:
+async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> CancelResult:
     """Have the open turn stopped; its end comes as an event. Asked again after a while, with more force.
 
     What is accepted after this is not touched by it.
@@ -34,7 +34,7 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
         return replace(done, withdrawn=(*dropped, *done.withdrawn))
 
 
-async def _cancel(session: LiveSession, *, cancel_queued: bool) -> Cancelled:
+async def _cancel(session: LiveSession, *, cancel_queued: bool) -> CancelResult:
     waiting = waiting_messages(session)
     if compact.is_waiting(session):
         return await _cancel_compaction(session, waiting if cancel_queued else [])
@@ -58,16 +58,16 @@ def is_at_work(session: LiveSession, run: AgentRun) -> bool:
     return run.dialogue.turn_open or session.unconsumed(run) or answers or session.writer.state.turn_interrupted
 
 
-def begun_before(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
+def already_begun(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
     """Those among the messages that wait which an agent before had begun to answer: the turn that is continued."""
     return [row for row in waiting if row.number] if session.writer.state.turn_interrupted else []
 
 
 async def _cancel_agent(
     session: LiveSession, run: AgentRun, waiting: list[InputRow], *, cancel_queued: bool
-) -> Cancelled:
+) -> CancelResult:
     # What an agent before had begun is this one's turn, given to it or not: its end comes with the turn's.
-    begun = {row.input_id for row in begun_before(session, waiting)}
+    begun = {row.input_id for row in already_begun(session, waiting)}
     dropped = [row for row in waiting if row.input_id not in begun] if cancel_queued else []
     said, changes = withdrawn(dropped)
     again = run.row.cancel_step is not CancelStep.NONE
@@ -90,23 +90,23 @@ async def _cancel_agent(
     else:
         run.escalation.begin()
     session.go_on()
-    return Cancelled(True, tuple(row.input_id for row in dropped))
+    return CancelResult(True, tuple(row.input_id for row in dropped))
 
 
 async def cancel_without_agent(
     session: LiveSession, waiting: list[InputRow], *, cancel_queued: bool, why: str = "cancelled"
-) -> Cancelled:
+) -> CancelResult:
     """No agent works: what a crashed one had begun, else the first message that waits, is the turn; others are queued.
 
     At rest messages wait too, once the turn was given up: they are the ones to be rid of where no agent survives them.
     """
     was_active = not session.at_rest and bool(waiting)
-    turn = (begun_before(session, waiting) or waiting[:1]) if was_active else []
+    turn = (already_begun(session, waiting) or waiting[:1]) if was_active else []
     dropped = waiting if cancel_queued else turn
     if not dropped:
-        return Cancelled(False)
+        return CancelResult(False)
     open_prompts = session.left.values()
-    ended = orphaned_prompts.withdrawn(
+    ended = orphaned_prompts.withdraw_prompts(
         session.session_id, open_prompts, orphaned_prompts.CANCELLED, DecidedBy.PERSON, session.stopped_by
     )
     said, changes = withdrawn(dropped, why)
@@ -130,10 +130,10 @@ async def cancel_without_agent(
     if session.at_rest:
         session.context.slots.give_back(session)
     session.go_on()
-    return Cancelled(was_active, tuple(row.input_id for row in dropped))
+    return CancelResult(was_active, tuple(row.input_id for row in dropped))
 
 
-async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> Cancelled:
+async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> CancelResult:
     """No agent has heard of it yet; messages behind it go on, but for those that are dropped too."""
     compactions = [row for row in session.inputs.values() if row.kind is InputKind.COMPACTION]
     said, changes = withdrawn(dropped)
@@ -150,7 +150,7 @@ async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> C
     if rests:
         session.context.slots.give_back(session)
     session.go_on()
-    return Cancelled(True, tuple(row.input_id for row in dropped))
+    return CancelResult(True, tuple(row.input_id for row in dropped))
 
 
 def transcript_without(session: LiveSession, dropped: list[InputRow]) -> TranscriptEnd:

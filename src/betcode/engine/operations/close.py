@@ -9,7 +9,7 @@ from betcode.domain.errors import SessionFailed
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.runs.state import RunStimulus
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
-from betcode.domain.store.changes import MoveInput, SaveBond
+from betcode.domain.store.changes import MoveInput, SaveBinding
 from betcode.domain.store.rows import InputKind, InputState
 from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.fault_points import FaultPoint
@@ -53,7 +53,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         open_prompts = [*session.prompts.values(), *session.left.values()]
-        ended = orphaned_prompts.withdrawn(
+        ended = orphaned_prompts.withdraw_prompts(
             session.session_id, open_prompts, session.closed_words, DecidedBy.PERSON, session.stopped_by
         )
         said, changes = ended.said, ended.changes
@@ -70,13 +70,15 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
         ]
         event = {"event": FAILED, "reason": failure} if failure else {"event": STOPPED}
         said.append(events.notice(v1.NOTICE_KIND_RUN, session.closed_words.capitalize(), **event))
-        life = session.life
-        before, life.is_stopping = (life.bond, life.is_stopping), True  # until its agent is gone
-        life.bond = replace(life.bond, ended_ns=now_ns(), failure=failure, stop_by_ns=0)
+        lifecycle = session.lifecycle
+        before, lifecycle.is_stopping = (lifecycle.binding, lifecycle.is_stopping), True  # until its agent is gone
+        lifecycle.binding = replace(lifecycle.binding, ended_ns=now_ns(), failure=failure, stop_by_ns=0)
         try:
-            await session.writer.write(said, [*changes, SaveBond(session.writer.key, life.bond)], status=closed)
+            await session.writer.write(
+                said, [*changes, SaveBinding(session.writer.key, lifecycle.binding)], status=closed
+            )
         except BaseException:
-            life.bond, life.is_stopping = before
+            lifecycle.binding, lifecycle.is_stopping = before
             raise
         session.recovery.over()
         session.prompts.clear()
@@ -86,7 +88,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
             del session.inputs[row.input_id]
         compact.settle(session, session.closed_words)
         session.may_start = False
-        session.desk.close()
+        session.input_lock.close()
         logger.info(session.closed_words, extra=session.log_extra)
         return True
 
@@ -102,5 +104,5 @@ async def wind_up(session: LiveSession) -> None:
             await kill(session.context, [session.run])
     session.context.slots.give_back(session)
     session.writer.tail.close()
-    session.life.is_stopping = False
+    session.lifecycle.is_stopping = False
     session.tell_phase()

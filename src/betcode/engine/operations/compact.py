@@ -42,7 +42,7 @@ _NO_REASON = "the agent did not say why"
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionResult:
     messages_before: int
     messages_after: int
     tokens_saved: int
@@ -59,7 +59,7 @@ class Compaction:
     turn_over: bool = False
 
 
-async def compact(session: LiveSession, request_id: str = "", *, why: str = "") -> Compacted:
+async def compact(session: LiveSession, request_id: str = "", *, why: str = "") -> CompactionResult:
     """Have the agent compact, and wait for it; who asks meanwhile waits for the same one, and leaving does not stop it.
 
     Asked again under the same id, it is the same compaction, also when that is over.
@@ -82,14 +82,14 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
             state = session.writer.state
             if is_compact(state):
                 count = state.message_count - state.landmarks.compacted
-                return Compacted(count, count, 0)
+                return CompactionResult(count, count, 0)
             under_way = await _begin(session, request_id, why)
     await under_way.over.wait()
     if under_way.boundary is None:
         session.refuse_if_closed()
         raise CompactionFailed(session.session_id, under_way.reason or _NO_REASON)
     told = under_way.boundary
-    return Compacted(told.messages_before, told.messages_after, told.tokens_saved)
+    return CompactionResult(told.messages_before, told.messages_after, told.tokens_saved)
 
 
 def is_compact(state: SessionState) -> bool:
@@ -159,7 +159,7 @@ async def before_fork(session: LiveSession) -> list[v1.AgentEvent]:
 # ---------------------------------------------------------------- what becomes of it
 
 
-def heed(session: LiveSession, said: Iterable[v1.AgentEvent]) -> None:
+def note_events(session: LiveSession, said: Iterable[v1.AgentEvent]) -> None:
     """Note what these events, which are on disk now, say of a compaction under way; it is over when its turn is."""
     if session.compaction is not None:
         _take_note(session.compaction, said)
@@ -192,7 +192,7 @@ def _take_note(under_way: Compaction, said: Iterable[v1.AgentEvent]) -> None:
                 pass
 
 
-async def recall(session: LiveSession) -> None:
+async def restore_compaction(session: LiveSession) -> None:
     """Take up a compaction that an earlier daemon began, with what was told of it since."""
     for row in session.inputs.values():
         if row.kind is InputKind.COMPACTION:
@@ -212,10 +212,10 @@ async def _look_back(session: LiveSession, row: InputRow, compaction: Compaction
 # ---------------------------------------------------------------- when the agent is gone
 
 
-def ends_with(run: AgentRun) -> bool:
+def ends_with_agent(run: AgentRun) -> bool:
     """Whether a compaction is under way that no other agent goes on with: its end is that one's, no turn's crash."""
     rows = (row for row in run.session.inputs.values() if row.kind is InputKind.COMPACTION)
-    return any(not goes_to_the_next(run, row) for row in rows)
+    return any(not passes_to_next_agent(run, row) for row in rows)
 
 
 def is_waiting(session: LiveSession) -> bool:
@@ -223,12 +223,12 @@ def is_waiting(session: LiveSession) -> bool:
     return any(row.kind is InputKind.COMPACTION and row.number == 0 for row in session.inputs.values())
 
 
-def goes_to_the_next(run: AgentRun, row: InputRow) -> bool:
+def passes_to_next_agent(run: AgentRun, row: InputRow) -> bool:
     """An agent on its way out did not take it."""
     return row.state is InputState.ACCEPTED and run.asked_to_end and not run.stopped
 
 
-def last_words(session: LiveSession, why: str, *, rests: bool) -> list[v1.AgentEvent]:
+def closing_events(session: LiveSession, why: str, *, rests: bool) -> list[v1.AgentEvent]:
     """What history says when a compaction ended with its agent."""
     under_way = session.compaction
     if under_way is not None and under_way.boundary is not None:

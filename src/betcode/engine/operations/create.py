@@ -12,14 +12,14 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.agents.capability_table import told
 from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, StorageFailed
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.phase import Phase, Transition
 from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.agents.provider_status import refuse_unknown
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
-from betcode.engine.core.capability_checks import check_new, unmeasured
+from betcode.engine.core.capability_checks import check_new, unmeasured_limits_notice
 from betcode.engine.core.counters import KIND_OF
 from betcode.engine.operations.lifecycle.lifecycle import WORDS
 from betcode.engine.validation import check_name, check_new_session
@@ -34,7 +34,7 @@ async def create(
     *,
     in_active_worktree: bool = False,
     name: str = "",
-    bond: Bond | None = None,
+    binding: SessionBinding | None = None,
 ) -> SessionId:
     """A session with its first event, its name for people and what it is bound to; nothing is started.
 
@@ -54,7 +54,7 @@ async def create(
     provider.check_session(new)
     can = provider.capabilities_for(new)
     check_new(new, can)
-    note = unmeasured(new.budget, new.provider, can)
+    note = unmeasured_limits_notice(new.budget, new.provider, can)
     newest = Seq(2 if note else 1)
     check_name(name)
     state = SessionState(
@@ -64,7 +64,9 @@ async def create(
     first.session_info.capabilities.CopyFrom(told(can))
     said = [first, events.notice(v1.NOTICE_KIND_BUDGET, note)] if note else [first]
     try:
-        await context.store.create_session(new, state, [_stored(event, at) for at, event in enumerate(said, 1)], bond)
+        await context.store.create_session(
+            new, state, [_stored(event, at) for at, event in enumerate(said, 1)], binding
+        )
     except StorageFailed:
         if not await _was_made(context, asked):  # by the same request, which was under way still
             raise

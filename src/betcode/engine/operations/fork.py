@@ -15,8 +15,8 @@ from betcode.domain.sessions.transcript import TranscriptEnd
 from betcode.domain.store.rows import ForkedPart, SessionRow, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.engine.core import events
-from betcode.engine.core.counters import KIND_OF, Tally
-from betcode.engine.follow.reader import Watching
+from betcode.engine.core.counters import KIND_OF, SessionCounters
+from betcode.engine.follow.reader import SessionReader
 from betcode.engine.operations.compact import compacted_after
 from betcode.engine.registry import Registry
 from betcode.engine.validation import NAME_CHARACTERS, check_name
@@ -32,12 +32,12 @@ _SUFFIX = " (fork)"
 
 
 @dataclass(frozen=True, slots=True)
-class Forked:
+class ForkResult:
     session_id: SessionId
     at: Seq  # the newest event that both have
 
 
-async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Forked:
+async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> ForkResult:
     """A new session that begins with this one's history to the last turn that ended at `at` or before (0: now).
 
     Raises:
@@ -70,14 +70,14 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
         raise SessionNotFound(session)
     registry.context.phases.tell(Transition(new.session_id, None, Phase.RUNNING, f"forked from {session}", now_ns()))
     logger.info("a session was forked", extra={"session_id": new.session_id, "forked_from": session})
-    return Forked(new.session_id, new.forked_at)
+    return ForkResult(new.session_id, new.forked_at)
 
 
 @dataclass(slots=True)
 class _Part:
     """What the copied history says at its end."""
 
-    tally: Tally
+    tally: SessionCounters
     messages: dict[str, None] = field(default_factory=dict)  # accepted, and not answered by a turn of it
     prompts: dict[str, None] = field(default_factory=dict)  # asked and not resolved
 
@@ -126,8 +126,8 @@ async def _refuse_before_compaction(registry: Registry, row: SessionRow, at: Seq
 
 
 async def _read_part(registry: Registry, row: SessionRow, at: Seq) -> _Part:
-    part = _Part(Tally(SessionState()))
-    async with aclosing(Watching(registry).history(row.new.session_id)) as batches:
+    part = _Part(SessionCounters(SessionState()))
+    async with aclosing(SessionReader(registry).history(row.new.session_id)) as batches:
         async for batch in batches:
             for data in batch.events:
                 event = v1.AgentEvent.FromString(data)
@@ -171,7 +171,7 @@ def _own_beginning(
     )
     said.append(events.session_info(new, beginning, is_resumed=False))
     said.append(events.status(v1.IDLE))
-    tally = Tally(beginning)
+    tally = SessionCounters(beginning)
     stored = []
     for event in said:
         kind = tally.number(event)

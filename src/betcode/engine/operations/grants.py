@@ -73,7 +73,7 @@ def with_grant(rows: Iterable[GrantRow], row: GrantRow) -> tuple[GrantRow, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class GrantDesk:
+class GrantService:
     """Where a session's grants are looked at and changed without a prompt."""
 
     _registry: Registry

@@ -15,21 +15,21 @@ from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import check_files
 from betcode.engine.operations.import_turns import import_outside_turns
-from betcode.engine.results import Accepted
+from betcode.engine.results import AcceptedMessage
 from betcode.engine.shell.attachments import stored
 from betcode.engine.shell.session import LiveSession
-from betcode.engine.shell.working_directory import trouble_with_place
+from betcode.engine.shell.working_directory import directory_problem
 from betcode.engine.validation import check_message
 from betcode.v1 import agent_pb2 as v1
 
 
 async def submit(
     session: LiveSession, message: SendMessage, client: ClientName, *, only_if_running: bool = False
-) -> Accepted:
+) -> AcceptedMessage:
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
     message = check_message(message, session.context.settings)
-    misplaced = await trouble_with_place(session.context, session.writer.new)
+    misplaced = await directory_problem(session.context, session.writer.new)
     logged_out = await _login_refusal(session)
     await import_outside_turns(session)  # they come before the message in the history
     async with session.changing():
@@ -50,7 +50,7 @@ async def submit(
         check_files(message, session.provider.name, session.capabilities)
         session.context.database.refuse_when_full()
         session.budget.refuse_if_exceeded()
-        session.desk.refuse_if_locked(client)
+        session.input_lock.refuse_if_locked(client)
         await session.admit()
         seq = session.writer.next_seq
         row = session.message_row(message, digest, seq)
@@ -63,14 +63,14 @@ async def submit(
             reason = f"Waiting for a free place: {slots.at_work} turns are at work"
             said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
-        with session.desk.typing(client):
+        with session.input_lock.typing(client):
             await session.writer.write(said, [AddInput(row), *blobs, *session.failure.cleared()], status=status)
         session.failure.clear()
         session.inputs[row.input_id] = row
         session.may_start = True
         session.recovery.hurry()
         session.go_on()
-        return Accepted(message.message_id, seq)
+        return AcceptedMessage(message.message_id, seq)
 
 
 async def _login_refusal(session: LiveSession) -> str:
@@ -95,9 +95,9 @@ def _digest(message: SendMessage) -> bytes:
     return digest.digest()
 
 
-def _same_again(known: InputRow, digest: bytes) -> Accepted:
+def _same_again(known: InputRow, digest: bytes) -> AcceptedMessage:
     if known.content != digest:
         raise InvalidRequest(
             "This message id was used for another message: make a new one", message_id=MessageId(known.input_id)
         )
-    return Accepted(MessageId(known.input_id), known.seq)
+    return AcceptedMessage(MessageId(known.input_id), known.seq)

@@ -12,7 +12,7 @@ from betcode.domain.store.rows import OPENS_TURN, InputKind, InputRow, InputStat
 from betcode.domain.values.identifiers import MessageId, NotAnIdentifier, parse_uuid, time_ordered_uuid
 from betcode.engine.core import events
 from betcode.engine.operations.cancel import (
-    begun_before,
+    already_begun,
     cancel_without_agent,
     is_at_work,
     transcript_without,
@@ -29,13 +29,13 @@ _ANSWERS_WITHIN_S = 5.0  # an agent that lives does so in a few milliseconds
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class WithdrawResult:
     """What the message is now: CANCELLED where it was withdrawn, by this or before."""
 
     state: InputState
 
 
-async def withdraw_message(session: LiveSession, text: str) -> Withdrawn:
+async def withdraw_message(session: LiveSession, text: str) -> WithdrawResult:
     """Have no agent answer this message, unless one has begun to. The same again has the same outcome.
 
     An agent that has queued it is asked; where it does not say in time what it did, `message_state` tells it later.
@@ -54,20 +54,20 @@ async def withdraw_message(session: LiveSession, text: str) -> Withdrawn:
         async with session.changing():
             row, run = await _row(session, message_id), session.run
             if message_id not in session.inputs:
-                return Withdrawn(row.state)
+                return WithdrawResult(row.state)
             if row in waiting_messages(session):
-                return Withdrawn(await _take_back(session, row))
+                return WithdrawResult(await _take_back(session, row))
             if run is None or not _may_let_go(session, run, message_id):
-                return Withdrawn(row.state)
+                return WithdrawResult(row.state)
             if not _is_asked(session, run, message_id):
                 if was_asked:
-                    return Withdrawn(row.state)  # it said no
+                    return WithdrawResult(row.state)  # it said no
                 await _ask(session, message_id)
             was_asked = True
         with anyio.CancelScope(deadline=deadline) as waited:
-            await session.changed.heard()
+            await session.changed.wait()
         if waited.cancelled_caught:
-            return Withdrawn(row.state)
+            return WithdrawResult(row.state)
 
 
 async def _row(session: LiveSession, message_id: MessageId) -> InputRow:
@@ -79,7 +79,7 @@ async def _row(session: LiveSession, message_id: MessageId) -> InputRow:
 
 async def _take_back(session: LiveSession, row: InputRow) -> InputState:
     """No agent has it, or only one that makes way; but one that is gone may have begun with it."""
-    if row in begun_before(session, [row]):
+    if row in already_begun(session, [row]):
         return row.state
     run, others = session.run, {name: each for name, each in session.inputs.items() if name != row.input_id}
     works = run is not None and is_at_work(session, run)

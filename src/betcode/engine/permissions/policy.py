@@ -16,9 +16,9 @@ from betcode.domain.store.changes import AddAudit
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.permissions import claude_trust
-from betcode.engine.permissions.policy_check import Checked, check
-from betcode.engine.permissions.policy_dry_run import Tried, try_rules
-from betcode.engine.permissions.project_guard import Inspected, inspect, unavoidable
+from betcode.engine.permissions.policy_check import PolicyCheckResult, check
+from betcode.engine.permissions.policy_dry_run import DryRunResult, try_rules
+from betcode.engine.permissions.project_guard import ProjectInspection, inspect, unavoidable
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.engine.permissions.trust import (
     FILE_NAME,
@@ -28,7 +28,7 @@ from betcode.engine.permissions.trust import (
     claude_config,
     project_of,
 )
-from betcode.engine.shell.working_directory import directory_known
+from betcode.engine.shell.working_directory import last_known_directory
 from betcode.util.user import home_directory
 from betcode.util.wall_clock import now_ns
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 class InspectedProject:
     """What a project brings for a kind of agent, and what people said to it."""
 
-    inspected: Inspected
+    inspected: ProjectInspection
     project: str  # what would be trusted
     is_declined: bool  # a person was asked about just this, and said no
     unavoidable: tuple[ProjectItem, ...]  # what keeps the agent from being started
@@ -61,7 +61,9 @@ class Policy:
         await book.refresh()
         return book
 
-    async def check(self, tool: str, input_json: str, *, directory: str, session: SessionId | None) -> Checked:
+    async def check(
+        self, tool: str, input_json: str, *, directory: str, session: SessionId | None
+    ) -> PolicyCheckResult:
         """What rules and grants would say to a use, as the files are now; nothing is recorded.
 
         Raises:
@@ -69,7 +71,7 @@ class Policy:
         """
         return await check(self._context, tool, input_json, directory=directory, session=session)
 
-    def try_rules(self, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
+    def try_rules(self, text: str, path: str, since_ns: int) -> AsyncGenerator[DryRunResult, None]:
         """Hold recorded uses of tools against the rules of a settings file; what came of it, as it grows.
 
         Raises:
@@ -122,7 +124,7 @@ class Policy:
             row = await context.store.find_session(session)
             if row is None:
                 raise SessionNotFound(session)
-            directory, environment = await directory_known(context, row.new), row.new.environment or environment
+            directory, environment = await last_known_directory(context, row.new), row.new.environment or environment
             provider = context.providers.get(row.new.provider)
             can = None if provider is None else provider.capabilities_for(row.new)
         project = await self.project_of(directory, trusted=True)

@@ -11,7 +11,7 @@ from betcode.engine.context import EngineContext
 from betcode.engine.operations.grants import compiled
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.engine.permissions.screening import unanswered
-from betcode.engine.shell.working_directory import directory_known
+from betcode.engine.shell.working_directory import last_known_directory
 from betcode.rules import Lists, ScreenOutcome, ToolUse, Verdict, screen, segments
 
 INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
@@ -22,7 +22,7 @@ _REMOVED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PolicyCheckResult:
     verdict: Verdict
     segments: tuple[str, ...]
     lists: Lists
@@ -31,7 +31,7 @@ class Checked:
 
 async def check(
     context: EngineContext, tool: str, input_json: str, *, directory: str, session: SessionId | None
-) -> Checked:
+) -> PolicyCheckResult:
     """The verdict for a new session in that directory, or for a session with its own command line and grants.
 
     Raises:
@@ -51,7 +51,7 @@ async def check(
         row = await context.store.find_session(session)
         if row is None:
             raise SessionNotFound(session)
-        directory = await directory_known(context, row.new)
+        directory = await last_known_directory(context, row.new)
         provider = context.providers.get(row.new.provider)
         of_claude = provider is not None and Program.CLAUDE in provider.capabilities_for(row.new).project_files
         book = context.rules.book(directory, row.new.environment, row.new.allowed_tools, of_claude=of_claude)
@@ -66,7 +66,7 @@ async def check(
     except FilesystemTimeout as trouble:
         verdict = unanswered(trouble)
     removed = _removed(book, tool, context.settings.screen_all != "never") if of_claude else None
-    return Checked(removed or verdict, segments(use), book.lists, book.place.directory)
+    return PolicyCheckResult(removed or verdict, segments(use), book.lists, book.place.directory)
 
 
 def _removed(book: RuleBook, tool: str, calls_are_screened: bool) -> Verdict | None:

@@ -45,7 +45,7 @@ class ChangedUse:
 
 
 @dataclass(slots=True)
-class Tried:
+class DryRunResult:
     """What came of it, so far."""
 
     problems: tuple[str, ...] = ()
@@ -57,14 +57,14 @@ class Tried:
     changed_not_kept: int = 0
 
 
-async def try_rules(context: EngineContext, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
+async def try_rules(context: EngineContext, text: str, path: str, since_ns: int) -> AsyncGenerator[DryRunResult, None]:
     """The same object again and again as it grows; the last time it is whole. Hold it in `aclosing`.
 
     Raises:
         InvalidRequest: the text is no settings file.
     """
     file = SettingsText(Layer.USER, path, text)
-    tried = Tried(await anyio.to_thread.run_sync(_problems, context, file))
+    tried = DryRunResult(await anyio.to_thread.run_sync(_problems, context, file))
     offset = 0
     while True:
         rows, _ = await context.store.list_sessions(SessionFilter(limit=_PAGE, offset=offset))
@@ -87,7 +87,7 @@ def _problems(context: EngineContext, file: SettingsText) -> tuple[str, ...]:
 
 
 async def _try_session(
-    context: EngineContext, row: SessionRow, file: SettingsText, since_ns: int, tried: Tried
+    context: EngineContext, row: SessionRow, file: SettingsText, since_ns: int, tried: DryRunResult
 ) -> None:
     book = context.rules.book(row.new.working_directory, row.new.environment, row.new.allowed_tools)
     await book.refresh()
@@ -102,7 +102,7 @@ async def _try_session(
 
 
 async def _recorded(
-    context: EngineContext, row: SessionRow, since_ns: int, tried: Tried
+    context: EngineContext, row: SessionRow, since_ns: int, tried: DryRunResult
 ) -> AsyncGenerator[Sequence[RecordedUse], None]:
     """Every use once. Those that were asked for are kept whole; of the others an event tells, which may be cut."""
     listed = await context.store.asked_uses(row.key, since_ns)
@@ -130,7 +130,7 @@ async def _recorded(
         yield [RecordedUse(use.tool_name, use.input_json, use.asked_ns) for use in asked.values()]
 
 
-def _compare(uses: Iterable[RecordedUse], in_force: Rules, others: Rules, row: SessionRow, tried: Tried) -> None:
+def _compare(uses: Iterable[RecordedUse], in_force: Rules, others: Rules, row: SessionRow, tried: DryRunResult) -> None:
     known: dict[tuple[str, str], tuple[Verdict, Verdict]] = {}
     for use in uses:
         what = (use.tool_name, use.input_json)
@@ -144,7 +144,7 @@ def _compare(uses: Iterable[RecordedUse], in_force: Rules, others: Rules, row: S
             _note_change(use, before, after, row, tried)
 
 
-def _note_change(use: RecordedUse, before: Verdict, after: Verdict, row: SessionRow, tried: Tried) -> None:
+def _note_change(use: RecordedUse, before: Verdict, after: Verdict, row: SessionRow, tried: DryRunResult) -> None:
     key = (row.new.working_directory, use.tool_name, use.input_json)
     changed = tried.changed.get(key)
     if changed is None:

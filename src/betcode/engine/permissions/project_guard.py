@@ -37,7 +37,7 @@ _MOST_RUNS = 50  # lines in the details of a notice
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class ProjectInspection:
     """A directory as an agent would find it."""
 
     names: tuple[str, ...]  # the directory and its repository
@@ -49,7 +49,7 @@ class Inspected:
     def needs_trust(self) -> bool:
         return not self.is_trusted and (bool(self.items) or not self.is_answered)
 
-    def of(self, programs: Collection[Program]) -> Inspected:
+    def of(self, programs: Collection[Program]) -> ProjectInspection:
         """As the agents of these programs would find it."""
         return replace(self, items=tuple(item for item in self.items if item.program in programs))
 
@@ -58,31 +58,31 @@ class Inspected:
         return digest(self.items)
 
 
-class Looking(Protocol):
+class FileWork(Protocol):
     """Does something with files in a thread; raises FilesystemTimeout where they do not answer in time."""
 
-    async def __call__(self, work: Callable[[], Inspected], /) -> Inspected: ...
+    async def __call__(self, work: Callable[[], ProjectInspection], /) -> ProjectInspection: ...
 
 
 async def inspect(
     shelf: RuleShelf,
-    look_at_files: Looking,
+    look_at_files: FileWork,
     directory: str,
     environment: Mapping[str, str],
     programs: Collection[Program] = ALL_PROGRAMS,
-) -> Inspected:
+) -> ProjectInspection:
     """What agents would find there. Files that give no answer are files that nobody trusts."""
 
-    def look() -> Inspected:
+    def look() -> ProjectInspection:
         trust = shelf.trust(directory, environment)
         own = _own_directories(environment)
         names = tuple(names_of(directory))
-        return Inspected(names, scan(directory, programs, own, _OURS), trust.read())
+        return ProjectInspection(names, scan(directory, programs, own, _OURS), trust.read())
 
     try:
         return await look_at_files(look)
     except FilesystemTimeout:
-        return Inspected((directory,), (), is_trusted=False, is_answered=False)
+        return ProjectInspection((directory,), (), is_trusted=False, is_answered=False)
 
 
 class ProjectGuard:
@@ -95,12 +95,12 @@ class ProjectGuard:
         # None: not known, because a daemon before this one started the agent or the files gave no answer.
         self._names: tuple[str, ...] | None = None
 
-    async def look(self, environment: Mapping[str, str]) -> Inspected:
+    async def look(self, environment: Mapping[str, str]) -> ProjectInspection:
         """The project as the next agent would find it."""
         session = self._session
         programs = session.capabilities.project_files
         if not programs:
-            return Inspected((session.directory,), (), is_trusted=False)
+            return ProjectInspection((session.directory,), (), is_trusted=False)
         return await inspect(
             session.context.rules, session.screening.book.file_io.run, session.directory, environment, programs
         )
@@ -116,7 +116,7 @@ class ProjectGuard:
             names = [directory]
         return project in names
 
-    def decide(self, found: Inspected) -> tuple[ProjectFiles, list[v1.AgentEvent]]:
+    def decide(self, found: ProjectInspection) -> tuple[ProjectFiles, list[v1.AgentEvent]]:
         """How the next agent is started, and what is said about that in the session.
 
         Raises:
@@ -140,12 +140,12 @@ _REFUSED = (
 )
 
 
-def unavoidable(found: Inspected, can: Capabilities) -> tuple[ProjectItem, ...]:
+def unavoidable(found: ProjectInspection, can: Capabilities) -> tuple[ProjectItem, ...]:
     """What an agent would run although the project is not trusted."""
     return tuple(item for item in found.items if not (item.can_be_ignored and can.ignores_project_files))
 
 
-def ignored_notice(found: Inspected) -> v1.AgentEvent:
+def ignored_notice(found: ProjectInspection) -> v1.AgentEvent:
     """What was left out, and how to have it."""
     what = _listed(found.items) if found.is_answered else "its files give no answer"
     directory = found.names[0]

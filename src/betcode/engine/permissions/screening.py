@@ -18,7 +18,7 @@ from betcode.domain.runs.launch import Forbidden, OnlyRules
 from betcode.domain.store.rows import GrantRow, PromptRow
 from betcode.domain.values.text import shortened
 from betcode.engine.core import events
-from betcode.engine.core.capability_checks import out_of_reach
+from betcode.engine.core.capability_checks import rule_reach_notice
 from betcode.engine.operations.grants import compiled
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.rules import (
@@ -47,7 +47,7 @@ _UNREAD = "it could not be read what the agent is about to do"
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreeningResult:
     """What is to be done about one request of an agent."""
 
     entry: AuditEntry
@@ -122,7 +122,7 @@ class Screening:
         if self._said_out_of_reach or not self._would_be_wanted or session.capabilities.screens_calls:
             return []
         self._said_out_of_reach = True
-        words = out_of_reach(session.provider.name, session.capabilities)
+        words = rule_reach_notice(session.provider.name, session.capabilities)
         return [events.notice(v1.NOTICE_KIND_DEGRADED, words, capability="screens_calls")]
 
     @property
@@ -140,7 +140,7 @@ class Screening:
         """Whether the running agent was started without a deny rule because it was expected to show every call."""
         return self.is_wanted and not self.is_refused and self.book.needs_screening
 
-    async def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> Screened:
+    async def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> ScreeningResult:
         """Decide about a use that the agent asks for; `cwd` is where, as far as that was seen before it asked."""
         use = ToolUse.of(request.tool_name, request.input_json, cwd)
         began_ns = time.monotonic_ns()
@@ -152,10 +152,10 @@ class Screening:
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
         if verdict.outcome is ScreenOutcome.ASK or request.tool_name in FOR_PEOPLE:
             why, each_time = _why(verdict), verdict.rule is not None
-            return Screened(entry, None, shortened(why, _LONGEST), segments(use)[:_SEGMENTS], each_time)
+            return ScreeningResult(entry, None, shortened(why, _LONGEST), segments(use)[:_SEGMENTS], each_time)
         allows = verdict.outcome is ScreenOutcome.ALLOW
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
-        return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
+        return ScreeningResult(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
 
     async def denial(self, tool_name: str, input_json: str, cwd: str | None = None) -> str:
         """Which rule denies a use that a person would allow, begun in `cwd` if that is known; empty: none does.

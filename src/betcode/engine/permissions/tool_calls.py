@@ -34,7 +34,7 @@ _WHAT_TO_DO = (
 )
 
 
-class CallDesk:
+class ToolCallScreener:
     """Of one run. Every method that writes is called with the session's lock, or takes it."""
 
     def __init__(self, run: AgentRun) -> None:

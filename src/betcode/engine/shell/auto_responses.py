@@ -11,7 +11,7 @@ from betcode.domain.store.rows import InputRow
 from betcode.domain.values.identifiers import Seq, new_message_id
 from betcode.engine.core import events
 from betcode.engine.core.decision_types import decision_in
-from betcode.engine.core.ingest import Intake
+from betcode.engine.core.ingest import RecordIngest
 from betcode.engine.core.prompt_ingest import USED_BEFORE
 from betcode.engine.permissions.agent_denials import denied_by_agent
 
@@ -22,14 +22,14 @@ GO_ON = "Continue from where you left off."
 OWN_CLIENT = "betcode"  # who says what no person said
 
 
-class Replies:
+class AutoResponses:
     """Refusals, what rules and grants answer, and what was answered before; no person is asked about any of it."""
 
     def __init__(self, run: AgentRun) -> None:
         self._run = run
         self._refused: set[str] = set()
 
-    async def add_to(self, intake: Intake) -> None:
+    async def add_to(self, intake: RecordIngest) -> None:
         """Everything that a batch of records calls for."""
         session = self._run.session
         for request_id in list(intake.asked):
@@ -52,7 +52,7 @@ class Replies:
         intake.changes.extend(AddAudit(entry) for entry in entries)
         intake.said += notices
 
-    def must_ask_to_go_on(self, intake: Intake, *, rests: bool) -> bool:
+    def must_ask_to_go_on(self, intake: RecordIngest, *, rests: bool) -> bool:
         """Whether the agent takes a message of its broken turn for known, and does not continue the turn by itself.
 
         It does so once after a crash, and not at all where it was not told to.
@@ -62,7 +62,7 @@ class Replies:
             return False
         return state.transcript.may_be_abandoned or (rests and state.crashes.in_a_row > 1)
 
-    def _run_errands(self, intake: Intake) -> None:
+    def _run_errands(self, intake: RecordIngest) -> None:
         """Each once: its row is open until it comes by, and then the dialogue knows that it was said."""
         if self._run.session.is_closed:
             return  # what was to be handed over was let go of, and would come again
@@ -71,7 +71,7 @@ class Replies:
             if input_id not in intake.inputs:
                 hand_over(intake, replace(self._run.session.control_row(errand), input_id=input_id))
 
-    def ask_to_go_on(self, intake: Intake) -> None:
+    def ask_to_go_on(self, intake: RecordIngest) -> None:
         """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""
         session = self._run.session
         message = SendMessage(new_message_id(), GO_ON)
@@ -82,7 +82,7 @@ class Replies:
         hand_over(intake, session.message_row(message, nobody_sends_it_again, seq))
         intake.inputs |= others  # it comes before messages that wait
 
-    async def _answer_by_rule(self, intake: Intake) -> None:
+    async def _answer_by_rule(self, intake: RecordIngest) -> None:
         waits = self._run.dialogue.open_requests
         for screened in intake.decided:
             if screened.answer is not None and screened.answer.request_id in waits:
@@ -94,11 +94,11 @@ class Replies:
             hand_over(intake, row)
         intake.changes.extend(AddAudit(entry) for entry in entries)
 
-    def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
+    def _refuse(self, intake: RecordIngest, command: RefuseRequest) -> None:
         hand_over(intake, self._run.session.control_row(command))
 
 
-def hand_over(intake: Intake, row: InputRow) -> None:
+def hand_over(intake: RecordIngest, row: InputRow) -> None:
     """Store it with what was taken in, as something that the agent is to get."""
     intake.inputs[row.input_id] = row
     intake.changes.append(AddInput(row))

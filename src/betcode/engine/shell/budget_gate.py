@@ -16,11 +16,11 @@ from betcode.domain.store.rows import InputKind, InputRow, InputState, PromptKin
 from betcode.domain.values.identifiers import RunKey, time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
-from betcode.engine.core.capability_checks import unmeasured
-from betcode.engine.core.decision_records import recorded
+from betcode.engine.core.capability_checks import unmeasured_limits_notice
+from betcode.engine.core.decision_records import decision_changes
 from betcode.engine.core.decision_types import Decision
-from betcode.engine.core.orphaned_prompts import audited
-from betcode.engine.core.prompt_ttl import give_times, note_opened
+from betcode.engine.core.orphaned_prompts import audit_change
+from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 
@@ -96,7 +96,7 @@ class BudgetGate:
         if decision.grant is not None or decision.updated_input:
             raise InvalidRequest("A budget is raised once or not: answer ALLOW_ONCE or DENY")
         said = [events.answered(prompt.request_id, decision, client)]
-        answered, entry = recorded(session.session_id, prompt, decision, client)
+        answered, entry = decision_changes(session.session_id, prompt, decision, client)
         changes: list[Change] = [SavePrompt(answered), entry]
         if decision.allows:
             after = raised(self._budget, session.writer.state.spent)
@@ -122,7 +122,7 @@ class BudgetGate:
         """Other limits from now on; what waits goes on when they leave room. The lock is held."""
         session = self._session
         said = [_notice(_told_of(budget))]
-        if note := unmeasured(budget, session.provider.name, session.capabilities):
+        if note := unmeasured_limits_notice(budget, session.provider.name, session.capabilities):
             said.append(_notice(note))
         changes: list[Change] = []
         status = session.writer.state.status
@@ -176,7 +176,7 @@ class BudgetGate:
         """The open question's row without an answer, and the audit's; a person who set something else gave none."""
         assert self.prompt is not None
         row = self.prompt
-        entry = audited(self._session.session_id, row, "withdrawn", by, note=why)
+        entry = audit_change(self._session.session_id, row, "withdrawn", by, note=why)
         return [SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)), entry]
 
     @property
@@ -230,13 +230,13 @@ class BudgetGate:
             said += self.told_to_wait(self.waiting)
             if not session.turn_open:
                 said.append(events.status(v1.WAITING_FOR_USER))
-        opened = give_times(session, said, changes, {})
+        opened = assign_expiry(session, said, changes, {})
         self.prompt = opened[0] if opened else prompt
         left = {name: row for name, row in session.inputs.items() if name not in dropped}
         status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         self._forget(dropped)
-        note_opened(session, opened)
+        record_opened(session, opened)
         session.settle()  # a message that has to wait needs neither slot nor place in line
         logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
 

@@ -11,7 +11,7 @@ from betcode.domain.errors import InvalidRequest, NoInputLock, SessionClosed
 from betcode.engine.client_name import NOBODY, ClientName
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
-from betcode.engine.core.input_lock import Decision, Given, InputLock, Times
+from betcode.engine.core.input_lock import InputLock, LockDecision, LockGranted, LockTimes
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.writer import SessionWriter
@@ -25,10 +25,10 @@ class _Ask:
     """One call that waits for the lock."""
 
     settled: anyio.Event = field(default_factory=anyio.Event)
-    decision: Decision | None = None  # None: the session has ended
+    decision: LockDecision | None = None  # None: the session has ended
 
 
-class LockDesk:
+class InputLockService:
     """The lock's state is decided by `InputLock`; here are its clients, its clock and those who wait."""
 
     def __init__(self, context: EngineContext, writer: SessionWriter, tasks: SessionTasks) -> None:
@@ -106,7 +106,7 @@ class LockDesk:
                 if not ask.settled.is_set():
                     self._forget(client.client_id, ask)
         match ask.decision:
-            case Given(_, previous):
+            case LockGranted(_, previous):
                 return True, previous
             case None:
                 raise SessionClosed(self._writer.new.session_id)
@@ -146,9 +146,9 @@ class LockDesk:
     # ------------------------------------------------------------ inside
 
     @property
-    def _times(self) -> Times:
+    def _times(self) -> LockTimes:
         settings = self._context.settings
-        return Times(settings.lock_answer_s, settings.lock_idle_s)
+        return LockTimes(settings.lock_answer_s, settings.lock_idle_s)
 
     def _locked_out(self) -> NoInputLock:
         holder = self.holder
@@ -166,7 +166,7 @@ class LockDesk:
             self._asks.pop(client_id, None)
             self._apply(self._lock.withdrawn(client_id, anyio.current_time(), self._times), ())
 
-    def _apply(self, lock: InputLock, decisions: tuple[Decision, ...]) -> None:
+    def _apply(self, lock: InputLock, decisions: tuple[LockDecision, ...]) -> None:
         self._lock = lock
         for decision in decisions:
             for ask in self._asks.pop(decision.client, ()):

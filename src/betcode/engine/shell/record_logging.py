@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 _LONGEST_LINE = 16 * 1024  # bytes that are shown of one
 
 
-def note_taken_in(session: LiveSession, records: Sequence[Record]) -> None:
+def log_records(session: LiveSession, records: Sequence[Record]) -> None:
     """Count the lines, and log what came: once for all of them, and each only where somebody wants raw lines."""
     lines = sum(record.kind is RecordKind.OUT for record in records)
     session.context.counts.messages_processed += lines

@@ -25,14 +25,14 @@ from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import RunRow
 from betcode.domain.values.identifiers import RunKey, new_run_id
 from betcode.engine.core import exit as run_exit
-from betcode.engine.core.ingest import Intake
-from betcode.engine.core.prompt_ttl import give_times, note_opened
+from betcode.engine.core.ingest import RecordIngest
+from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.core.status import pause_after_agent, pause_fields
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations import compact
-from betcode.engine.permissions.tool_calls import CallDesk
+from betcode.engine.permissions.tool_calls import ToolCallScreener
 from betcode.engine.shell import compaction_triggers
-from betcode.engine.shell.auto_responses import Replies, hand_over
+from betcode.engine.shell.auto_responses import AutoResponses, hand_over
 from betcode.engine.shell.cancel_escalation import Escalation
 from betcode.engine.shell.delivery import deliver
 from betcode.engine.shell.hang_watchdog import HangWatch
@@ -46,7 +46,7 @@ from betcode.engine.shell.holder_client import (
     see_off,
 )
 from betcode.engine.shell.partial_output import cut_short
-from betcode.engine.shell.record_logging import note_taken_in
+from betcode.engine.shell.record_logging import log_records
 from betcode.engine.shell.spawn import start
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
@@ -54,7 +54,7 @@ from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns as clock_ns
 
 if TYPE_CHECKING:
-    from betcode.engine.permissions.screening import Screened
+    from betcode.engine.permissions.screening import ScreeningResult
     from betcode.engine.shell.session import LiveSession
     from betcode.v1 import agent_pb2 as v1
 
@@ -93,8 +93,8 @@ class AgentRun:
         self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
         self.watch = HangWatch(self)
-        self.calls = CallDesk(self)
-        self._replies = Replies(self)
+        self.calls = ToolCallScreener(self)
+        self._replies = AutoResponses(self)
         self._exit: Record | None = None
 
     @property
@@ -263,18 +263,18 @@ class AgentRun:
         seen = processes.left_of(row.run_id)
         await anyio.to_thread.run_sync(partial(end_leftovers, row.run_id, row.agent_pid, row.agent_start, seen=seen))
 
-    async def _screen(self, request: v1.PermissionRequest) -> Screened:
+    async def _screen(self, request: v1.PermissionRequest) -> ScreeningResult:
         return await self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
 
     async def _take_in(self, records: Sequence[Record]) -> bool:
         """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
         session = self.session
-        note_taken_in(session, records)
+        log_records(session, records)
         async with session.lock:
             writer = session.writer
             if any(self.dialogue.may_ask(record) for record in records):
                 await session.screening.refresh()
-            intake = Intake(
+            intake = RecordIngest(
                 writer.key,
                 writer.next_seq,
                 dict(session.inputs),
@@ -295,7 +295,7 @@ class AgentRun:
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._replies.add_to(intake)
-            opened = give_times(session, intake.said, intake.changes, intake.prompts)
+            opened = assign_expiry(session, intake.said, intake.changes, intake.prompts)
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compact.before_fork(session)
             session.context.faults(FaultPoint.AFTER_READING, session.session_id)
@@ -320,8 +320,8 @@ class AgentRun:
             self.was_begun = True
             self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
             session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
-            note_opened(session, opened)
-            compact.heed(session, intake.said)
+            record_opened(session, opened)
+            compact.note_events(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
             self.has_spoken = self.has_spoken or self.dialogue.has_spoken
@@ -382,8 +382,8 @@ class AgentRun:
         async with session.lock:
             now_ns = clock_ns()
             session.context.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
-            end = run_exit.judge(self, self._exit, trouble, now_ns, directory_advice=advice)
-            said, changes, fields = run_exit.consequences(session, end)
+            end = run_exit.classify_exit(self, self._exit, trouble, now_ns, directory_advice=advice)
+            said, changes, fields = run_exit.exit_effects(session, end)
             told, left = await run_exit.prompts_after(self, end, fields, is_told=self._exit is not None)
             said, changes = [*told.said, *said], [*told.changes, *changes]
             if end.cancelled:

@@ -36,17 +36,17 @@ from betcode.domain.store.rows import (
 )
 from betcode.domain.values.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.engine.context import EngineContext
-from betcode.engine.core.exit import End
-from betcode.engine.core.orphaned_prompts import open_ones, sorted_by_agent
-from betcode.engine.core.status import Waiting, for_api
+from betcode.engine.core.exit import RunExit
+from betcode.engine.core.orphaned_prompts import sorted_by_agent, still_open
+from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.follow.followers import Followers
 from betcode.engine.operations import compact
-from betcode.engine.operations.lifecycle.lifecycle import Life
+from betcode.engine.operations.lifecycle.lifecycle import Lifecycle
 from betcode.engine.permissions.project_guard import ProjectGuard
 from betcode.engine.permissions.screening import Screening
 from betcode.engine.shell.budget_gate import OF_NO_RUN, BudgetGate
-from betcode.engine.shell.input_lock_service import LockDesk
+from betcode.engine.shell.input_lock_service import InputLockService
 from betcode.engine.shell.restart_backoff import Recovery
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session_failure import SessionFailure
@@ -54,7 +54,7 @@ from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.turn_metrics import TurnTimes
 from betcode.engine.shell.writer import SessionWriter
 from betcode.rules import PathContext
-from betcode.util.signal import Bell
+from betcode.util.signal import ChangeSignal
 from betcode.util.wall_clock import now_ns
 
 logger = logging.getLogger(__name__)
@@ -70,11 +70,11 @@ class LiveSession:
             context.store, row, counts=context.counts, traces=context.traces, watch=context.watch, growth=context.growth
         )
         self.writer.on_status = self.tell_phase
-        self.life = Life()
+        self.lifecycle = Lifecycle()
         self.failure = SessionFailure(self)
         self.tasks = SessionTasks(context.tasks, self.session_id, context.faults, self.failure.report)
-        self.desk = LockDesk(context, self.writer, self.tasks)
-        self.followers = Followers(context, self.writer, self.desk, self.tasks)
+        self.input_lock = InputLockService(context, self.writer, self.tasks)
+        self.followers = Followers(context, self.writer, self.input_lock, self.tasks)
         self.budget = BudgetGate(self)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
@@ -94,7 +94,7 @@ class LiveSession:
         self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
         self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
         self.deliverable = anyio.Event()
-        self.changed = Bell()  # rung when something was taken in, or an agent came or went
+        self.changed = ChangeSignal()  # rung when something was taken in, or an agent came or went
 
     # ------------------------------------------------------------ what others see
 
@@ -127,7 +127,7 @@ class LiveSession:
             and not self.lock.locked()
             and self.at_rest
             and not self.budget.is_busy
-            and not self.life.is_changing
+            and not self.lifecycle.is_changing
             and not self.failure.is_pending
             and self.tasks.is_idle
         )
@@ -137,15 +137,15 @@ class LiveSession:
         return self.run.dialogue.holds if self.run is not None else ()
 
     @property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitReason:
         if self.prompts or self.budget.prompt is not None:
-            return Waiting("person")
+            return WaitReason("person")
         if self.recovery.waiting:
-            return Waiting("retry", self.recovery.due_ns)
+            return WaitReason("retry", self.recovery.due_ns)
         if self.context.slots.is_waiting(self):
-            return Waiting("slot")
-        if self.at_rest and open_ones(self.left):
-            return Waiting("person")
+            return WaitReason("slot")
+        if self.at_rest and still_open(self.left):
+            return WaitReason("person")
         return for_api(self.writer.state, now_ns())
 
     @property
@@ -154,18 +154,18 @@ class LiveSession:
 
     @property
     def phase(self) -> Phase:
-        return self.life.phase(self.writer.state.status)
+        return self.lifecycle.phase(self.writer.state.status)
 
     def tell_phase(self, words: str = "") -> None:
         """Say where the session stands, if that is news."""
-        if (told := self.life.told(self.session_id, self.writer.state.status, words)) is not None:
+        if (told := self.lifecycle.told(self.session_id, self.writer.state.status, words)) is not None:
             self.context.phases.tell(told)
 
     async def load(self) -> None:
         """Take up what was left open."""
         self.context.faults(FaultPoint.LOAD, self.session_id)
         store, key = self.context.store, self.writer.key
-        self.life.take_up(await store.bound(key), self.writer.state.status)
+        self.lifecycle.take_up(await store.bound(key), self.writer.state.status)
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
         prompts = [row for _, row in await store.open_prompts(key)]
@@ -175,7 +175,7 @@ class LiveSession:
         self.prompts, self.left = sorted_by_agent((row for row in prompts if row.run != OF_NO_RUN), run)
         self.left |= {row.request_id: row for row in await store.kept_prompts(key)}
         self.grants = tuple(await store.grants(key))
-        await compact.recall(self)
+        await compact.restore_compaction(self)
         self.may_start = not self.at_rest
         if self.may_start:
             await self.recovery.load()
@@ -207,7 +207,7 @@ class LiveSession:
             self.failure.report(FaultPoint.ADVANCE, error)
 
     def _advance(self) -> None:
-        self.changed.ring()
+        self.changed.notify()
         if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or not self.context.may_begin:
             return
         if self.recovery.waiting:
@@ -257,7 +257,7 @@ class LiveSession:
         run = None if self.run is None else self.run.row.key
         return [row for row in self.inputs.values() if row.number == 0 or row.run != run]
 
-    def run_ended(self, row: RunRow, end: End) -> None:
+    def run_ended(self, row: RunRow, end: RunExit) -> None:
         """The agent is gone; what is still to do starts another, at once or after a wait, if it is not given up."""
         self.run = None
         self.context.slots.give_back(self)
@@ -291,12 +291,12 @@ class LiveSession:
 
     def refuse_if_stopping(self) -> None:
         """Raises SessionNotReady."""
-        if self.life.is_stopping:
+        if self.lifecycle.is_stopping:
             raise SessionNotReady(self.session_id, self.phase, "not being stopped")
 
     def refuse_if_timed_out(self) -> None:
         """Raises SessionTimedOut."""
-        deadline_ns = self.life.bond.deadline_ns
+        deadline_ns = self.lifecycle.binding.deadline_ns
         if deadline_ns and self.context.timeouts.clock.now_ns() >= deadline_ns:
             raise SessionTimedOut(self.session_id)
 

@@ -19,7 +19,7 @@ from betcode.domain.errors import SessionFailed, StorageDegraded
 from betcode.domain.runs.state import LIVE, RunState
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TurnOutcome
-from betcode.domain.store.changes import Change, MoveInput, SaveBond, SaveRun
+from betcode.domain.store.changes import Change, MoveInput, SaveBinding, SaveRun
 from betcode.domain.store.rows import NO_CRASHES, InputKind, InputRow, InputState, PromptRow, RunRow
 from betcode.domain.values.identifiers import SessionId
 from betcode.domain.values.secrets import redacted
@@ -83,7 +83,7 @@ def records(
     session_id: SessionId, status: SessionStatus, rows: OpenRows, words: str, place: str, now_ns: int
 ) -> tuple[list[v1.AgentEvent], list[Change]]:
     """What the log says of the failure, and the rows that end with it."""
-    withdrawn = orphaned_prompts.withdrawn(session_id, rows.prompts, _REASON)
+    withdrawn = orphaned_prompts.withdraw_prompts(session_id, rows.prompts, _REASON)
     said, changes = list(withdrawn.said), list(withdrawn.changes)
     for row in rows.inputs:
         changes.append(MoveInput(row.session, row.input_id, final_state(row)))
@@ -113,7 +113,7 @@ class SessionFailure:
     @property
     def reason(self) -> str:
         """Why the session failed; empty: it did not, or a message was accepted since."""
-        return self._pending or self._session.life.bond.failure
+        return self._pending or self._session.lifecycle.binding.failure
 
     @property
     def is_pending(self) -> bool:
@@ -156,12 +156,16 @@ class SessionFailure:
 
     def cleared(self) -> list[Change]:
         """What is stored when a message is accepted: the session is tried again. `clear` follows."""
-        life = self._session.life
-        return [SaveBond(self._session.writer.key, replace(life.bond, failure=""))] if life.bond.failure else []
+        lifecycle = self._session.lifecycle
+        return (
+            [SaveBinding(self._session.writer.key, replace(lifecycle.binding, failure=""))]
+            if lifecycle.binding.failure
+            else []
+        )
 
     def clear(self) -> None:
-        life = self._session.life
-        life.bond = replace(life.bond, failure="")
+        lifecycle = self._session.lifecycle
+        lifecycle.binding = replace(lifecycle.binding, failure="")
 
     # ------------------------------------------------------------ settling
 
@@ -182,7 +186,7 @@ class SessionFailure:
         self._pending = ""
         self._settled.set()
         session.tell_phase()
-        session.changed.ring()
+        session.changed.notify()
 
     async def _settle_once(self, place: str) -> None:
         session = self._session
@@ -220,11 +224,11 @@ class SessionFailure:
 
     async def _record(self, place: str, rows: OpenRows) -> None:
         session, now_ns = self._session, wall_clock.now_ns()
-        writer, life = session.writer, session.life
+        writer, lifecycle = session.writer, session.lifecycle
         status = writer.state.status
         said, changes = records(session.session_id, status, rows, self._pending, place, now_ns)
-        bond = replace(life.bond, failure=self._pending, ended_ns=now_ns, stop_by_ns=0)
-        changes.append(SaveBond(writer.key, bond))
+        binding = replace(lifecycle.binding, failure=self._pending, ended_ns=now_ns, stop_by_ns=0)
+        changes.append(SaveBinding(writer.key, binding))
         fields: dict[str, object] = {"crashes": NO_CRASHES}
         if status is SessionStatus.ACTIVE or writer.state.turn_interrupted or any(row.number for row in rows.inputs):
             fields["transcript"] = writer.state.transcript.after(TurnOutcome.ABANDONED)
@@ -233,7 +237,7 @@ class SessionFailure:
             fields["status"] = SessionStatus.IDLE
         with anyio.fail_after(_WRITE_WITHIN_S):
             await writer.write_surely(said, changes, **fields)
-        life.bond = bond
+        lifecycle.binding = binding
 
     def _reset(self) -> None:
         """Nothing of the session is open any more."""
@@ -248,10 +252,10 @@ class SessionFailure:
         session.budget.reset()
         session.recovery.reset()
         compact.settle(session, _REASON)
-        session.life.is_starting = session.life.is_stopping = False
+        session.lifecycle.is_starting = session.lifecycle.is_stopping = False
         session.followers.resume()
-        session.desk.resume()
+        session.input_lock.resume()
         if session.is_closed:
-            session.desk.close()
+            session.input_lock.close()
             session.writer.tail.close()
         session.context.slots.give_back(session)

@@ -21,7 +21,7 @@ from betcode.domain.runs.state import RunStimulus
 from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import NewRun, RunRow
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.shell.working_directory import directory_now
+from betcode.engine.shell.working_directory import current_directory
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
 from betcode.telemetry.log_context import Span
 from betcode.util.state_files import open_file
@@ -128,7 +128,7 @@ async def _launch(session: LiveSession, launch_context: LaunchContext) -> Launch
 async def _find_place(session: LiveSession) -> WorktreeUnusable | None:
     """Its worktree may have been moved since its last agent; rules go with it."""
     try:
-        directory = await directory_now(session.context, session.writer.new)
+        directory = await current_directory(session.context, session.writer.new)
     except WorktreeUnusable as trouble:
         return trouble
     async with session.lock:

@@ -17,7 +17,7 @@ from betcode.engine.core.counters import KIND_OF
 from betcode.v1.agent_pb2 import AgentEvent
 
 if TYPE_CHECKING:
-    from betcode.engine.shell.writer import Prepared
+    from betcode.engine.shell.writer import PreparedWrite
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class TurnTimes:
 
     # ------------------------------------------------------------ what was committed
 
-    def written(self, before: SessionState, prepared: Prepared) -> None:
+    def written(self, before: SessionState, prepared: PreparedWrite) -> None:
         """Something of this session is on disk, and has been announced."""
         after = prepared.state
         for change in prepared.changes:

@@ -14,7 +14,7 @@ from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent
 
 if TYPE_CHECKING:
-    from betcode.engine.shell.writer import Prepared
+    from betcode.engine.shell.writer import PreparedWrite
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _TURN_COMPLETE = KIND_OF["turn_complete"]
 _TOOL_START = KIND_OF["tool_call_start"]
 
 
-class TurnTelling:
+class TurnObserver:
     """A turn is open while its session is active; its number is one more than have ended before it."""
 
     def __init__(self, watch: TurnListener, row: SessionRow) -> None:
@@ -32,7 +32,7 @@ class TurnTelling:
         self._extra = {"session_id": new.session_id}
         self._has_used_tool = False  # in the open turn, as far as this daemon knows
 
-    def written(self, before: SessionState, prepared: Prepared) -> None:
+    def written(self, before: SessionState, prepared: PreparedWrite) -> None:
         """Something of this session is on disk."""
         after, stored = prepared.state, prepared.stored
         was_open, is_open = before.status is SessionStatus.ACTIVE, after.status is SessionStatus.ACTIVE

@@ -9,7 +9,7 @@ from betcode.engine.context import EngineContext
 _KNOWN_WITHIN_S = 10.0  # who keeps the worktrees comes right after the engine
 
 
-async def directory_now(context: EngineContext, new: NewSession) -> str:
+async def current_directory(context: EngineContext, new: NewSession) -> str:
     """Where its agent is to be started.
 
     Raises:
@@ -22,18 +22,18 @@ async def directory_now(context: EngineContext, new: NewSession) -> str:
     return new.working_directory if context.places is None else await context.places.directory_of(new)
 
 
-async def directory_known(context: EngineContext, new: NewSession) -> str:
+async def last_known_directory(context: EngineContext, new: NewSession) -> str:
     """Where its agent works, or worked before its worktree was gone."""
     try:
-        return await directory_now(context, new)
+        return await current_directory(context, new)
     except WorktreeUnusable:
         return new.working_directory
 
 
-async def trouble_with_place(context: EngineContext, new: NewSession) -> WorktreeUnusable | None:
+async def directory_problem(context: EngineContext, new: NewSession) -> WorktreeUnusable | None:
     """Why nothing can be done in the session's worktree now; None: it is there, or the session has none."""
     try:
-        await directory_now(context, new)
+        await current_directory(context, new)
     except WorktreeUnusable as trouble:
         return trouble
     return None

@@ -18,11 +18,11 @@ from betcode.domain.store.changes import AddBlob, AppendEvents, Change, SaveSess
 from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import events
-from betcode.engine.core.counters import Tally
-from betcode.engine.follow.growth import Grown, Growth
+from betcode.engine.core.counters import SessionCounters
+from betcode.engine.follow.growth import GrownLogs, Growth
 from betcode.engine.follow.tail import Tail
 from betcode.engine.shell.turn_metrics import TurnTimes
-from betcode.engine.shell.turn_observer import TurnTelling
+from betcode.engine.shell.turn_observer import TurnObserver
 from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent
@@ -36,7 +36,7 @@ _BOARD = "degraded"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedWrite:
     """Changes of one session that are to be committed, and what it is afterwards."""
 
     changes: tuple[Change, ...]
@@ -65,7 +65,7 @@ class SessionWriter:
         self.degraded_reason = ""
         self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
         self.turns = TurnTimes(row.new.session_id, row.new.provider, row.state, counts or Counts(), traces)
-        self.telling = None if watch is None else TurnTelling(watch, row)
+        self.telling = None if watch is None else TurnObserver(watch, row)
         self.on_status: Callable[[], None] | None = None  # called when the session's status has changed
         self._growth = growth
         self._store = store
@@ -100,9 +100,9 @@ class SessionWriter:
             raise
         self.turns.appended(began_ns)
 
-    def prepare(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> Prepared:
+    def prepare(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> PreparedWrite:
         """What `write` would commit, for a caller that commits it together with others and then says `written`."""
-        tally = Tally(self.state)
+        tally = SessionCounters(self.state)
         stored: list[StoredEvent] = []
         blobs: list[Change] = []
         for event in said:
@@ -116,9 +116,9 @@ class SessionWriter:
             batch.append(AppendEvents(self.key, tuple(stored)))
         if state != self.state:
             batch.append(SaveSession(self.key, state))
-        return Prepared(tuple(batch), state, tuple(stored), tally.usage)
+        return PreparedWrite(tuple(batch), state, tuple(stored), tally.usage)
 
-    def written(self, prepared: Prepared) -> None:
+    def written(self, prepared: PreparedWrite) -> None:
         """It is on disk: go on from there, and tell every follower."""
         before, self.state = self.state, prepared.state
         began_ns = time.monotonic_ns()
@@ -128,7 +128,7 @@ class SessionWriter:
         if self.telling is not None:
             self.telling.written(before, prepared)
         if prepared.stored and self._growth is not None and self._growth.is_watched:
-            self._growth.note(Grown(self.new.session_id, self.key, before.last_seq))
+            self._growth.note(GrownLogs(self.new.session_id, self.key, before.last_seq))
         if self.on_status is not None and before.status is not self.state.status:
             self.on_status()
 

@@ -1,7 +1,7 @@
 """Which campaign a session belongs to."""
 
 from betcode.campaigns import Campaigns
-from betcode.engine import Standing
+from betcode.engine import LifecycleStatus
 
 
 class Bindings:
@@ -11,10 +11,10 @@ class Bindings:
         self._campaigns = campaigns
         self._of_directory: dict[str, str] = {}
 
-    async def campaign_of(self, standing: Standing) -> str:
+    async def campaign_of(self, standing: LifecycleStatus) -> str:
         """Its id; empty where it belongs to none."""
-        if standing.bound.bond.campaign_id:
-            return standing.bound.bond.campaign_id
+        if standing.bound.binding.campaign_id:
+            return standing.bound.binding.campaign_id
         directory = standing.row.new.working_directory
         if directory not in self._of_directory:
             found = await self._campaigns.of_directory(directory)

@@ -11,11 +11,11 @@ from betcode.domain.agents.commands import SendMessage
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest, UnknownProvider
 from betcode.domain.obey.campaigns import is_name_of_a_part
-from betcode.domain.sessions.binding import Bond
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.budget import Amounts, OnReached, set_to
 from betcode.domain.store.rows import NO_SEQ, NewSession
 from betcode.domain.values.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
-from betcode.engine import Standing, Supervisor
+from betcode.engine import Engine, LifecycleStatus
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
 from betcode.server.obey.session_queries import SessionQueryCalls
@@ -40,7 +40,7 @@ class SessionEnvironment:
 
 class CreateSessionCalls:
     def __init__(
-        self, engine: Supervisor, campaigns: Campaigns, reading: SessionQueryCalls, surroundings: SessionEnvironment
+        self, engine: Engine, campaigns: Campaigns, reading: SessionQueryCalls, surroundings: SessionEnvironment
     ) -> None:
         self._engine = engine
         self._campaigns = campaigns
@@ -53,10 +53,10 @@ class CreateSessionCalls:
         campaign = await self._campaigns.find(request.campaign_id)
         kind = self._kind(request)
         await self._check_model(kind, request)
-        new, name, bond = await self._checked(request, campaign, kind)
-        session = await self._made(new, name, bond)
+        new, name, binding = await self._checked(request, campaign, kind)
+        session = await self._made(new, name, binding)
         try:
-            await self._engine.lives.begin(session, self._surroundings.start_timeout_s)
+            await self._engine.lifecycle.begin(session, self._surroundings.start_timeout_s)
             if request.initial_message:
                 message = SendMessage(new_message_id(), request.initial_message)
                 await self._engine.submit(session, message, caller.client)
@@ -72,7 +72,7 @@ class CreateSessionCalls:
     async def restart_session(self, caller: Caller, request: pb.RestartSessionRequest) -> pb.CreateSessionResponse:
         """A live session goes on under its id, one that has ended under another."""
         session = session_of(request.session_id)
-        standing = await self._engine.lives.standing(session)
+        standing = await self._engine.lifecycle.standing(session)
         config, timeout_s = dict(request.provider_config), self._surroundings.start_timeout_s
         _check_config(config)
         is_new = standing.phase.is_terminal
@@ -80,13 +80,13 @@ class CreateSessionCalls:
             session = await self._made_again(standing, config)
         try:
             if is_new:
-                await self._engine.lives.begin(session, timeout_s)
+                await self._engine.lifecycle.begin(session, timeout_s)
             else:
-                await self._engine.lives.restart(session, config, timeout_s, caller.client.client_id)
+                await self._engine.lifecycle.restart(session, config, timeout_s, caller.client.client_id)
         except InvalidRequest:
             raise
         except BetcodeError as trouble:
-            has_failed = bool((await self._engine.lives.standing(session)).bound.bond.failure)
+            has_failed = bool((await self._engine.lifecycle.standing(session)).bound.binding.failure)
             if not has_failed and (not isinstance(trouble, AgentUnavailable) or isinstance(trouble, UnknownProvider)):
                 raise
             raise ObeyError(
@@ -113,7 +113,7 @@ class CreateSessionCalls:
 
     async def _checked(
         self, request: pb.CreateSessionRequest, campaign: Campaign, kind: str
-    ) -> tuple[NewSession, str, Bond]:
+    ) -> tuple[NewSession, str, SessionBinding]:
         if request.max_tokens < 0:
             raise InvalidRequest("max_tokens is negative: give what the session may use, or 0 for no limit")
         _check_config(request.provider_config)
@@ -138,24 +138,24 @@ class CreateSessionCalls:
             created_ns=now_ns(),
             budget=set_to(Amounts(tokens=request.max_tokens), OnReached.REFUSE),
         )
-        bond = Bond(
+        binding = SessionBinding(
             campaign_id=campaign.id,
             festival_id=request.festival_id,
             task_id=request.task_id,
             timeout_ns=timeout_ns,
         )
-        return new, name, bond
+        return new, name, binding
 
     async def _environment(self, asked: Mapping[str, str], facts: SessionFacts, kind: str) -> dict[str, str]:
         inherited = await self._engine.login_environment()
         keys = await anyio.to_thread.run_sync(partial(provider_keys, self._surroundings.environ, kind))
         return session_environment(inherited, dict(asked), facts, keys)
 
-    async def _made_again(self, standing: Standing, config: Mapping[str, str]) -> SessionId:
+    async def _made_again(self, standing: LifecycleStatus, config: Mapping[str, str]) -> SessionId:
         """A new session like the one that has ended, which is its parent."""
-        old, state, bond = standing.row.new, standing.row.state, standing.bound.bond
-        if bond.campaign_id:
-            await self._campaigns.find(bond.campaign_id)
+        old, state, binding = standing.row.new, standing.row.state, standing.bound.binding
+        if binding.campaign_id:
+            await self._campaigns.find(binding.campaign_id)
         session = new_session_id()
         environment = None if old.environment is None else dict(old.environment)
         for name in ("OBEY_SESSION_ID", "OBEY_SESSION"):
@@ -164,7 +164,7 @@ class CreateSessionCalls:
         new = replace(
             old,
             session_id=session,
-            metadata=self._engine.lives.reconfigured(old.metadata, config),
+            metadata=self._engine.lifecycle.reconfigured(old.metadata, config),
             environment=environment,
             created_ns=now_ns(),
             budget=set_to(state.budget.step, state.budget.on_reached),
@@ -172,19 +172,19 @@ class CreateSessionCalls:
             forked_at=NO_SEQ,
             fork_point="",
         )
-        again = Bond(
-            bond.campaign_id,
-            bond.festival_id,
-            bond.task_id,
+        again = SessionBinding(
+            binding.campaign_id,
+            binding.festival_id,
+            binding.task_id,
             parent=ulid_spelling(old.session_id),
-            restart_count=bond.restart_count + 1,
-            timeout_ns=bond.timeout_ns,
+            restart_count=binding.restart_count + 1,
+            timeout_ns=binding.timeout_ns,
         )
         return await self._made(new, state.name, again)
 
-    async def _made(self, new: NewSession, name: str, bond: Bond) -> SessionId:
+    async def _made(self, new: NewSession, name: str, binding: SessionBinding) -> SessionId:
         try:
-            return await self._engine.create(new, name=name, bond=bond)
+            return await self._engine.create(new, name=name, binding=binding)
         except AgentUnavailable as missing:
             raise ObeyError(
                 Obey.CREATION_FAILED, f"The session could not be made: {missing.message}", **missing.details

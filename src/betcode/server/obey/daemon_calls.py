@@ -10,7 +10,7 @@ from betcode.campaigns import Campaigns, EventRouter, Executor, Exit, Output
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.activities import PushedActivity, ReportStore
 from betcode.domain.obey.campaign_events import CampaignEvent
-from betcode.engine import AgentsAtStop, Supervisor
+from betcode.engine import AgentShutdownPolicy, Engine
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
 from betcode.server.obey.bindings import Bindings
@@ -30,7 +30,7 @@ _KEPT_AT_ONCE = 64
 class DaemonCalls:
     def __init__(
         self,
-        engine: Supervisor,
+        engine: Engine,
         gate: Gate,
         campaigns: Campaigns,
         executor: Executor,
@@ -69,7 +69,7 @@ class DaemonCalls:
             if each.id in updated:
                 state.updated_at.FromNanoseconds(updated[each.id])
         bindings = Bindings(self._campaigns)
-        for standing in await self._engine.lives.standings(with_ended=False):
+        for standing in await self._engine.lifecycle.standings(with_ended=False):
             campaign = await bindings.campaign_of(standing)
             if not request.campaign_id or campaign in ids:
                 answer.active_sessions.append(session_summary(standing, campaign))
@@ -103,7 +103,7 @@ class DaemonCalls:
         """As a SIGTERM would: agents at work go on. An agent's own processes may not ask for it."""
         client = await self._gate.admit(caller)
         logger.info("asked to stop by %s", client.client_id)
-        await self._ask_stop(AgentsAtStop.IDLE_END)
+        await self._ask_stop(AgentShutdownPolicy.IDLE_END)
         return pb.ShutdownResponse(accepted=True)
 
     async def report_campaign_event(self, _: Caller, request: pb.CampaignEventRequest) -> pb.EventResponse:
@@ -139,9 +139,9 @@ class DaemonCalls:
 
     async def _keep(self, activities: list[PushedActivity]) -> int:
         if activities:
-            self._engine.lives.refuse_when_full()
+            self._engine.lifecycle.refuse_when_full()
             await self._reports.keep_activities(activities)
-            self._engine.lives.note_report()
+            self._engine.lifecycle.note_report()
         return len(activities)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.values.identifiers import Seq, new_message_id
-from betcode.engine import ClientName, PermissionAnswer, Supervisor
+from betcode.engine import ClientName, Engine, PermissionAnswer
 from betcode.server.gate import Gate
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.errors import Obey, ObeyError
@@ -22,7 +22,7 @@ CLIENT_TYPE = "obey"
 
 
 class MessageCalls:
-    def __init__(self, engine: Supervisor, gate: Gate, reading: SessionQueryCalls, stop_timeout_s: float) -> None:
+    def __init__(self, engine: Engine, gate: Gate, reading: SessionQueryCalls, stop_timeout_s: float) -> None:
         self._engine = engine
         self._gate = gate
         self._reading = reading
@@ -52,7 +52,7 @@ class MessageCalls:
     async def stop_session(self, caller: Caller, request: pb.StopSessionRequest) -> pb.StopSessionResponse:
         session = session_of(request.session_id)
         try:
-            in_time = await self._engine.lives.stop(
+            in_time = await self._engine.lifecycle.stop(
                 session, graceful=request.graceful, within_s=self._stop_timeout_s, client=caller.client.client_id
             )
         except SessionClosed:

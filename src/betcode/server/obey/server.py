@@ -14,7 +14,7 @@ from grpc import aio
 
 from betcode.config.settings import ObeySettings
 from betcode.domain.obey.activities import ReportStore
-from betcode.engine import Supervisor
+from betcode.engine import Engine
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
 from betcode.server.obey.errors import status_of
@@ -40,7 +40,7 @@ _STOP_BOUND_S = 6.0
 class ObeyContext:
     """All that is needed to serve it."""
 
-    engine: Supervisor
+    engine: Engine
     reports: ReportStore
     settings: ObeySettings
     path: Path

@@ -3,7 +3,7 @@
 from betcode.campaigns import Campaigns
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.values.identifiers import SessionId
-from betcode.engine import Standing, Supervisor
+from betcode.engine import Engine, LifecycleStatus
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.message_outcome import trouble_of
 from betcode.server.obey.names import STATUS, provider_of, session_of
@@ -16,7 +16,7 @@ _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 
 
 class SessionQueryCalls:
-    def __init__(self, engine: Supervisor, campaigns: Campaigns) -> None:
+    def __init__(self, engine: Engine, campaigns: Campaigns) -> None:
         self._engine = engine
         self._campaigns = campaigns
 
@@ -29,7 +29,7 @@ class SessionQueryCalls:
         wanted = _SessionFilter(request)
         bindings = Bindings(self._campaigns)
         answer, size = pb.ListSessionsResponse(), 0
-        for standing in await self._engine.lives.standings(with_ended=wanted.ended):
+        for standing in await self._engine.lifecycle.standings(with_ended=wanted.ended):
             if not wanted.has(standing):
                 continue
             belongs_to = await bindings.campaign_of(standing)
@@ -44,7 +44,7 @@ class SessionQueryCalls:
 
     async def info(self, session: SessionId) -> pb.SessionInfo:
         """Raises SessionNotFound."""
-        standing = await self._engine.lives.standing(session)
+        standing = await self._engine.lifecycle.standing(session)
         trouble = ""
         if not standing.phase.is_terminal and standing.row.state.turns:
             newest = await self._engine.watching.newest(session, "turn_complete", "error")
@@ -60,7 +60,7 @@ class _SessionFilter:
             STATUS[phase] in self._statuses for phase in Phase if phase.is_terminal
         )
 
-    def has(self, standing: Standing) -> bool:
+    def has(self, standing: LifecycleStatus) -> bool:
         if self._statuses and STATUS[standing.phase] not in self._statuses:
             return False
         return not self._provider or provider_of(standing.row.new.provider) == self._provider

@@ -6,8 +6,8 @@ from betcode.campaigns import Campaigns
 from betcode.domain.errors import SessionNotFound
 from betcode.domain.obey.activities import ReportStore
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
-from betcode.engine import Supervisor
-from betcode.engine.follow.growth import Grown
+from betcode.engine import Engine
+from betcode.engine.follow.growth import GrownLogs
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.external_activities import activity_of, is_about
@@ -22,7 +22,7 @@ _REMEMBERED = 1_000  # sessions whose tools at work are known
 
 
 class WatchCalls:
-    def __init__(self, engine: Supervisor, campaigns: Campaigns, reports: ReportStore) -> None:
+    def __init__(self, engine: Engine, campaigns: Campaigns, reports: ReportStore) -> None:
         self._engine = engine
         self._campaigns = campaigns
         self._reports = reports
@@ -30,7 +30,7 @@ class WatchCalls:
     async def watch_session(self, caller: Caller, request: pb.WatchSessionRequest, context: Context) -> None:
         """Every change from now on, to the end; nothing of one that has ended."""
         session = session_of(request.session_id)
-        async with self._engine.lives.watching(session) as (watch, phase):
+        async with self._engine.lifecycle.watching(session) as (watch, phase):
             await send_client_id(caller, context)  # whoever has it misses nothing
             is_over = phase is None or phase.is_terminal
             while not is_over:
@@ -40,7 +40,7 @@ class WatchCalls:
 
     async def watch_all_sessions(self, caller: Caller, request: pb.WatchAllSessionsRequest, context: Context) -> None:
         wanted = _CampaignFilter(self._engine, self._campaigns, await self._campaign(request.campaign_id))
-        async with self._engine.lives.watching(None) as (watch, _):
+        async with self._engine.lifecycle.watching(None) as (watch, _):
             await send_client_id(caller, context)
             while True:
                 transition = await watch.take()
@@ -55,7 +55,7 @@ class WatchCalls:
         campaign = await self._campaign(request.campaign_id)
         wanted = _CampaignFilter(self._engine, self._campaigns, campaign)
         told: dict[SessionId, tuple[Activities, Seq]] = {}  # with how far each log was read
-        with self._engine.lives.growing(session) as watch:
+        with self._engine.lifecycle.growing(session) as watch:
             pushed = await self._reports.newest_activity()
             await send_client_id(caller, context)
             while True:
@@ -72,9 +72,9 @@ class WatchCalls:
                     pushed = await self._tell_pushed(pushed, request.session_id, wanted, context)
 
     async def _tell_grown(
-        self, grown: Grown, activities: Activities, after: Seq, context: Context
+        self, grown: GrownLogs, activities: Activities, after: Seq, context: Context
     ) -> tuple[Activities, Seq]:
-        async with aclosing(self._engine.lives.read(grown.key, max(after, grown.after))) as batches:
+        async with aclosing(self._engine.lifecycle.read(grown.key, max(after, grown.after))) as batches:
             async for batch in batches:
                 for data in batch.events:
                     for each in activities.take(v1.AgentEvent.FromString(data)):
@@ -82,7 +82,7 @@ class WatchCalls:
                 after = batch.last
         return activities, after
 
-    async def _primed(self, grown: Grown) -> Activities:
+    async def _primed(self, grown: GrownLogs) -> Activities:
         """One that knows what came before: tools at work have names, and a status is told once."""
         activities = Activities(grown.session)
         looked = await self._engine.watching.before(grown.session, Seq(grown.after + 1), 0, include_compacted=True)
@@ -106,7 +106,7 @@ class WatchCalls:
 class _CampaignFilter:
     """Whether sessions belong to the campaign that is wanted."""
 
-    def __init__(self, engine: Supervisor, campaigns: Campaigns, campaign: str) -> None:
+    def __init__(self, engine: Engine, campaigns: Campaigns, campaign: str) -> None:
         self._engine = engine
         self._bindings = Bindings(campaigns)
         self._campaign = campaign
@@ -119,7 +119,7 @@ class _CampaignFilter:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             try:
-                standing = await self._engine.lives.standing(session)
+                standing = await self._engine.lifecycle.standing(session)
                 self._known[session] = await self._bindings.campaign_of(standing) == self._campaign
             except SessionNotFound:
                 return False

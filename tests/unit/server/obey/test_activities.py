@@ -4,7 +4,7 @@ import pytest
 
 from betcode.domain.agents.project_files import Program, ProjectItem
 from betcode.domain.values.identifiers import SessionId, ulid_spelling
-from betcode.engine.permissions.project_guard import TRUST_RPC, Inspected, ignored_notice
+from betcode.engine.permissions.project_guard import TRUST_RPC, ProjectInspection, ignored_notice
 from betcode.server.obey.activities import Activities
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import policy_pb2
@@ -77,7 +77,7 @@ def test_a_project_that_is_not_trusted_is_told_with_the_ways_to_trust_it() -> No
         """still apply. To trust it: betcode policy trust '/it'"'"'s here'. """
         "Ignored: /it's here/.mcp.json: MCP servers (lab) (a client calls betcode.v1.PolicyService/TrustProject)"
     )
-    notice = ignored_notice(Inspected(("/it's here",), (item,), is_trusted=False))
+    notice = ignored_notice(ProjectInspection(("/it's here",), (item,), is_trusted=False))
     assert short([notice]) == [("STATUS", words)]
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from betcode.domain.sessions.binding import NO_BOND, Bond, Bound
+from betcode.domain.sessions.binding import NO_BINDING, BindingRecord, SessionBinding
 from betcode.domain.sessions.phase import Phase, PhaseFacts, Transition, phase_of
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.values.identifiers import SessionId
@@ -20,20 +20,20 @@ WORDS = {
 
 
 @dataclass(slots=True)
-class Life:
+class Lifecycle:
     """What is known of it beside the session's own state; what must outlive the daemon is in the bond."""
 
-    bond: Bond = NO_BOND
+    binding: SessionBinding = NO_BINDING
     was_started: bool = False
     is_starting: bool = False
     is_stopping: bool = False
     _told: Phase = Phase.CREATED
 
-    def take_up(self, bound: Bound, status: SessionStatus) -> None:
+    def take_up(self, bound: BindingRecord, status: SessionStatus) -> None:
         """As it was stored. Nobody is told: this is where the session stood."""
-        self.bond = bound.bond
+        self.binding = bound.binding
         self.was_started = bound.first_run_ns > 0
-        self.is_stopping = bound.bond.stop_by_ns > 0 and status is not SessionStatus.CLOSED
+        self.is_stopping = bound.binding.stop_by_ns > 0 and status is not SessionStatus.CLOSED
         self._told = self.phase(status)
 
     @property
@@ -42,7 +42,7 @@ class Life:
 
     def phase(self, status: SessionStatus) -> Phase:
         return phase_of(
-            PhaseFacts(status, self.was_started, self.is_starting, self.is_stopping, bool(self.bond.failure))
+            PhaseFacts(status, self.was_started, self.is_starting, self.is_stopping, bool(self.binding.failure))
         )
 
     def told(self, session: SessionId, status: SessionStatus, words: str) -> Transition | None:
@@ -51,10 +51,10 @@ class Life:
         if now is before:
             return None
         self._told = now
-        words = words or (self.bond.failure if now is Phase.FAILED else "") or WORDS[now]
+        words = words or (self.binding.failure if now is Phase.FAILED else "") or WORDS[now]
         return Transition(session, before, now, words, wall_clock.now_ns())
 
-    def begun(self, now_ns: int) -> Bond:
+    def begun(self, now_ns: int) -> SessionBinding:
         """The bond of a session whose agent is ready now: its time begins anew."""
-        deadline_ns = now_ns + self.bond.timeout_ns if self.bond.timeout_ns else 0
-        return replace(self.bond, started_ns=now_ns, deadline_ns=deadline_ns, failure="")
+        deadline_ns = now_ns + self.binding.timeout_ns if self.binding.timeout_ns else 0
+        return replace(self.binding, started_ns=now_ns, deadline_ns=deadline_ns, failure="")

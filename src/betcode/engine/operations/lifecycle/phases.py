@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from betcode.domain.sessions.phase import Transition
 from betcode.domain.values.identifiers import SessionId
-from betcode.util.signal import Bell
+from betcode.util.signal import ChangeSignal
 
 WAITING_LIMIT = 1_000  # transitions that nobody has fetched; past it those of one session become one
 
@@ -16,7 +16,7 @@ class PhaseWatch:
 
     def __init__(self, session: SessionId | None) -> None:
         self.session = session
-        self._bell = Bell()
+        self._bell = ChangeSignal()
         self._waiting: list[Transition] = []
         self._squeeze_at = WAITING_LIMIT
 
@@ -25,12 +25,12 @@ class PhaseWatch:
         if len(self._waiting) > self._squeeze_at:
             self._waiting = list(summed_up(self._waiting))
             self._squeeze_at = max(WAITING_LIMIT, 2 * len(self._waiting))
-        self._bell.ring()
+        self._bell.notify()
 
     async def take(self) -> Transition:
         """The next one, as soon as there is one."""
         while not self._waiting:
-            await self._bell.heard()
+            await self._bell.wait()
         return self._waiting.pop(0)
 
     def __len__(self) -> int:

@@ -9,13 +9,13 @@ import anyio
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotReady
 from betcode.domain.sessions.phase import Phase
-from betcode.domain.store.changes import SaveBond, SaveMetadata
+from betcode.domain.store.changes import SaveBinding, SaveMetadata
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.operations.cancel import cancel_turn
 from betcode.engine.operations.close import close
 from betcode.engine.operations.lifecycle.stop import at_rest
-from betcode.engine.operations.lifecycle.warm_start import Outcome, begin
+from betcode.engine.operations.lifecycle.warm_start import BackgroundResult, begin
 from betcode.engine.shell.session import LiveSession
 
 logger = logging.getLogger(__name__)
@@ -48,14 +48,16 @@ async def restart(session: LiveSession, config: Mapping[str, str], within_s: flo
         if session.phase is Phase.STOPPING:
             raise SessionNotReady(session.session_id, session.phase, "not being stopped")
         session.refuse_if_closed()
-        session.life.is_stopping = session.run is not None or not session.at_rest
+        session.lifecycle.is_stopping = session.run is not None or not session.at_rest
         session.tell_phase()
-    outcome = Outcome()
+    outcome = BackgroundResult()
     await session.tasks.complete(FaultPoint.RESTART, _carry_out, session, metadata, within_s, outcome)
     outcome.check()
 
 
-async def _carry_out(session: LiveSession, metadata: Mapping[str, str], within_s: float, outcome: Outcome) -> None:
+async def _carry_out(
+    session: LiveSession, metadata: Mapping[str, str], within_s: float, outcome: BackgroundResult
+) -> None:
     try:
         await _set_back(session, metadata)
         await begin(session, within_s)  # where no agent starts, the session is closed there
@@ -70,15 +72,15 @@ async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:
         async with session.changing():
             session.refuse_if_closed()
             _refuse_if_stopped(session)
-            bond = replace(session.life.bond, restart_count=session.life.bond.restart_count + 1)
+            binding = replace(session.lifecycle.binding, restart_count=session.lifecycle.binding.restart_count + 1)
             key = session.writer.key
-            await session.writer.write((), [SaveBond(key, bond), SaveMetadata(key, metadata)])
-            session.life.bond = bond
+            await session.writer.write((), [SaveBinding(key, binding), SaveMetadata(key, metadata)])
+            session.lifecycle.binding = binding
             session.writer.new = replace(session.writer.new, metadata=metadata)
-            session.life.is_stopping, session.life.is_starting = False, True
+            session.lifecycle.is_stopping, session.lifecycle.is_starting = False, True
             session.tell_phase()
     except BetcodeError as trouble:
-        is_ours = session.life.is_stopping and not session.life.bond.stop_by_ns
+        is_ours = session.lifecycle.is_stopping and not session.lifecycle.binding.stop_by_ns
         if is_ours and not session.is_closed:
             logger.warning("the session could not be restarted: %s", trouble, extra=session.log_extra)
             await close(session, failure=trouble.message)
@@ -87,7 +89,7 @@ async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:
 
 def _refuse_if_stopped(session: LiveSession) -> None:
     """A stop that came while way was made goes first."""
-    if session.life.bond.stop_by_ns:
+    if session.lifecycle.binding.stop_by_ns:
         raise SessionNotReady(session.session_id, session.phase, "not being stopped")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from betcode.domain.errors import SessionNotFound
 from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.state import LIVE
-from betcode.domain.sessions.binding import NOT_BOUND, Bound
+from betcode.domain.sessions.binding import NO_BINDING_RECORD, BindingRecord
 from betcode.domain.sessions.phase import Phase, PhaseFacts, phase_of
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import Batch, SessionRow
@@ -24,16 +24,16 @@ _READ_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LifecycleStatus:
     """A session with all that its phase is told from."""
 
     row: SessionRow
-    bound: Bound
+    bound: BindingRecord
     phase: Phase
     pid: int = 0  # of its agent
 
 
-class LifeDesk:
+class LifecycleService:
     """Everything here may be asked for by the session's id."""
 
     def __init__(self, registry: Registry) -> None:
@@ -60,12 +60,12 @@ class LifeDesk:
         """See `restarting.reconfigured`."""
         return reconfigured(metadata, config)
 
-    async def standing(self, session: SessionId) -> Standing:
+    async def standing(self, session: SessionId) -> LifecycleStatus:
         """Raises SessionNotFound."""
         row = await self._registry.row(session)
         return self._standing(row, await self._registry.context.store.bound(row.key))
 
-    async def standings(self, *, with_ended: bool) -> list[Standing]:
+    async def standings(self, *, with_ended: bool) -> list[LifecycleStatus]:
         """Of all sessions, or of those that have not come to their end; the newest change first."""
         store = self._registry.context.store
         open_ones = tuple(status.value for status in SessionStatus if status is not SessionStatus.CLOSED)
@@ -73,12 +73,12 @@ class LifeDesk:
         if not with_ended:
             rows = [*await self._closing({row.key for row in rows}), *rows]
         bounds = await store.all_bound()
-        standings = [self._standing(row, bounds.get(row.key, NOT_BOUND)) for row in rows]
+        standings = [self._standing(row, bounds.get(row.key, NO_BINDING_RECORD)) for row in rows]
         return standings if with_ended else [each for each in standings if not each.phase.is_terminal]
 
     async def _closing(self, known: set[SessionKey]) -> list[SessionRow]:
         """Those that are closed already while their agent is being ended, which count as being stopped."""
-        live = [each for each in self._registry.live.values() if each.is_closed and each.life.is_stopping]
+        live = [each for each in self._registry.live.values() if each.is_closed and each.lifecycle.is_stopping]
         rows = list[SessionRow]()
         for each in live:
             if each.writer.key not in known:
@@ -86,20 +86,20 @@ class LifeDesk:
                     rows.append(await self._registry.row(each.session_id))
         return rows
 
-    def _standing(self, row: SessionRow, bound: Bound) -> Standing:
+    def _standing(self, row: SessionRow, bound: BindingRecord) -> LifecycleStatus:
         live = self._registry.live.get(row.new.session_id)
         if live is None:
             facts = PhaseFacts(
                 row.state.status,
                 was_started=row.run_state is not None,
-                is_stopping=bound.bond.stop_by_ns > 0,
-                has_failed=bool(bound.bond.failure),
+                is_stopping=bound.binding.stop_by_ns > 0,
+                has_failed=bool(bound.binding.failure),
             )
-            return Standing(row, bound, phase_of(facts))
+            return LifecycleStatus(row, bound, phase_of(facts))
         pid = live.run.row.agent_pid if live.run is not None and live.run.row.state in LIVE else 0
         row = SessionRow(row.key, live.writer.new, live.writer.state, row.pending_prompts, row.run_state)
-        bound = Bound(live.life.bond, bound.first_run_ns, bound.crash_note)
-        return Standing(row, bound, live.phase, pid)
+        bound = BindingRecord(live.lifecycle.binding, bound.first_run_ns, bound.crash_note)
+        return LifecycleStatus(row, bound, live.phase, pid)
 
     @asynccontextmanager
     async def watching(self, session: SessionId | None) -> AsyncIterator[tuple[PhaseWatch, Phase | None]]:

@@ -7,10 +7,10 @@ import anyio
 
 from betcode.domain.errors import BetcodeError, SessionNotReady
 from betcode.domain.sessions.phase import Phase
-from betcode.domain.store.changes import SaveBond
+from betcode.domain.store.changes import SaveBinding
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
-from betcode.engine.operations.lifecycle.warm_start import Outcome
+from betcode.engine.operations.lifecycle.warm_start import BackgroundResult
 from betcode.engine.shell.session import LiveSession
 from betcode.util import wall_clock
 
@@ -20,7 +20,7 @@ _LEAVES_WITHIN_S = 3.0
 
 
 @dataclass(slots=True)
-class _Stop(Outcome):
+class _StopResult(BackgroundResult):
     was_killed: bool = False
 
 
@@ -40,12 +40,12 @@ async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool
             raise SessionNotReady(session.session_id, session.phase, "starting, running or working")
         session.refuse_if_closed()
         now_ns = wall_clock.now_ns()
-        bond = replace(session.life.bond, stop_by_ns=now_ns + int(within_s * 1e9) if graceful else now_ns)
-        await session.writer.write((), [SaveBond(session.writer.key, bond)])
-        session.life.bond = bond
-        session.life.is_stopping = True
+        binding = replace(session.lifecycle.binding, stop_by_ns=now_ns + int(within_s * 1e9) if graceful else now_ns)
+        await session.writer.write((), [SaveBinding(session.writer.key, binding)])
+        session.lifecycle.binding = binding
+        session.lifecycle.is_stopping = True
         session.tell_phase()
-    outcome = _Stop()
+    outcome = _StopResult()
     # Not in the caller's task: whoever asked may leave before it is done.
     await session.tasks.complete(FaultPoint.STOP, _carry_out, session, outcome)
     outcome.check()
@@ -54,12 +54,12 @@ async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool
 
 async def stop_on(session: LiveSession) -> None:
     """Go on with a stop that a daemon before us began."""
-    await _carry_out(session, _Stop())
+    await _carry_out(session, _StopResult())
 
 
-async def _carry_out(session: LiveSession, outcome: _Stop) -> None:
+async def _carry_out(session: LiveSession, outcome: _StopResult) -> None:
     try:
-        left_s = (session.life.bond.stop_by_ns - wall_clock.now_ns()) / 1e9
+        left_s = (session.lifecycle.binding.stop_by_ns - wall_clock.now_ns()) / 1e9
         outcome.was_killed = left_s > 0 and not await at_rest(session, left_s)
         if session.run is not None:  # one that is idle is asked to leave before it is made to
             with anyio.move_on_after(2 * _LEAVES_WITHIN_S):
@@ -68,8 +68,8 @@ async def _carry_out(session: LiveSession, outcome: _Stop) -> None:
     except BetcodeError as trouble:
         logger.warning("the session could not be stopped: %s", trouble, extra=session.log_extra)
         outcome.trouble = trouble
-        session.life.is_stopping = False
-        session.life.bond = replace(session.life.bond, stop_by_ns=0)
+        session.lifecycle.is_stopping = False
+        session.lifecycle.binding = replace(session.lifecycle.binding, stop_by_ns=0)
         session.tell_phase()
 
 
@@ -77,5 +77,5 @@ async def at_rest(session: LiveSession, within_s: float) -> bool:
     """Wait until no turn is open; False where it is still then."""
     with anyio.move_on_after(within_s):
         while not session.at_rest:
-            await session.changed.heard()
+            await session.changed.wait()
     return session.at_rest

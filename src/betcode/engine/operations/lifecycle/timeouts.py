@@ -20,7 +20,7 @@ SCAN_EVERY_NS = 5 * MINUTE_NS
 REACHED = "SESSION_TIMEOUT"
 
 
-async def keep_timeouts(registry: Registry) -> None:
+async def run_session_timeouts(registry: Registry) -> None:
     """Look at all sessions that have a time when one is due, and every five minutes in any case."""
     begin("housekeeping")
     timeouts = registry.context.timeouts
@@ -29,9 +29,9 @@ async def keep_timeouts(registry: Registry) -> None:
         timeouts.set(now_ns + SCAN_EVERY_NS)  # before reading: what begins meanwhile is noted on top
         try:
             for each in await registry.context.store.unfinished():
-                if each.bond.deadline_ns > now_ns:
-                    timeouts.note(each.bond.deadline_ns)
-                elif each.bond.deadline_ns:
+                if each.binding.deadline_ns > now_ns:
+                    timeouts.note(each.binding.deadline_ns)
+                elif each.binding.deadline_ns:
                     await _time_out(registry, each.session)
         except BetcodeError as trouble:
             logger.warning("timeouts of sessions could not be looked at: %s", trouble)
@@ -65,7 +65,7 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
 async def finish_stops(registry: Registry) -> None:
     """At start: sessions that a daemon before us was stopping are stopped."""
     for each in await registry.context.store.unfinished():
-        if each.bond.stop_by_ns:
+        if each.binding.stop_by_ns:
             registry.context.tasks.start_soon(_finish_stop, registry, each.session)
 
 

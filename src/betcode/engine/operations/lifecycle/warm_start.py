@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import anyio
 
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed, SessionNotReady
-from betcode.domain.store.changes import SaveBond
+from betcode.domain.store.changes import SaveBinding
 from betcode.engine.core import events
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
@@ -22,7 +22,7 @@ _SILENT_FOR_S = 5.0  # an agent that needs no greeting, and says nothing until i
 
 
 @dataclass(slots=True)
-class Outcome:
+class BackgroundResult:
     """What became of something that goes on without whoever asked for it."""
 
     trouble: BetcodeError | None = None
@@ -41,26 +41,26 @@ async def begin(session: LiveSession, within_s: float) -> None:
         SessionClosed, SessionNotReady: somebody closed it meanwhile, or restarts it.
         SessionFailed: an internal error stopped it.
     """
-    outcome = Outcome()
+    outcome = BackgroundResult()
     # Not in the caller's task: whoever asked may leave before the agent is ready.
     await session.tasks.complete(FaultPoint.WARM_START, _carry_out, session, within_s, outcome)
     outcome.check()
 
 
-async def _carry_out(session: LiveSession, within_s: float, outcome: Outcome) -> None:
+async def _carry_out(session: LiveSession, within_s: float, outcome: BackgroundResult) -> None:
     try:
         run = await _started(session)
         await _ready(session, run, within_s)
         await _note_begun(session)
     except BetcodeError as trouble:
-        session.life.is_starting = False
+        session.lifecycle.is_starting = False
         outcome.trouble = trouble
-        if not session.is_closed and not session.life.is_stopping:
+        if not session.is_closed and not session.lifecycle.is_stopping:
             logger.warning("the session could not be started: %s", trouble, extra=session.log_extra)
             await close(session, failure=trouble.message)
         session.tell_phase()
     finally:
-        session.life.is_starting = False
+        session.lifecycle.is_starting = False
 
 
 async def _started(session: LiveSession) -> AgentRun:
@@ -68,13 +68,13 @@ async def _started(session: LiveSession) -> AgentRun:
         session.refuse_if_closed()
         if session.run is not None:
             return session.run
-        session.life.is_starting = True
+        session.lifecycle.is_starting = True
         session.may_start = True  # else what the agent is greeted with is not handed over
         session.tell_phase()
         await session.check_program()
         await session.context.memory.make_room()
         run = session.run = AgentRun(session)
-        session.life.was_started = True
+        session.lifecycle.was_started = True
         session.tasks.start_soon(FaultPoint.RUN, run.begin)
         return run
 
@@ -87,10 +87,10 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
             if run.attached.is_set() and run.dialogue.is_ready and (run.has_said_anything or left_s <= 0):
                 return
             with anyio.move_on_after(max(left_s, 0.01) if left_s > 0 else None):
-                await session.changed.heard()
+                await session.changed.wait()
     if session.is_closed:
         raise SessionClosed(session.session_id)
-    if session.life.is_stopping:  # to be closed, or to be started anew
+    if session.lifecycle.is_stopping:  # to be closed, or to be started anew
         raise SessionNotReady(session.session_id, session.phase, "left alone until it has started")
     if session.run is run:
         raise AgentUnavailable(f"The agent was not ready within {within_s:g} s")
@@ -105,11 +105,11 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
 async def _note_begun(session: LiveSession) -> None:
     async with session.lock:
         session.refuse_if_closed()
-        bond = session.life.begun(now_ns())
+        binding = session.lifecycle.begun(now_ns())
         said = events.notice(v1.NOTICE_KIND_RUN, "The agent was started", event=STARTED)
-        await session.writer.write_surely([said], [SaveBond(session.writer.key, bond)])
-        session.life.bond = bond
-        session.life.is_starting = False
-        if bond.deadline_ns:
-            session.context.timeouts.note(bond.deadline_ns)
+        await session.writer.write_surely([said], [SaveBinding(session.writer.key, binding)])
+        session.lifecycle.binding = binding
+        session.lifecycle.is_starting = False
+        if binding.deadline_ns:
+            session.context.timeouts.note(binding.deadline_ns)
         session.tell_phase()
