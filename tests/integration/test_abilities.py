@@ -50,8 +50,11 @@ async def test_what_is_asked_of_a_new_session_is_refused_before_it_is_made(tmp_p
             return cannot.value.message
 
         new = a_session(here.work)
-        assert await refused(replace(new, plan_mode=True)) == "The agent claude has no plan mode: begin without it"
-        assert "cannot be told which model to use: leave it out" in await refused(replace(new, model="opus"))
+        assert (
+            await refused(replace(new, plan_mode=True))
+            == "The agent claude has no plan mode: start the session without it"
+        )
+        assert "does not accept a model from betcode: omit it" in await refused(replace(new, model="opus"))
         assert (await here.store.find_session(new.session_id)) is None
 
 
@@ -65,7 +68,9 @@ async def test_fork_compaction_and_files_are_refused_and_nothing_is_sent(tmp_pat
             await here.supervisor.compact(here.session)
         file = AttachedFile("notes.txt", "text/plain", b"some")
         message = SendMessage(MessageId(time_ordered_uuid()), "read this", (file,))
-        with pytest.raises(AgentCannot, match="takes no files with a message: name their paths in its text"):
+        with pytest.raises(
+            AgentCannot, match="does not accept attachments: write the paths of the files in the message"
+        ):
             await here.supervisor.submit(here.session, message, ME)
         assert (await here.told()).message_count == 2
 
@@ -75,14 +80,14 @@ async def test_an_edited_input_is_refused_and_the_prompt_stays_open(tmp_path: Pa
         await here.say("tool")
         request = await here.asked()
         edited = PermissionAnswer(request.request_id, v1.ALLOW_WITH_EDIT, updated_input='{"command": "true"}')
-        with pytest.raises(AgentCannot, match="allow it as it is, or deny it") as cannot:
+        with pytest.raises(AgentCannot, match="allow the call as it is, or deny it") as cannot:
             await here.supervisor.answers.permission(edited, ME)
         assert cannot.value.details["request_id"] == request.request_id
         assert len(await here.supervisor.pending(here.session)) == 1
         await here.answer(request.request_id, v1.DENY, "not that one")
         await here.until(is_idle)
         [said] = await notices(here, v1.NOTICE_KIND_AGENT)
-        assert said.startswith("It was denied, and without the reason")
+        assert said.startswith("Denied. claude does not accept a reason")
 
 
 async def test_a_limit_that_nothing_is_counted_against_is_said_to_be_one(tmp_path: Path) -> None:
@@ -91,12 +96,12 @@ async def test_a_limit_that_nothing_is_counted_against_is_said_to_be_one(tmp_pat
         limited = replace(a_session(here.work), budget=budget)
         one = EngineSession(here.supervisor, here.store, await here.supervisor.create(limited), here.work)
         [said] = await notices(one, v1.NOTICE_KIND_BUDGET)
-        assert said.startswith("The limit on cost and tokens holds nothing back")
+        assert said.startswith("The cost and tokens limit has no effect")
         assert await here.supervisor.create(limited) == one.session  # asked again, it is the same one
         await here.supervisor.set_budget(here.session, set_to(Amounts(turns=3), OnReached.REFUSE))
         await here.supervisor.set_budget(here.session, set_to(Amounts(cost_usd=1), OnReached.REFUSE))
         told = await notices(here, v1.NOTICE_KIND_BUDGET)
-        assert [each.startswith("The limit on cost holds nothing back") for each in told] == [False, False, True]
+        assert [each.startswith("The cost limit has no effect") for each in told] == [False, False, True]
 
 
 @pytest.mark.parametrize("when", ["before the agent starts", "while it is idle"])
@@ -110,8 +115,8 @@ async def test_rules_that_the_agent_does_not_let_us_hold_are_named_once(tmp_path
         if when == "before the agent starts":
             await here.say("hello")
         found = await here.until(lambda event: event.notice.kind == v1.NOTICE_KIND_DEGRADED)
-        assert "hold for what is asked about alone" in found[-1].notice.message
-        assert found[-1].notice.message.endswith("ask about shell commands alone")
+        assert "only apply to calls that the agent submits for approval" in found[-1].notice.message
+        assert found[-1].notice.message.endswith("submits only shell commands")
         await here.say("hello again")
         await here.until(is_idle)
         assert len(await notices(here, v1.NOTICE_KIND_DEGRADED)) == 1

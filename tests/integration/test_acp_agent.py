@@ -149,7 +149,7 @@ async def test_a_turn_that_a_crash_broke_off_ends_before_the_message_behind_it_b
     os.kill(room[0].agent_pids[-1], signal.SIGKILL)
     events = await talk.until(is_idle)
     (error,) = [event.error for event in events if event.HasField("error")]
-    assert "ask again for what broke off" in error.message
+    assert "repeat the interrupted request" in error.message
     ended = [event.turn_complete for event in events if event.HasField("turn_complete")]
     assert [(turn.stop_reason, list(turn.message_ids)) for turn in ended] == [
         ("crashed", [broken.message_id]),

@@ -156,4 +156,4 @@ def test_an_answer_to_an_agent_that_was_ended_says_that_nothing_goes_on_by_itsel
         assert "asked about again then, with this answer offered" in done.stderr
         here.run("run", "--session", session, "--on-ask", "park", 'use Bash {"command": "make"}')
         (again,) = here.json("permission", "list", "--json")["prompts"]
-        assert "You allowed this before the agent was lost" in again["note"]
+        assert "You allowed this before the agent crashed" in again["note"]

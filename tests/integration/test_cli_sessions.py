@@ -170,7 +170,7 @@ def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
 def test_a_crash_on_the_way_is_told_and_the_run_goes_on_to_its_end(here: Shell) -> None:
     done = here.run("run", "stumble over-a-run")
     assert (done.returncode, done.stdout.strip().splitlines()[-1]) == (0, "up again")
-    assert "started again in 0.5 s" in done.stderr
+    assert "restarts in 0.5 s" in done.stderr
     (here.work / "over-a-run").unlink()
     told = here.json("run", "--json", "stumble over-a-run")
     assert (told["text"], told["error"], told["is_error"]) == ("up again", None, False)

@@ -115,7 +115,7 @@ async def test_an_allowed_command_is_offered_and_not_run_by_itself(here: EngineS
     request = await lost(here, "tool")
     await here.answer(request.request_id, v1.ALLOW_ONCE)
     again = await here.asked()
-    assert (again.note, again.supersedes) == ("You allowed this before the agent was lost", request.request_id)
+    assert (again.note, again.supersedes) == ("You allowed this before the agent crashed", request.request_id)
     assert (here.ran, heard(here)) == (0, [])
     old = await here.row(request.request_id)
     assert (old.state, old.superseded_by) == (PromptState.SUPERSEDED, again.request_id)
@@ -131,7 +131,7 @@ async def test_a_prompt_still_unanswered_when_the_same_is_asked_is_superseded(he
     await here.say("say hurry")
     again = await here.asked()
     assert again.supersedes == request.request_id
-    assert "was lost" in again.note
+    assert "crashed" in again.note
     (told,) = resolutions(here.events, request.request_id)
     assert (told.resolution, told.superseded_by) == ("superseded", again.request_id)
     assert await gone(here) == [(again.request_id, False)]
@@ -151,7 +151,7 @@ async def test_a_changed_question_supersedes_the_old_one_and_both_say_so(here: E
         await here.say("say hurry")
     again = await here.asked()
     assert again.supersedes == request.request_id
-    assert "asked otherwise" in again.note
+    assert "asking for something different" in again.note
     assert ("the answer was not used" in again.note) == answered
     last = resolutions(here.events, request.request_id)[-1]
     assert (last.resolution, last.superseded_by) == ("superseded", again.request_id)
@@ -223,7 +223,7 @@ async def test_a_prompt_ends_with_an_agent_that_is_given_up(tmp_path: Path) -> N
         here.kill_agent()
         events = await here.until(is_idle)
         (told,) = resolutions(events, request.request_id)
-        assert (told.resolution, told.message) == ("withdrawn", "The agent that asked is gone, and was given up")
+        assert (told.resolution, told.message) == ("withdrawn", "The agent that asked has ended and is not restarted")
         await here.supervisor.close(here.session)
 
 

@@ -106,7 +106,7 @@ async def test_a_turn_that_was_done_before_a_crash_is_ended_and_the_loss_is_told
     assert [event.turn_complete for event in after if event.HasField("turn_complete")] == [
         v1.TurnComplete(stop_reason="crashed", message_ids=[message.message_id])
     ]
-    assert "does not take this turn up again. What it was about to say is lost" in notices(talk)
+    assert "does not continue this turn after its crash. The rest of its answer is lost" in notices(talk)
     assert settled_text(await talk.turn("say heard")) == "heard"
     assert [noted.what for noted in ledger(daemon.work) if noted.name == message.message_id] == ["began", "did"]
 

@@ -169,7 +169,7 @@ async def test_an_allowance_that_was_kept_for_long_is_only_told(tmp_path: Path, 
         if minutes == 10:
             assert events[-1].tool_call_result.output == "it ran"
         else:
-            assert events[-1].permission_request.note == "You allowed this before the agent was lost"
+            assert events[-1].permission_request.note == "You allowed this before the agent crashed"
             assert not (timed.daemon.work / "ran.txt").exists()
 
 

@@ -1,4 +1,4 @@
-"""What all sessions of one daemon share."""
+"""Dependencies that all sessions of one daemon share."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -93,7 +93,7 @@ def _check_directory(text: str) -> None:
     if not path.is_absolute():
         raise InvalidRequest(f"The working directory {shown!r} is not absolute: give the whole path")
     if any(path.is_relative_to(name) for name in _OTHER_TO_EVERYONE):
-        raise InvalidRequest(f"{shown!r} is another directory to every program: give its own path")
+        raise InvalidRequest(f"{shown!r} resolves differently in each process: give the real path")
     try:
         exists, is_directory = path.exists(), path.is_dir()
     except OSError as trouble:

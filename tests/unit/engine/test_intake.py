@@ -206,7 +206,7 @@ async def test_an_edit_that_was_kept_is_held_against_the_rules_of_now(rule: str 
     assert [row.updated_input for row in intake.given] == ([left.updated_input] if is_given else [])
     assert list(intake.prompts) == ([] if is_given else ["r-1"])
     asked = [event.permission_request for event in intake.said if event.HasField("permission_request")]
-    why = "A rule denies that input now" if rule else "It cannot be told whether a rule denies that now"
+    why = "A rule now denies that input" if rule else "Whether a rule now denies that input is unknown"
     assert [why in one.note for one in asked] == ([] if is_given else [True])
 
 

@@ -43,15 +43,15 @@ def left(
 
 TABLE = [
     # what was left, how it is told; is the answer given?
-    (left(), "asked this before", False),
-    (left(kept=CarriedState.OFFERED), "asked this before", False),
+    (left(), "after asking this", False),
+    (left(kept=CarriedState.OFFERED), "after asking this", False),
     (left("DENY", CarriedState.UNSPENT), "", True),
     (left("DENY_WITH_INTERRUPT", CarriedState.UNSPENT), "", True),
     (left("DENY", CarriedState.OFFERED), "", True),
     (left("ALLOW_ONCE", CarriedState.UNSPENT), "", True),
     (left("ALLOW_WITH_EDIT", CarriedState.UNSPENT), "", True),
-    (left("ALLOW_ONCE", CarriedState.OFFERED), "You allowed this before the agent was lost", False),
-    (left("ALLOW_ONCE", CarriedState.SPENT), "it may have run already", False),
+    (left("ALLOW_ONCE", CarriedState.OFFERED), "You allowed this before the agent crashed", False),
+    (left("ALLOW_ONCE", CarriedState.SPENT), "so it may have run already", False),
     (left("DENY", CarriedState.SPENT), "This was denied before", False),
 ]
 
@@ -72,9 +72,9 @@ def test_the_same_question_gets_what_the_table_says(old: PromptRow, note: str, i
 @pytest.mark.parametrize(
     ("old", "told"),
     [
-        (left(), "asked otherwise"),
-        (left("ALLOW_ONCE", CarriedState.UNSPENT), "You allowed it then, and the answer was not used"),
-        (left("DENY", CarriedState.UNSPENT), "You denied it then, and the answer was not used"),
+        (left(), "asking for something different"),
+        (left("ALLOW_ONCE", CarriedState.UNSPENT), "You allowed it, and the answer was not used"),
+        (left("DENY", CarriedState.UNSPENT), "You denied it, and the answer was not used"),
     ],
 )
 @pytest.mark.behaviour("permission.restart.changed-input")
@@ -95,7 +95,7 @@ def test_what_is_asked_of_another_tool_has_nothing_to_do_with_it() -> None:
 def test_an_allowed_command_is_offered_and_a_denied_one_is_denied(tool: str) -> None:
     offered = match_carried(prompt(tool=tool), [left("ALLOW_ONCE", CarriedState.UNSPENT, tool=tool)], NOW)
     assert isinstance(offered, AskAgain)
-    assert offered.note == "You allowed this before the agent was lost"
+    assert offered.note == "You allowed this before the agent crashed"
     assert isinstance(
         match_carried(prompt(tool=tool), [left("DENY", CarriedState.UNSPENT, tool=tool)], NOW), ReuseAnswer
     )

@@ -1,6 +1,6 @@
-"""What a session's agent cannot do: refused with a sentence before anything is done, or said where it goes on without.
+"""Checks against the capabilities of a session's agent: reject unsupported requests, or return a notice about them.
 
-Every question here is put to the table of the session, never to the name of its provider.
+All checks use the capability table of the session, never the name of its provider.
 """
 
 from betcode.domain.agents.capabilities import Capabilities
@@ -12,39 +12,45 @@ from betcode.engine.core.decision_types import Decision
 
 
 def check_new(new: NewSession, can: Capabilities) -> None:
-    """Raises AgentCannot where a new session asks for what its agent cannot be told."""
+    """Raises AgentCannot if a new session requests an option that its agent does not support."""
     if new.plan_mode and not can.plan_mode:
-        raise AgentCannot(new.provider, "plan_mode", "has no plan mode: begin without it")
+        raise AgentCannot(new.provider, "plan_mode", "has no plan mode: start the session without it")
     if new.model and not can.model:
-        raise AgentCannot(new.provider, "model", "cannot be told which model to use: leave it out, and set it there")
+        raise AgentCannot(
+            new.provider,
+            "model",
+            "does not accept a model from betcode: omit it, and set the model in the agent's own configuration",
+        )
 
 
 def check_files(message: SendMessage, provider: str, can: Capabilities) -> None:
-    """Raises AgentCannot where a message brings files along that nobody would read."""
+    """Raises AgentCannot if a message has attachments and the agent does not accept any."""
     if message.attachments and not can.attachments:
-        raise AgentCannot(provider, "attachments", "takes no files with a message: name their paths in its text")
+        raise AgentCannot(
+            provider, "attachments", "does not accept attachments: write the paths of the files in the message"
+        )
 
 
 def check_answer(decision: Decision, request_id: str, provider: str, can: Capabilities) -> None:
-    """Raises AgentCannot where what a person wrote would not be what runs; the prompt stays open."""
+    """Raises AgentCannot if the agent would ignore the edited input; the prompt stays open."""
     if decision.updated_input and not can.edited_input:
         raise AgentCannot(
             provider,
             "edited_input",
-            "runs what it asked for and nothing else: allow it as it is, or deny it",
+            "does not accept edited input: allow the call as it is, or deny it",
             request_id,
         )
 
 
 def denial_reason_notice(decision: Decision, provider: str, can: Capabilities) -> str:
-    """What is said of a denial whose reason the agent is not told; empty where it is, or nobody gave one."""
+    """Return a notice if the agent will not receive the reason of a denial, otherwise an empty string."""
     if decision.allows or decision.by_policy or not decision.message or can.denial_message:
         return ""
-    return f"It was denied, and without the reason: agents of the kind {provider} take none. Tell it in a message"
+    return f"Denied. {provider} does not accept a reason with a denial: send the reason as a message"
 
 
 def unmeasured_limits_notice(budget: Budget, provider: str, can: Capabilities) -> str:
-    """Which limits nothing will ever be counted against; empty: none."""
+    """Return a notice about limits that the agent does not report usage for, otherwise an empty string."""
     limits = budget.limits
     blind = [
         name
@@ -54,12 +60,12 @@ def unmeasured_limits_notice(budget: Budget, provider: str, can: Capabilities) -
     if not blind:
         return ""
     names = " and ".join(blind)
-    return f"The limit on {names} holds nothing back: agents of the kind {provider} do not tell it. Limit turns or time"
+    return f"The {names} limit has no effect: {provider} does not report it. Limit turns or time instead"
 
 
 def rule_reach_notice(provider: str, can: Capabilities) -> str:
-    """How far rules that deny or ask hold with an agent that does not let every use of a tool be seen."""
+    """Return a notice about which tool calls deny and ask rules apply to for this agent."""
     if not can.permissions:
-        return f"Rules that deny or ask do not hold here: agents of the kind {provider} ask nobody before they act"
-    what = "shell commands alone" if can.commands_only else "what they choose"
-    return f"Rules that deny or ask hold for what is asked about alone: agents of the kind {provider} ask about {what}"
+        return f"Deny and ask rules do not apply: {provider} does not submit tool calls for approval"
+    which = "submits only shell commands" if can.commands_only else "decides itself which calls to submit"
+    return f"Deny and ask rules only apply to calls that the agent submits for approval; {provider} {which}"

@@ -22,28 +22,28 @@ from betcode.rules.rule import COMMAND_TOOLS
 
 ALLOWANCE_LASTS_NS = 15 * 60 * 1_000_000_000
 
-ASKED_BEFORE = "The agent that asked this before was lost. This takes the place of that request"
-ASKED_OTHERWISE = "The agent asked otherwise before it was lost. This takes the place of that request"
-ANSWER_UNUSED = "{what} then, and the answer was not used"
-ALLOWED_BEFORE = "You allowed this before the agent was lost"
-EDIT_DENIED = "You allowed this with another input before the agent was lost. A rule denies that input now"
+ASKED_BEFORE = "The agent crashed after asking this. This request replaces the earlier one"
+ASKED_OTHERWISE = "The agent crashed after asking for something different. This request replaces that one"
+ANSWER_UNUSED = "{what}, and the answer was not used"
+ALLOWED_BEFORE = "You allowed this before the agent crashed"
+EDIT_DENIED = "You allowed this with edited input before the agent crashed. A rule now denies that input"
 EDIT_UNCLEAR = (
-    "You allowed this with another input before the agent was lost. It cannot be told whether a rule denies that now"
+    "You allowed this with edited input before the agent crashed. Whether a rule now denies that input is unknown"
 )
-MAY_HAVE_RUN = "This was allowed before, and then the agent was lost: it may have run already"
-DENIED_BEFORE = "This was denied before, and then the agent was lost"
+MAY_HAVE_RUN = "This was allowed before the agent crashed, so it may have run already"
+DENIED_BEFORE = "This was denied before the agent crashed"
 
 
 @dataclass(frozen=True, slots=True)
 class ReuseAnswer:
-    """The answer to `before` is the answer to this one too; no person is asked."""
+    """Reuse the answer to `before`; nobody is asked."""
 
     before: PromptRow
 
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """A person is asked."""
+    """Ask a person."""
 
     note: str = ""  # what they must know
     supersedes: PromptRow | None = None
@@ -51,7 +51,7 @@ class AskAgain:
 
 
 def match_carried(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> ReuseAnswer | AskAgain:
-    """Whether an answer that was kept is given to the new prompt, or what a person is told with it."""
+    """Decide whether a carried answer applies to the new prompt, or with which note a person is asked."""
     akin = [row for row in left if _is_akin(row, asked)]
     same = [row for row in akin if _is_same(row, asked)]
     for row in same:
@@ -67,19 +67,19 @@ def match_carried(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> R
 
 
 def mark_offered(left: Iterable[PromptRow]) -> list[PromptRow]:
-    """After something was asked: those that change, since an allowance is only for the first that is asked."""
+    """Return the rows that change after a prompt: an allowance only applies to the first prompt that follows."""
     return [replace(row, kept=CarriedState.OFFERED) for row in left if _awaits_the_first(row)]
 
 
 def mark_superseded(row: PromptRow, by: str) -> PromptRow:
-    """A prompt that another takes the place of. A denial still holds for what it was about."""
+    """Return the prompt replaced by another. A denial still applies to the call that it was about."""
     if row.state is PromptState.ANSWERED and not row.allows:
         return replace(row, superseded_by=by)
     return replace(row, state=PromptState.SUPERSEDED, superseded_by=by, kept=CarriedState.NO)
 
 
 def mark_answered(row: PromptRow) -> PromptRow:
-    """A prompt that was just answered, though its agent is gone: the answer waits for the next one."""
+    """Return a prompt answered after its agent ended: the answer is stored for the next agent."""
     return row if row.kept is CarriedState.OFFERED else replace(row, kept=CarriedState.UNSPENT)
 
 
@@ -90,12 +90,12 @@ def _awaits_the_first(row: PromptRow) -> bool:
 
 
 def _is_akin(row: PromptRow, asked: PromptRow) -> bool:
-    """Of the same tool; a subagent that is begun again has another id."""
+    """The same tool and kind. A restarted subagent has another id, so ids are not compared."""
     return (row.kind, row.tool_name, bool(row.agent_id)) == (asked.kind, asked.tool_name, bool(asked.agent_id))
 
 
 def _is_same(row: PromptRow, asked: PromptRow) -> bool:
-    """The very same JSON, by the same subagent. Text that could not be kept as it came is never the same."""
+    """Identical JSON from the same subagent. Input that could not be stored unchanged never matches."""
     return bool(asked.input_json) and (row.input_json, row.agent_id) == (asked.input_json, asked.agent_id)
 
 
@@ -104,7 +104,7 @@ def _is_unheard(row: PromptRow) -> bool:
 
 
 def _may_be_given(row: PromptRow, now_ns: int) -> bool:
-    """A command runs in a directory that the question does not name, so a person looks again."""
+    """Allowances expire, and never apply to shell commands: the prompt does not name their directory."""
     is_recent = 0 <= now_ns - row.answered_ns <= ALLOWANCE_LASTS_NS
     return row.state is PromptState.ANSWERED and row.tool_name not in COMMAND_TOOLS and is_recent
 

@@ -1,4 +1,4 @@
-"""What is kept of a person's decision: the answered prompt, and a row of the audit."""
+"""Records of a person's decision: the answered prompt and an audit entry."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from betcode.util import wall_clock
 
 
 def with_decider(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
-    """The prompt with who answered it, or part of it, and when."""
+    """Return the prompt with the client that answered it (or part of it) and the time."""
     return replace(prompt, answered_by=client.client_id, answered_by_type=client.client_type, answered_ns=now_ns)
 
 
 def decision_changes(
     session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName
 ) -> tuple[PromptRow, AddAudit]:
-    """The answered prompt, and the audit's row of the decision."""
+    """Return the answered prompt and the audit entry of the decision."""
     now_ns = wall_clock.now_ns()
     answered = replace(
         with_decider(prompt, client, now_ns),

@@ -1,4 +1,4 @@
-"""What an agent's end means: asked for or not, with a turn open or not, and whether another goes on."""
+"""Classify the end of an agent process, and decide its effects: events, changes, and whether to restart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = {
     InputState.UNKNOWN: v1.MESSAGE_STATE_UNKNOWN,
 }
 _LAST_WORDS = 600  # characters of what the agent last wrote to stderr
-_START_ADVICE = "see what it said, and try to run it by hand in the same directory"
+_START_ADVICE = "read its output, and try to run it by hand in the same directory"
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What history says of an agent that ended before its turn did."""
+"""Events for the history of a session whose agent ended before its turn did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
     if end.tools:
         names = ", ".join(end.tools)
         details["tools"] = names
-        message = f"At work when the agent ended: {names}. It may have done its work, and may run a second time"
+        message = f"Running when the agent ended: {names}. It may have finished, and may run a second time"
         said.append(events.notice(v1.NOTICE_KIND_RUN, message, tools=names))
     what = AgentCrashed(session.provider, end.note).message
     if end.retry_in_s is not None:
@@ -32,8 +32,8 @@ def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
             "retry_at": rfc3339(end.retry_at_ns),
             "crashes": str(end.crashes.in_a_row),
         }
-        then = "with what was sent since; ask again for what broke off" if end.lost else "and goes on with the turn"
-        message = f"{what}. It is started again in {end.retry_in_s:g} s {then}"
+        then = "with the messages sent since; repeat the interrupted request" if end.lost else "and continues the turn"
+        message = f"{what}. It restarts in {end.retry_in_s:g} s {then}"
         said.append(events.error(ErrorCode.SUBPROCESS_CRASHED, message, **details))
         return [*said, events.turn_complete("crashed", end.lost)] if end.lost else said
     code = ErrorCode.SUBPROCESS_CRASHED
@@ -41,14 +41,14 @@ def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
         code = ErrorCode.AGENT_UNAVAILABLE
         message = f"The agent did not start: {end.note}. What to do: {end.advice}"
     elif end.advice:
-        message = f"{what}. It would fail again. What to do: {end.advice}"
+        message = f"{what}. It is not restarted, because it would fail again. What to do: {end.advice}"
     elif end.too_many:
         message = (
-            f"{what}. That was crash number {len(end.crashes.times_ns)} in a short time, so it is not started again by "
-            "itself. Send a message to begin afresh"
+            f"{what}. That was crash number {len(end.crashes.times_ns)} in a short time, so it is not restarted "
+            "automatically. Send a message to start it again"
         )
     else:
-        message = f"{what}. Send a message to go on"
+        message = f"{what}. Send a message to continue"
     if end.advice:
         details["advice"] = end.advice
     failed = events.error(code, message, **details)
@@ -68,7 +68,7 @@ def cancel_events(end: RunExit, *, rests: bool) -> list[v1.AgentEvent]:
     if end.cancelled:
         message = (
             f"The agent did not stop its turn when asked and was ended ({end.note}). "
-            "A tool that was running may or may not have done its work"
+            "A tool that was running may or may not have finished"
         )
         said += [
             events.notice(v1.NOTICE_KIND_RUN, message),
@@ -82,7 +82,7 @@ def cancel_events(end: RunExit, *, rests: bool) -> list[v1.AgentEvent]:
 def lost_turn_events(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
     """The end of a turn that the next agent takes for done: finished before the crash, unheard, or crashed twice."""
     message = (
-        "After its crash the agent does not take this turn up again. What it was about to say is lost: ask it to go on"
+        "The agent does not continue this turn after its crash. The rest of its answer is lost: ask it to continue"
     )
     return [
         events.notice(v1.NOTICE_KIND_RUN, message),
@@ -92,15 +92,13 @@ def lost_turn_events(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
 
 
 def waiting_notice() -> v1.AgentEvent:
-    message = (
-        "The daemon was stopped together with its agents. What was sent and not begun goes on with the next message"
-    )
+    message = "The daemon was stopped together with its agents. Waiting messages are delivered with the next message"
     return events.notice(v1.NOTICE_KIND_RUN, message)
 
 
 def stop_events() -> list[v1.AgentEvent]:
     message = (
         "The daemon was stopped together with its agents in the middle of a turn. "
-        "A tool that was running may or may not have done its work. Send a message to go on"
+        "A tool that was running may or may not have finished. Send a message to continue"
     )
     return [events.notice(v1.NOTICE_KIND_RUN, message), events.turn_complete("stopped"), events.status(v1.IDLE)]

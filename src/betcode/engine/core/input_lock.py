@@ -1,4 +1,4 @@
-"""Who may type in a session: at most one client, handed over when it leaves, rests or is asked. No clock, no tasks."""
+"""The input lock: one client may send; it passes on disconnect, idleness or request. No clock, no tasks."""
 
 from dataclasses import dataclass, replace
 

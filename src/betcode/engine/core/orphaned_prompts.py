@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STAYS_OPEN = "The agent that asked is gone. Its question stays open, and the answer is kept for the agent that goes on"
-NOT_ASKED_AGAIN = "The turn is over, and the agent that went on with it did not ask again"
-NOT_CONTINUED = "The agent that asked is gone, and its turn is not continued"
-GIVEN_UP = "The agent that asked is gone, and was given up"
+STAYS_OPEN = "The agent that asked has ended. Its question stays open; your answer is stored for the next agent"
+NOT_ASKED_AGAIN = "The turn has ended, and the next agent did not ask again"
+NOT_CONTINUED = "The agent that asked has ended, and its turn is not continued"
+GIVEN_UP = "The agent that asked has ended and is not restarted"
 CANCELLED = "The turn was cancelled"
-_UNUSED = "The answer that was kept for {tool} was not used: the agent did not ask again"
-SUPERSEDED = "The agent that goes on has asked this again"
-SUPERSEDED_OTHERWISE = "The agent that goes on has asked otherwise"
+_UNUSED = "The stored answer for {tool} was not used: the agent did not ask again"
+SUPERSEDED = "The next agent has asked this again"
+SUPERSEDED_OTHERWISE = "The next agent has asked for something different"
 
 
 @dataclass(slots=True)
 class PromptEffects:
-    """What is said and stored."""
+    """Events to append and changes to store."""
 
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)

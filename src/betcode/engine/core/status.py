@@ -1,4 +1,4 @@
-"""What a session waits for, as far as it can be told from its row: shown while it is true, and until when."""
+"""Derive from a session's row what it waits for, and until when."""
 
 from dataclasses import dataclass
 

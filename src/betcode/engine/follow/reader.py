@@ -1,4 +1,4 @@
-"""What can be read of a session: its history, its log as it grows, and its blobs."""
+"""Read a session: its history, its live log and its blobs."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack

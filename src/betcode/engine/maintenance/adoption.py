@@ -1,4 +1,4 @@
-"""At start: take over agents that are alive, read what the others left, and end what belongs to nobody."""
+"""At start: adopt live agents, read the journals of ended ones, and end orphaned processes."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +31,9 @@ READ_WITHIN_S = 10.0
 ANSWER_WITHIN_S = 1.0  # a holder does in a millisecond; one that is stopped is taken over when it goes on
 _ENDED_AT_ONCE = 8  # orphans
 _ALL = 1_000_000
-_NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
+_NO_AGENT = (
+    "The daemon found no agent for this session when it started, so the turn has ended. Send a message to continue"
+)
 
 
 @dataclass(frozen=True, slots=True)

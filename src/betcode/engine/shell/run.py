@@ -1,6 +1,6 @@
-"""One agent process's life as the daemon sees it: begun or adopted, read, spoken to, and its end written down.
+"""One agent process as the daemon sees it: start or adopt it, read it, send to it, and record its end.
 
-The process belongs to its holder. Leaving this life, as a daemon does when it stops, leaves the agent at work.
+The process belongs to its holder. When the daemon stops, the agent keeps running.
 """
 
 from __future__ import annotations

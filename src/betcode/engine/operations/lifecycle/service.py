@@ -1,4 +1,4 @@
-"""What can be asked about a session's life beside its turns: start, stop and restart it, and watch it go."""
+"""Lifecycle operations for the obey API: start, stop, restart and watch sessions."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress

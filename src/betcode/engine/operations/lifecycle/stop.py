@@ -1,4 +1,4 @@
-"""Stopping a session: at once, or when the turn at hand has ended."""
+"""Stop a session: immediately, or after its current turn."""
 
 import logging
 from dataclasses import dataclass, replace

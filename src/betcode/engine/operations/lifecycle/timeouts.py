@@ -1,4 +1,4 @@
-"""Sessions that were given a time: when it is over their turn is cancelled, and no message is taken any more."""
+"""Session timeouts: when one expires, cancel the turn and reject further messages."""
 
 import logging
 

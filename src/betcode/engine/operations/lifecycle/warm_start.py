@@ -1,4 +1,4 @@
-"""Starting a session's agent before there is anything to say to it."""
+"""Start a session's agent before its first message."""
 
 import logging
 from dataclasses import dataclass
