@@ -1,4 +1,4 @@
-"""The supervisor: one writer per session, attachment to holders, prompts, slots and the tail.
+"""The engine: one writer per session, connections to holders, prompts, slots and the tail.
 
 It decides what happens. The store behind `domain.ports.Store` remembers it, providers translate, holders own the
 processes, and the server only converts.

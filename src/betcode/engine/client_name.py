@@ -1,4 +1,4 @@
-"""How clients are called."""
+"""Names of connected clients."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
+"""The engine's public interface: all sessions of one daemon, opened on use and released when idle."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping

@@ -1,4 +1,4 @@
-"""The engine, put together and at work for as long as a block lasts."""
+"""Build the engine and run its background loops inside a context manager."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping

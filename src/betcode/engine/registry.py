@@ -1,4 +1,4 @@
-"""Which sessions are open: opened when something happens to them, let go when nothing does."""
+"""The open sessions: opened on use, released when idle."""
 
 import logging
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What the engine tells those who ask: of a message, of a session, of itself."""
+"""Result types of the engine: an accepted message, a session summary, facts about the engine."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a client may ask for: checked here, before anything is made."""
+"""Validate client requests before anything is created."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Small helpers without a subject of their own.
+"""Small helpers that several packages use.
 
 `state_files` needs the standard library only, because the holder imports it. Nothing is imported here, so that a
 holder starts quickly.

@@ -1,20 +1,20 @@
-"""A bell for those who wait until something has changed, and look for themselves at what."""
+"""A signal that wakes all tasks waiting for a change; each then checks the new state itself."""
 
 import anyio
 
 
 class ChangeSignal:
-    """Costs nothing while nobody waits."""
+    """Wake waiting tasks. Notifying costs nothing while no task waits."""
 
     def __init__(self) -> None:
-        self._rung: anyio.Event | None = None
+        self._changed: anyio.Event | None = None
 
     def notify(self) -> None:
-        if self._rung is not None:
-            self._rung.set()
-            self._rung = None
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     async def wait(self) -> None:
-        """Return when it is rung next."""
-        self._rung = self._rung or anyio.Event()
-        await self._rung.wait()
+        """Return at the next `notify`."""
+        self._changed = self._changed or anyio.Event()
+        await self._changed.wait()

@@ -1,4 +1,4 @@
-"""What agents said they have: their tools, and the models they were run with."""
+"""The tools and models that agents reported for themselves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

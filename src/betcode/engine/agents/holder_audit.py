@@ -1,4 +1,4 @@
-"""What an agent's records add to the audit, though nobody decided: who was not let in by its holder."""
+"""Audit entries for processes that a holder refused, made from notes in its journal."""
 
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy
 from betcode.domain.runs.journal_record import Record

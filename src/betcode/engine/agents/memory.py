@@ -1,4 +1,4 @@
-"""The memory of all live agents, and who is sent home when it is short."""
+"""Memory use of all live agents, and which idle agent is retired when memory is short."""
 
 import logging
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The kinds of agents that sessions can have, as they stand on this machine now."""
+"""The providers that sessions can use, and their current status on this machine."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Who may work now: a bounded number of turns at once, the rest in line."""
+"""Slots: limit how many turns run at once, and queue the rest."""
 
 from collections import deque
 from typing import Protocol

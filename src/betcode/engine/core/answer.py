@@ -1,4 +1,4 @@
-"""Taking an answer to a prompt: the first one wins, and everyone hears of it."""
+"""Accept an answer to a prompt: the first one wins, and all followers see it."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""What a session's row says of it, kept up with every event."""
+"""Counters and state in a session's row, updated with every event."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Answers to prompts: what was decided, whether it can be, and whether it is the same as before."""
+"""Decisions about prompts: parse an answer, check it, and compare it with an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events that the engine itself has to tell; all others are an agent's, made by its dialogue."""
+"""Build the events that the engine itself emits; all others come from an agent's dialogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
+"""Turn agent records into one commit: the dialogue's events and the row changes that follow from them."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Prompts that a lost agent left behind: they stay answerable as long as its turn is to be continued."""
+"""Prompts whose agent ended: they can be answered until their turn is continued or given up."""
 
 from __future__ import annotations
 

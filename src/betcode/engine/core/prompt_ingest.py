@@ -1,4 +1,4 @@
-"""What a batch of records asks of people: each new prompt is decided by rule, answered as one before, or asked."""
+"""Handle the prompts in a batch of records: decide by rule, reuse an earlier answer, or ask a person."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The row of a prompt as its agent asked, before anything became of it."""
+"""Build the row of a new prompt from the agent's request."""
 
 from betcode.domain.store.rows import NO_SEQ, PromptKind, PromptRow, RunRow
 from betcode.domain.values.identifiers import SessionKey

@@ -1,4 +1,4 @@
-"""The times of a session's open prompts: given when they open, put off when somebody shows that he is there."""
+"""Expiry times of open prompts: set when a prompt opens, extended by client activity."""
 
 from __future__ import annotations
 

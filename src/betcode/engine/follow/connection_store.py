@@ -1,4 +1,4 @@
-"""What is stored of who is connected and who may type: written a moment later, for all sessions in one commit."""
+"""Store connected clients and lock holders: written with a delay, in one commit for all sessions."""
 
 import logging
 from collections.abc import Mapping

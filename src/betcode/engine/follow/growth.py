@@ -1,4 +1,4 @@
-"""Which logs have grown: for those who follow many sessions at once and read each log themselves."""
+"""Report which logs have grown, to readers that follow many sessions and read each log themselves."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

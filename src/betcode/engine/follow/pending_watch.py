@@ -1,4 +1,4 @@
-"""What waits for people in all sessions, as it changes: a look at what was written, and what is different by then.
+"""Watch the pending prompts of all sessions, and report what changed since the last check.
 
 A watcher keeps the ids of what it was told and nothing else. Whoever reads slowly looks less often and is told what is
 different by then; nobody waits for it.

@@ -1,4 +1,4 @@
-"""How full the database is, against the limit that the settings set: warned of in time, refused only to new work."""
+"""The size limit of the database: warn in time, and reject only new work when it is full."""
 
 import logging
 

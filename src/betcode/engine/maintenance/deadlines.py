@@ -1,4 +1,4 @@
-"""When the prompts of all sessions have to be looked at next."""
+"""The next time at which prompts or sessions of any session have to be checked."""
 
 from dataclasses import dataclass, field
 

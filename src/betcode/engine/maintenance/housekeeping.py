@@ -1,4 +1,4 @@
-"""What is done again and again while a daemon runs: idle agents, forgotten sessions, a full disk, old journals."""
+"""Periodic maintenance: retire idle agents, close unused sessions, check the disk, apply retention."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""How long journals are kept: compressed once they are read, then for some days or up to some size."""
+"""Journal retention: compress journals that were read, then delete them by age or total size."""
 
 import logging
 import shutil

@@ -1,4 +1,4 @@
-"""No process without a row, and no running row without a process: how to find out."""
+"""Find processes without a run row, and running rows without a process."""
 
 import os
 import stat

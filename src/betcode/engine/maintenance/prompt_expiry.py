@@ -1,4 +1,4 @@
-"""Prompts that nobody answers: reminders, and in the end a soft deny. One task for all sessions."""
+"""Remind people of unanswered prompts, and deny them at expiry. One task for all sessions."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Runs that cannot be used: what their entries show, and what was found when a daemon tried to use them."""
+"""Runs that cannot be used, and the reason: from their files, or from a failed attempt to use them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What becomes of agents when their daemon stops."""
+"""End or keep agents when the daemon stops."""
 
 import logging
 import signal

@@ -1,4 +1,4 @@
-"""The time of day, and waiting for it."""
+"""Wall clock time, and waiting until a given time."""
 
 import anyio
 

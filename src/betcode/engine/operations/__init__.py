@@ -1,1 +1,1 @@
-"""What a caller may ask for: one module per verb."""
+"""Operations that callers may request: one module per verb."""

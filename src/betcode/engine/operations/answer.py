@@ -1,4 +1,4 @@
-"""Where people's answers come in: found by the prompt's id in whichever session asked, one by one or all equal ones."""
+"""Accept answers from people: find the prompt by id in any session, and answer one or all equal ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit as people ask for it, and what the gate adds to it: calls of agents' processes."""
+"""Read and verify the audit, and record calls by agent processes."""
 
 import logging
 from collections.abc import AsyncGenerator, Sequence

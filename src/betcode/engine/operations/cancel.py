@@ -1,4 +1,4 @@
-"""Stopping a turn because a person asked for it."""
+"""Cancel a turn on request."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""The end of a session: its agent is ended, its history stays."""
+"""Close a session: end its agent, keep its history."""
 
 import logging
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A new session; asked for again under the id that its client made, it is the same one."""
+"""Create a session. A repeated request with the same client-made id returns the same session."""
 
 import logging
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""A session that goes on from a turn of another one: its history is copied, its agent's conversation branches off."""
+"""Fork a session at a turn: copy its history and branch its agent's conversation."""
 
 from __future__ import annotations
 

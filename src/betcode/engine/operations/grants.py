@@ -1,4 +1,4 @@
-"""What people grant for the rest of a session: rules of its own, kept with it and asked after all others."""
+"""Grants: allow rules that people add for the rest of a session, checked after all other rules."""
 
 from __future__ import annotations
 

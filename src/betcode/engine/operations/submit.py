@@ -1,4 +1,4 @@
-"""Taking a message in: on disk and acknowledged before anything is done with it."""
+"""Accept a message: store and acknowledge it before acting on it."""
 
 import hashlib
 from functools import partial

@@ -1,4 +1,4 @@
-"""Taking one message back: from those that wait here, or from the agent's own queue."""
+"""Withdraw one message: from the engine's queue or from the agent's own queue."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What an agent denied by itself, by rules that it was handed or has of its own; the tool's result tells."""
+"""Record calls that an agent denied itself, by its own rules or the ones passed to it; read from tool results."""
 
 from __future__ import annotations
 

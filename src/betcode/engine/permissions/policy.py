@@ -1,4 +1,4 @@
-"""What people ask about rules and say about projects; the sessions find out by themselves."""
+"""Requests about rules and trusted projects. Sessions detect the changes themselves."""
 
 import logging
 import os

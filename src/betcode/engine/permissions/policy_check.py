@@ -1,4 +1,4 @@
-"""What the rules would say to a use of a tool that nobody has asked for."""
+"""Evaluate the rules for a hypothetical tool call."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What other rules would change: every recorded use of a tool, held against the rules in force and the others."""
+"""Compare proposed rules with the current ones on every recorded tool call."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence

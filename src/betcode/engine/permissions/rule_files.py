@@ -1,4 +1,4 @@
-"""The rules that hold in a directory: read from the files of the settings hierarchy, and again when one changes."""
+"""Rules for a directory, read from the settings hierarchy and read again when a file changes."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What rules and grants say to what a session's agent asks: answered at once, or put to a person with the reason."""
+"""Screen an agent's requests with rules and grants: answer at once, or ask a person and give the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uses of tools that an agent lets us see before its own rules: told to do so, and each one answered."""
+"""Screen tool calls that an agent reports before it applies its own rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which projects are trusted: what a person said here, and what they told Claude Code itself."""
+"""Trusted projects: decisions made in betcode, and those made in Claude Code itself."""
 
 import json
 import os

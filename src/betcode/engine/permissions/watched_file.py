@@ -1,4 +1,4 @@
-"""A small file that other people change: its text, read again when it is another one."""
+"""A small file that other programs change: its text, read again when the file was replaced or edited."""
 
 import os
 from pathlib import Path

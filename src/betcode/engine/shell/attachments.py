@@ -1,4 +1,4 @@
-"""Files that come with a message: checked before anything is stored, kept as blobs, named in history."""
+"""Attachments of a message: check them first, store them as blobs, name them in the history."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""What the engine itself tells an agent because of what it has just said, in the commit that takes it in."""
+"""Automatic responses of the engine to an agent's records, stored in the same commit as the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's budget at work: a limit that is reached lets the turn finish, then asks a person or refuses."""
+"""Enforce a session's budget: when a limit is reached, finish the turn, then ask a person or reject messages."""
 
 from __future__ import annotations
 

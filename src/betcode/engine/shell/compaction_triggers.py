@@ -1,4 +1,4 @@
-"""Compaction that nobody asked for: a context past its threshold, and a daemon that is short of memory."""
+"""Automatic compaction: when the context exceeds its threshold, or the daemon is short of memory."""
 
 from __future__ import annotations
 

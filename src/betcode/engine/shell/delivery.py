@@ -1,4 +1,4 @@
-"""Handing inputs to an agent: numbered on disk first, given to its holder in order."""
+"""Deliver inputs to an agent: number them on disk first, then pass them to its holder in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises an agent that hangs, and ends it."""
+"""Detect an agent that hangs, and end it."""
 
 from __future__ import annotations
 

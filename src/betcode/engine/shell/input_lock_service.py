@@ -1,4 +1,4 @@
-"""Where one session's input lock is asked for, answered and handed over."""
+"""Request, answer and transfer the input lock of one session."""
 
 from collections import Counter
 from collections.abc import Iterator

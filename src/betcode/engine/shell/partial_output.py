@@ -1,4 +1,4 @@
-"""What an agent had begun to say when its turn was cancelled and it could not settle it any more."""
+"""Record the unfinished output of an agent whose turn was cancelled."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What an agent said, in the log: its flow at debug, its own lines at trace and nowhere else."""
+"""Log an agent's records: a summary at debug level, the full lines at trace level only."""
 
 from __future__ import annotations
 

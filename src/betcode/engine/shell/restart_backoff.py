@@ -1,4 +1,4 @@
-"""After a crash: how long a session waits before it starts another agent, and who may cut that short."""
+"""Back off before an agent is restarted after a crash."""
 
 from __future__ import annotations
 

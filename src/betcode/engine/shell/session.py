@@ -1,4 +1,4 @@
-"""A session that something happens to: messages come in, an agent works, people answer."""
+"""A session in memory: accept messages, run its agent, handle answers."""
 
 import logging
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Starting an agent: its row first, then its holder with the conversation it goes on with."""
+"""Spawn an agent: store its row first, then start its holder with the conversation to continue."""
 
 from __future__ import annotations
 

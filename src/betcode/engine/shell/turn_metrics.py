@@ -1,4 +1,4 @@
-"""One session's turns as they are counted, traced and logged: all of it from what was committed."""
+"""Count, trace and log the turns of one session, based on committed events."""
 
 from __future__ import annotations
 

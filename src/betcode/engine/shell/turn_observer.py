@@ -1,4 +1,4 @@
-"""Tells a watch of one session's turns: all of it from what was committed, whoever began the turn."""
+"""Report the turns of one session to a listener, based on committed events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a session's agent works: in the directory it was made in, or where its worktree is by now."""
+"""The working directory of a session's agent: its original one, or the current path of its worktree."""
 
 import anyio
 

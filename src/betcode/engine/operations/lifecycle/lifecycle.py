@@ -1,4 +1,4 @@
-"""One session's way from its making to its end, beside the turns: started, stopped, restarted."""
+"""Lifecycle state of one session beside its turns: started, stopped, restarted."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Who wants to know how sessions go from phase to phase: each hears all of it, and a slow one the sum of it."""
+"""Publish phase changes of sessions. Every watcher gets all changes; a slow one gets them merged."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

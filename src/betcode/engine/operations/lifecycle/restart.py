@@ -1,4 +1,4 @@
-"""A session begun again under its own id: another agent goes on with its conversation."""
+"""Restart a session under its own id: a new agent continues its conversation."""
 
 import logging
 from collections.abc import Mapping
