@@ -1,4 +1,4 @@
-"""Connects to a daemon, converses, follows, and mends what breaks: what every front end stands on.
+"""The client library of every front end: connect, converse, follow, and reconnect.
 
 How things look to a person is left to `cli`, `tui` and `web`; starting a daemon is left to `cli`.
 """

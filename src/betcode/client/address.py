@@ -1,4 +1,4 @@
-"""From the path of a unix socket to something that can be connected to, however long the path is."""
+"""Convert the path of a unix socket to an address that can be connected to, whatever its length."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""The audit, read through a daemon."""
+"""Read the audit log through a daemon."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""How long to wait before trying again."""
+"""The delay before a retry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

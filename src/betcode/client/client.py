@@ -1,4 +1,4 @@
-"""The one road of every front end to a daemon."""
+"""The client that every front end uses to call a daemon."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager

@@ -1,4 +1,4 @@
-"""The channel to one daemon, who we are on it, and how a call is tried again."""
+"""The channel to one daemon, the client's identity on it, and retries of calls."""
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

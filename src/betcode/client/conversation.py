@@ -1,4 +1,4 @@
-"""One Converse stream that mends itself: what was said and not acknowledged is said again under the same id."""
+"""A Converse stream that reconnects: unacknowledged messages are sent again under the same id."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

@@ -1,4 +1,4 @@
-"""What sessions and worktrees changed."""
+"""Read the changes of sessions and worktrees."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""Which of a client's environment variables a new session is made with.
+"""Select the environment variables that a new session inherits from its client.
 
 The agent needs the person's PATH, language, keys agent, proxies and version managers; it does not need whatever else
 a shell happens to export. What is chosen is sent once, kept private with the session, and never logged.

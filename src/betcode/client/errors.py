@@ -1,4 +1,4 @@
-"""What a call can end with, as values of ours: the code, the sentence and the facts that the daemon sent.
+"""Errors of calls as values: the code, the sentence and the details that the daemon sent.
 
 ClientError
 ├── Unreachable        nobody answers at the socket, or not in time

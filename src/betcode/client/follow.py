@@ -1,4 +1,4 @@
-"""Every event of a session, once and in order, over as many connections as it takes."""
+"""Follow a session: every event once and in order, across reconnects."""
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""What people granted or refused for the rest of a session."""
+"""Session grants: what people allowed or denied for the rest of a session."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

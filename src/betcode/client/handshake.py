@@ -1,4 +1,4 @@
-"""The first words with a daemon: which versions meet here, and what of what we use it has."""
+"""The handshake with a daemon: compare versions, and negotiate the features that the client uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

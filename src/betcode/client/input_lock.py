@@ -1,4 +1,4 @@
-"""Which client of a session may type."""
+"""Request and release the input lock of a session."""
 
 from dataclasses import dataclass
 

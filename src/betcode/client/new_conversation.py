@@ -1,4 +1,4 @@
-"""What a client may say of a session that does not exist yet."""
+"""The options of a session that does not exist yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

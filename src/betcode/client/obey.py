@@ -1,4 +1,4 @@
-"""The calls of the obey face, as its command line needs them: thin, and none is tried again behind a person's back."""
+"""The calls of the obey API for its command line. No call is retried automatically."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager

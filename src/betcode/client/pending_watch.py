@@ -1,4 +1,4 @@
-"""What waits for a person in all sessions, as it changes, over as many connections as it takes."""
+"""Watch the open prompts of all sessions, across reconnects."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""The rules of permissions, asked and trusted."""
+"""Check permission rules, and trust projects."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""The channel to a daemon by TCP: with TLS, and in clear only where it does not leave this machine."""
+"""The TCP channel to a daemon: with TLS, or in clear text on this machine only."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""One session out of all."""
+"""Find one session by id or prefix."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -1,4 +1,4 @@
-"""What a call tells, message by message."""
+"""Read the messages of a streaming call."""
 
 from collections.abc import AsyncGenerator
 from typing import Any, TypeVar

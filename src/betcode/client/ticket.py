@@ -1,4 +1,4 @@
-"""The small socket beside the gRPC one, which tells a person's client from an agent's own processes."""
+"""The ticket socket beside the gRPC socket, which tells a person's client from an agent's own processes."""
 
 import asyncio
 import time

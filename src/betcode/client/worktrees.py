@@ -1,4 +1,4 @@
-"""Worktrees: made, listed, switched to, set up, removed and brought back."""
+"""Create, list, switch, set up, remove and restore worktrees."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing

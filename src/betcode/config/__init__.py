@@ -1,4 +1,4 @@
-"""Settings and places, layered and read once, and the lock that one daemon holds.
+"""Settings and paths, layered and read once, and the lock that one daemon holds.
 
 Modules are imported one by one: the quickest commands need only `places`.
 """

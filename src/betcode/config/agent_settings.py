@@ -1,4 +1,4 @@
-"""Settings of the kinds of agents beside claude: where each is found, and what it talks to."""
+"""Value types of provider settings: programs, addresses and environment variables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A certificate file, looked at before it is used: is it one, does its key fit, and until when does it hold."""
+"""Check a certificate file before use: its format, its key and its expiry."""
 
 import ssl
 from collections.abc import Iterator

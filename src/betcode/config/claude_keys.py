@@ -1,4 +1,4 @@
-"""Which keys of a settings file are Claude Code's own: it shares the files of projects, and its settings can be copied.
+"""The keys of a settings file that belong to Claude Code, which shares the files of projects.
 
 Its names have no underscores and most have a capital in them, which ours never have; the rest are listed.
 """

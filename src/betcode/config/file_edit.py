@@ -1,4 +1,4 @@
-"""Changes to a settings file: checked first, then written whole or not at all, by one writer at a time."""
+"""Edit a settings file: validate first, then replace it atomically, one writer at a time."""
 
 import fcntl
 import hashlib

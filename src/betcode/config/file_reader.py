@@ -1,4 +1,4 @@
-"""One settings file, read: the values that stand in it, and what is wrong with the file itself."""
+"""Read one settings file: its values, and the problems of the file itself."""
 
 import difflib
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Whether this is the first run of all and Claude Code has settings that could be imported."""
+"""Whether this is the first run and Claude Code has settings that can be imported."""
 
 import os
 from collections.abc import Mapping

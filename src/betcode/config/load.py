@@ -1,4 +1,4 @@
-"""The settings in force: flags over the environment over a project's files over the user's file over the defaults."""
+"""The effective settings: flags over environment over project files over the user's file over defaults."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""One daemon per state directory: a kernel lock that falls with its process, and a note of who holds it."""
+"""One daemon per state directory: a kernel lock that ends with its process, and a note of its owner."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""Settings of who is told that a prompt waits."""
+"""Value types of notification settings."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

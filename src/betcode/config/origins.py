@@ -1,4 +1,4 @@
-"""Where a value comes from: the layers of the settings, the strongest first."""
+"""The origin of a value: the layers of the settings, the strongest first."""
 
 from dataclasses import dataclass
 from enum import StrEnum

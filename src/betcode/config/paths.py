@@ -1,4 +1,4 @@
-"""Where things live: state, settings and the socket, chosen by flag, environment or the platform's habit."""
+"""The paths of state, settings and sockets, chosen by flag, environment or platform convention."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Reading a file that anybody may have put something else in the place of: a pipe or a device holds nobody up."""
+"""Read a file that anybody may have replaced: a pipe or a device does not block the reader."""
 
 import errno
 import os

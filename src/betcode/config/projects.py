@@ -1,4 +1,4 @@
-"""What the files say at this moment for a session that starts in a project."""
+"""The effective settings for a session that starts in a project."""
 
 import logging
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""Settings of how long prompts wait, which must go together."""
+"""Check that the settings of prompt times are consistent."""
 
 from betcode.config.units import NotUnderstood
 from betcode.domain.values.times import short_duration

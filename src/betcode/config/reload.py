@@ -1,4 +1,4 @@
-"""The settings of a running daemon: read again when told, used as far as that can be done at once."""
+"""Reload the settings of a running daemon, and apply those that can change at once."""
 
 import logging
 import os

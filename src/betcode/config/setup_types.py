@@ -1,4 +1,4 @@
-"""The kinds of values that say how a worktree is set up."""
+"""Value types of worktree setup settings."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Where a daemon listens on TCP or is reached there: HOST or HOST:PORT, with IPv6 in brackets where a port follows."""
+"""TCP addresses: HOST or HOST:PORT, with IPv6 in brackets where a port follows."""
 
 import ipaddress
 import re

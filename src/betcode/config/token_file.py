@@ -1,4 +1,4 @@
-"""The token that a TCP client shows: one line in a file that only its owner can read."""
+"""The token of TCP clients: one line in a file that only its owner can read."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""The kinds of values that settings have: how each is read, and what is allowed, in words."""
+"""The types of setting values: how each is parsed, and a description of the allowed values."""
 
 import json
 import math

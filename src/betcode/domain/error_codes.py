@@ -1,4 +1,4 @@
-"""The codes by which programs tell errors apart, each with when a client gets it."""
+"""The error codes for programs, each with the situation in which a client gets it."""
 
 from enum import StrEnum
 from typing import Self

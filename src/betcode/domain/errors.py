@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree; each class carries the code that clients see.
+"""The tree of errors; each class has the code that clients see.
 
 BetcodeError
 ├── InvalidRequest            INVALID_REQUEST

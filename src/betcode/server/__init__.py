@@ -1,4 +1,4 @@
-"""The gRPC face of the daemon: convert, call the engine, convert back.
+"""The gRPC API of the daemon: convert the request, call the engine, convert the result.
 
 It decides nothing about sessions; that is the engine's. It knows who may call, what a request must look like, how
 errors travel, and how a stream begins and ends.

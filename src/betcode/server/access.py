@@ -1,4 +1,4 @@
-"""What a process inside an agent may call: one table over every method, and what is not in it is refused."""
+"""The methods that a process inside an agent may call. A method that is not in the table is refused."""
 
 from collections.abc import Mapping
 from enum import Enum

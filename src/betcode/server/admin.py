@@ -1,4 +1,4 @@
-"""What a person asks of the daemon itself."""
+"""AdminService: stop the daemon."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""AgentService without its conversation: convert, call, convert back."""
+"""AgentService, except Converse: convert, call, convert back."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping

@@ -1,4 +1,4 @@
-"""Budgets on the wire."""
+"""Convert budgets to and from API messages."""
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.sessions.budget import NO_BUDGET, Amounts, Budget, OnReached, reached, set_to

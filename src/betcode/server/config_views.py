@@ -1,4 +1,4 @@
-"""Settings as the messages of ConfigService have them, and back."""
+"""Convert settings to and from the messages of ConfigService."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping

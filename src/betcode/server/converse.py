@@ -1,4 +1,4 @@
-"""One Converse stream: type, watch and answer at once. It owns a position in a log and nothing more."""
+"""The Converse stream: send, watch and answer on one connection. It owns a position in a log and nothing more."""
 
 import contextlib
 import logging

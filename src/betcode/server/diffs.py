@@ -1,4 +1,4 @@
-"""What sessions and worktrees changed, streamed as git writes it."""
+"""Stream the changes of sessions and worktrees as git writes them."""
 
 from contextlib import AbstractAsyncContextManager
 

@@ -1,4 +1,4 @@
-"""How errors reach clients: one table from codes to gRPC statuses, and the two shapes an error has on the wire."""
+"""Convert errors to gRPC statuses and to error events, from one table of codes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who may act for a person: anyone but the agents' own processes. The table of methods is in `access.py`.
+"""Decide who may act for a person: anyone but the agents' own processes. The table of methods is in `access.py`.
 
 gRPC does not say which process calls. Our own clients therefore bring a ticket from a small plain socket, where the
 kernel does say it. A client that knows no tickets is believed as long as nobody connected at that moment belongs to an

@@ -1,4 +1,4 @@
-"""The standard health service, grpc.health.v1: one status for each name, and whoever watches is told each change.
+"""The standard health service, grpc.health.v1: one status per service name, and a stream of changes.
 
 Ours, and not the one that comes with gRPC for Python: there, one watcher that leaves takes the news from all others of
 the same name, and one that does not read keeps everybody from setting a status.

@@ -1,4 +1,4 @@
-"""Is it well? What the checks found, told to both health services."""
+"""Run the health checks and report their results to both health services."""
 
 import logging
 import os

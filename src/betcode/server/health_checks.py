@@ -1,4 +1,4 @@
-"""What is looked at, how often, and how: nothing is taken for granted."""
+"""The health checks: what each one tests, and how often."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which clients have a stream open: counted, and logged when the first begins and the last one ends."""
+"""Count the clients with an open stream, and log the first and the last stream of each."""
 
 import logging
 from collections.abc import Iterator

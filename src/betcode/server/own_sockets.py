@@ -1,4 +1,4 @@
-"""This process's own sockets. gRPC has no API for a single connection; the descriptors are listed by the system."""
+"""List the sockets of this process. gRPC has no API for a single connection, so the system is asked."""
 
 import os
 import socket

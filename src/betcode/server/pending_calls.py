@@ -1,4 +1,4 @@
-"""Open prompts for clients: listed, and watched."""
+"""List and watch open prompts."""
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence

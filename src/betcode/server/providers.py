@@ -1,4 +1,4 @@
-"""What clients may ask about kinds of agents."""
+"""ListProviders: the agents that a session can use."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How much TCP clients may ask for. Whoever comes by the unix socket is not limited."""
+"""Rate limits for TCP clients. Clients at the unix socket are not limited."""
 
 import time
 from collections import deque

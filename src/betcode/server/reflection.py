@@ -1,4 +1,4 @@
-"""Server reflection, loaded when somebody first asks for it: few do, and it costs every start otherwise."""
+"""Server reflection, loaded with its first call, because loading it slows every start."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the daemon is as a release: its features, its agent's version, and what it has counted about requests."""
+"""The release that the daemon runs: its features, the version of its agent, and request counters."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field

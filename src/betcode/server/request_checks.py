@@ -1,4 +1,4 @@
-"""What is noticed about a request before it is carried out: features it needs, what it uses that goes, what is unknown.
+"""Inspect a request before it is handled: features that it needs, deprecated parts, unknown fields.
 
 Nothing of this changes what a request does; only one that counts on a feature that is off is refused.
 """

@@ -1,4 +1,4 @@
-"""From requests to what the engine takes: shapes are checked here, meaning is checked by the engine."""
+"""Convert requests to values of the engine. Shapes are checked here; the engine checks the meaning."""
 
 import json
 import os.path

@@ -1,4 +1,4 @@
-"""The server itself: every service of the contract on one private unix socket, and the ticket socket beside it."""
+"""The server: every service of the contract on one private unix socket, and the ticket socket beside it."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The files our sockets have: in a private directory, a stale one replaced, a live one never."""
+"""Socket files in a private directory: a stale file is replaced, a live one never."""
 
 import errno
 import fcntl

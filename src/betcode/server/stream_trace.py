@@ -1,4 +1,4 @@
-"""What goes over a stream, in the log: how large each message is, at trace and nowhere else."""
+"""Log the size of each message of a stream, at level trace only."""
 
 import logging
 from typing import TYPE_CHECKING, Any, cast

@@ -1,4 +1,4 @@
-"""The same API on TCP: for those who show the token. Health alone is open to everybody."""
+"""The same API on TCP, for clients with the token. The health service needs no token."""
 
 import asyncio
 import errno

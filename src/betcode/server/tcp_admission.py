@@ -1,4 +1,4 @@
-"""Which TCP connections are closed so that connections without a token do not take all of those that are allowed.
+"""Choose TCP connections to close, so that connections without a token cannot use up the limit.
 
 gRPC counts connections and knows nothing of tokens: two hundred that never call anything would keep everybody out until
 they are given up as dead. So the sockets of a listener are listed from the process's own descriptors. One that calls

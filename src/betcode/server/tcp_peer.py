@@ -1,4 +1,4 @@
-"""Who is behind a TCP connection: which address, and whether the process at its other end belongs to an agent.
+"""Identify the peer of a TCP connection: its address, and whether its process belongs to an agent.
 
 The token lies in a file that every program of this user can read, an agent's tools included. So it does not tell a
 person from an agent; where the other end is on this machine, the kernel's table of connections does.

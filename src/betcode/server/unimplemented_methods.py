@@ -1,4 +1,4 @@
-"""What the contract promises and this release has not built: each call answers UNIMPLEMENTED and names the feature."""
+"""Methods of the contract that this release does not implement: they return UNIMPLEMENTED and name the feature."""
 
 from collections.abc import Mapping
 from typing import NoReturn

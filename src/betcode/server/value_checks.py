@@ -1,4 +1,4 @@
-"""Refuses values that a message can carry but that mean nothing: times out of range, numbers that JSON lacks.
+"""Reject values that a message can carry but that mean nothing: times out of range, numbers that JSON lacks.
 
 The wire format takes any pair of integers for a Timestamp and NaN for a number of a Struct. Each would fail later,
 in the middle of a call, so every request is checked once, where it is parsed. Which fields can hold such a value is

@@ -1,4 +1,4 @@
-"""VersionService: what this daemon is, and what it can do for a client."""
+"""VersionService: the version and the capabilities of this daemon."""
 
 from collections.abc import Awaitable, Callable
 

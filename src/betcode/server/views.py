@@ -1,4 +1,4 @@
-"""From rows to what clients see."""
+"""Convert rows to API messages."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""The calls of WorktreeService that make worktrees and set them up: convert, call, convert back."""
+"""WorktreeService: create worktrees and run their setup."""
 
 from contextlib import aclosing
 from typing import assert_never

@@ -1,4 +1,4 @@
-"""The calls of WorktreeService by which worktrees go and come back: convert, call, convert back."""
+"""WorktreeService: inspect, remove and restore worktrees."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""WorktreeService: going from one worktree to another, and what there is to choose from."""
+"""WorktreeService: switch to another worktree; list repositories and branches."""
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.store.rows import NewSession

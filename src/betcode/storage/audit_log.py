@@ -1,4 +1,4 @@
-"""The audit: rows that are only added to, each bound to the one before by a hash."""
+"""The audit log: rows are only appended, each bound to the one before by a hash."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A copy of the database while others write to it: one moment of it, whole, private, and checked before it is there."""
+"""Copy the database while it is in use: one consistent state, private, and checked before it gets its name."""
 
 import os
 from collections.abc import Callable

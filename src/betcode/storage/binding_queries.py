@@ -1,4 +1,4 @@
-"""What sessions are bound to, as SQL."""
+"""SQL of session bindings."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A session's budget as the text in its row."""
+"""Convert a session's budget to and from the text in its row."""
 
 import json
 from dataclasses import asdict

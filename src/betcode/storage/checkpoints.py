@@ -1,4 +1,4 @@
-"""Copies what was committed out of the write-ahead log, beside the writer, so that that log stays small."""
+"""Checkpoint the write-ahead log beside the writer, so that the log stays small."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Who is connected and who may type, as rows: true while a daemon runs, forgotten when the next one starts."""
+"""Rows of connected clients and lock holders: valid while a daemon runs, deleted when the next one starts."""
 
 from typing import assert_never
 

@@ -1,4 +1,4 @@
-"""Connections to the one database file: how they are opened, what they hold to, and what their errors mean."""
+"""Open connections to the database file, set their options, and translate their errors."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""When numbers may have been lost: a power cut, or a database that was put back from a backup."""
+"""Detect that sequence numbers may have been lost: after a power cut, or with a database restored from a backup."""
 
 import ctypes
 import ctypes.util

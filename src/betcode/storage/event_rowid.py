@@ -1,4 +1,4 @@
-"""Where an event is: its session's key and its number in one integer, which is the key of its row."""
+"""The row id of an event: the key of its session and its sequence number in one integer."""
 
 from betcode.domain.errors import StorageFailed
 

@@ -1,4 +1,4 @@
-"""Opening the database file with everything that must hold before its first use, and closing it for good."""
+"""Open the database file with all checks that its first use needs, and close it."""
 
 import logging
 from collections.abc import Callable, Sequence

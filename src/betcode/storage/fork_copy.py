@@ -1,4 +1,4 @@
-"""Copying a session's history into a fork, a slice at a time, so that no other commit waits long.
+"""Copy a session's history into a fork, a slice at a time, so that no other commit waits long.
 
 Until all of it is there the fork is marked as deleted: nobody sees it, and a daemon that is killed meanwhile leaves
 something that the next one takes away like any other half deleted session.

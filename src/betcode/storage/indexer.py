@@ -1,4 +1,4 @@
-"""The thread that keeps the search index up with the log: behind it, in small steps, and in nobody's way."""
+"""The thread that updates the search index from the log, in small steps."""
 
 import asyncio
 import logging

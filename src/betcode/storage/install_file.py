@@ -1,4 +1,4 @@
-"""A file that is whole gets its name: on the disk itself, so that a power cut leaves the old one or the new one."""
+"""Give a finished file its name durably, so that a power cut leaves the old file or the new one."""
 
 import os
 from pathlib import Path

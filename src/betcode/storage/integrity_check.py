@@ -1,4 +1,4 @@
-"""Is the database whole? What SQLite finds, and what only we know of our tables."""
+"""Check the integrity of the database: SQLite's own check, and the invariants of our tables."""
 
 from collections.abc import Iterator
 from pathlib import Path

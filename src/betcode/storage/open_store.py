@@ -1,4 +1,4 @@
-"""Opens the store: its files, the thread that writes, the threads that read, checkpoints and the search index."""
+"""Open the store: its files, the writer and reader threads, checkpoints and the search index."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

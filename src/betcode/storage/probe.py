@@ -1,4 +1,4 @@
-"""A quick look at a database that may be in use: is it whole, what does it say of now. It is only read."""
+"""A quick read-only check of a database that may be in use."""
 
 import time
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The rows of prompts and of session grants."""
+"""SQL of prompts and session grants."""
 
 import json
 from collections.abc import Sequence

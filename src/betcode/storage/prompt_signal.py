@@ -1,4 +1,4 @@
-"""Tells those who wait for it that prompts were written, and which."""
+"""Signal to waiting tasks which prompts were written."""
 
 from collections import deque
 from collections.abc import Sequence

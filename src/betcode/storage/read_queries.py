@@ -1,4 +1,4 @@
-"""Questions as SQL. Called by a reader's thread, with its own connection."""
+"""Read queries as SQL. Called by a reader's thread, with its own connection."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What other programs report, as SQL."""
+"""SQL of the reports of other programs."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar

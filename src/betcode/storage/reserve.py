@@ -1,4 +1,4 @@
-"""A small file that takes some room, to be given back where a full disk would keep the database from being read."""
+"""A small reserve file, deleted when a full disk would prevent the database from being read."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What can still be read of a damaged database, in a new one."""
+"""Copy the readable rows of a damaged database into a new one."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The full-text index: a file of its own beside the log, made from the log alone, so that it can always be made again.
+"""The full-text index: a separate file beside the log, built from the log alone, so that it can be rebuilt.
 
 It is no part of the log's file: SQLite has one writer per file, and no commit of the log waits for this one.
 """

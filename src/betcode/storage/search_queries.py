@@ -1,4 +1,4 @@
-"""Questions to the search index: which events have these words, and what stands around them."""
+"""Queries of the search index: events that contain the words, and the text around them."""
 
 import re
 from pathlib import Path

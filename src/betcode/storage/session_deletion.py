@@ -1,4 +1,4 @@
-"""Deleting a session a slice at a time, so that no other commit waits long.
+"""Delete a session a slice at a time, so that no other commit waits long.
 
 The row in `sessions` stays, marked as deleted, until everything else of the session is erased: rows, files and the
 words in the search index. A daemon that is killed in between finds the mark at its next start and continues.

@@ -1,4 +1,4 @@
-"""The store: one database file, one writer, two readers, one thread for checkpoints, and a search index behind it."""
+"""The store: one database file, one writer, two readers, one checkpoint thread, and a search index."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

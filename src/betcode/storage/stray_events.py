@@ -1,4 +1,4 @@
-"""Events on pages that no tree leads to any more: where a page of the tree is damaged, those below are mostly whole.
+"""Recover events from pages that no tree references any more, because a page of the tree is damaged.
 
 The format is that of SQLite's documentation ("Database File Format"): table leaf pages, their cells and overflow pages.
 """

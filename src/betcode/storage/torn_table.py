@@ -1,4 +1,4 @@
-"""The rows of a table whose pages may be damaged, exchanged or gone."""
+"""Read the rows of a table whose pages may be damaged, swapped or missing."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias

@@ -1,4 +1,4 @@
-"""What takes how much room: the files of the state directory, and the sessions in the database."""
+"""Disk usage: the files of the state directory, and the sessions in the database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

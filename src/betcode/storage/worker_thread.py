@@ -1,4 +1,4 @@
-"""Threads that work for the event loop, and how the loop makes way for them."""
+"""Threads that work for the event loop, and how the loop yields the GIL to them."""
 
 import asyncio
 import threading

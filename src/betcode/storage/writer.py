@@ -1,4 +1,4 @@
-"""The one thread that writes: what waits goes together in one transaction, and each job fails alone."""
+"""The writer thread: waiting jobs share one transaction, and each job fails alone."""
 
 import asyncio
 import logging

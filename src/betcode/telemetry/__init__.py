@@ -1,4 +1,4 @@
-"""What the daemon tells its operator: the log's format, where it goes and how large it may grow."""
+"""Telemetry for operators: the format, destination and size limit of the log, metrics and traces."""
 
 from betcode.telemetry.logs import TRACE, set_log_level, set_up_logging
 

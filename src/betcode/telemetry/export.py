@@ -1,4 +1,4 @@
-"""Traces and metrics on their way out: off unless settings say otherwise, and never in the way of the daemon's work.
+"""Export traces and metrics: off by default, and without delaying the daemon.
 
 The event loop only puts finished turns into a bounded queue and answers when it is asked for readings; everything that
 may be slow or fail is in threads. Nothing of OpenTelemetry or Prometheus is imported before it is turned on.

@@ -1,4 +1,4 @@
-"""Which work a log line belongs to: a dotted path such as `turn.permission`, and the session it is about.
+"""The context of a log line: a dotted path such as `turn.permission`, and its session.
 
 The path goes with the task or thread that does the work, so that whatever is logged on the way carries it.
 """

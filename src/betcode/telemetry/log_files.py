@@ -1,4 +1,4 @@
-"""The daemon's log read back: the newest lines of all its files, and what is added, across rotations."""
+"""Read the daemon's log: the newest lines of all files, and new lines across rotations."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Log lines are written by a thread: a disk or a terminal that does not answer delays nobody who logs."""
+"""Write log lines in a thread, so that a slow disk or terminal delays nobody who logs."""
 
 import logging
 from queue import SimpleQueue

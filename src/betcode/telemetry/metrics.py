@@ -1,4 +1,4 @@
-"""Every metric, declared once: name, kind, meaning, labels, and how it is read. Both exports are made of this."""
+"""Every metric, declared once: name, type, meaning, labels and source. Both exports use this table."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

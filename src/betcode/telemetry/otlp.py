@@ -1,4 +1,4 @@
-"""Sends traces and metrics by OTLP to one endpoint: imported by the exporting thread alone, where it is wanted.
+"""Send traces and metrics by OTLP to one endpoint. Only the exporting thread imports this module.
 
 Nothing but the endpoint is ever asked: no proxy, no redirection, no credentials from elsewhere than OTEL_ variables.
 """

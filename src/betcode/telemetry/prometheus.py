@@ -1,4 +1,4 @@
-"""The metrics for Prometheus, over HTTP on a loopback port. Everything about HTTP is in threads of its own."""
+"""Serve metrics for Prometheus over HTTP on a loopback port, in its own threads."""
 
 import logging
 import threading

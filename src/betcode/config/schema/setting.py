@@ -1,4 +1,4 @@
-"""What is declared of one setting."""
+"""The declaration of one setting."""
 
 from dataclasses import dataclass
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""What a dialogue knows of its agent: pauses of the model's API, failures, tool calls that wait to be screened."""
+"""What a dialogue reports about its agent: pauses of the model's API, failures, tool calls to be screened."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What the agent of a session can do."""
+"""The capabilities of a session's agent."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The table of what agents can do, in words and as a message; one row for each thing that a client may count on."""
+"""The table of agent capabilities, as text and as a message; one row per capability."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

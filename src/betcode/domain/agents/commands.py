@@ -1,4 +1,4 @@
-"""What a person or the engine tells an agent. A dialogue turns each into bytes for the agent's stdin."""
+"""Commands for an agent. A dialogue encodes each as bytes for the agent's stdin."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a dialogue marks a tool that its agent does not offer, until the session has looked at its rules."""
+"""How a dialogue marks a tool that its agent does not offer, until the session has checked its rules."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Providers that know which models they have."""
+"""Providers that know their models."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""What a project brings for agents: files that make an agent run code, change its environment or ask less."""
+"""Files of a project that make an agent run code, change its environment or ask less often."""
 
 import hashlib
 from collections.abc import Iterable

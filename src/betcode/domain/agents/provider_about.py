@@ -1,4 +1,4 @@
-"""What is known of a kind of agent on this machine before anything of it is started."""
+"""What is known about a provider on this machine before anything is started."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

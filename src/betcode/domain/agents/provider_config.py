@@ -1,4 +1,4 @@
-"""What a session's client says to its kind of agent: metadata under a name of its own."""
+"""Provider options that a client sets in a session's metadata."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""JSON as a Struct for people to look at: bounded in depth and size, whatever the JSON is.
+"""Convert JSON to a Struct for display, bounded in depth and size.
 
 It is for display alone. What is compared, hashed or sent back is the agent's own text.
 """

@@ -1,4 +1,4 @@
-"""What of a history can be searched: settled messages, tool results and what people said, each a bounded document."""
+"""The searchable documents of a history: settled messages, tool results and people's messages, each bounded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""An event is at most 256 KiB: what is longer is cut, says so, and is kept whole as a blob."""
+"""Limit an event to 256 KiB: longer content is cut and marked, and stored complete as a blob."""
 
 import hashlib
 from collections.abc import Iterator

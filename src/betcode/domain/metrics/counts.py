@@ -1,4 +1,4 @@
-"""What the daemon has done since it started, as plain numbers: rooms add to them, telemetry reads them when asked.
+"""Counters of the daemon since its start: packages add to them, telemetry reads them.
 
 Nobody waits here and nothing is sent: adding costs an addition, whether anyone ever looks or not. Everything is added
 to and read on the event loop.

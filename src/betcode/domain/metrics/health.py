@@ -1,4 +1,4 @@
-"""How well a daemon is: its components, and the states in which it serves with a loss."""
+"""The health of a daemon: its components, and its degraded states."""
 
 from dataclasses import dataclass
 

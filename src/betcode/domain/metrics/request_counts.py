@@ -1,4 +1,4 @@
-"""What is counted about requests as they come in, for whoever wants to report it."""
+"""Counters of incoming requests."""
 
 from collections import Counter
 from dataclasses import dataclass, field

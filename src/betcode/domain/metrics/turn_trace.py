@@ -1,4 +1,4 @@
-"""What a turn was made of, in times and numbers alone: nothing that people, agents or tools said is in here.
+"""The times and numbers of a turn. It contains nothing that people, agents or tools wrote.
 
 All times are of the monotonic clock, so that no step of the wall clock makes a part end before it began.
 """

@@ -1,4 +1,4 @@
-"""What agents outside this daemon report of themselves: plain values, and what is asked of whoever keeps them."""
+"""Activities that agents outside this daemon report, and the port to the store that holds them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What can go wrong with campaigns.
+"""The errors of campaigns.
 
 BetcodeError
 ├── CampaignNotFound          CAMPAIGN_NOT_FOUND

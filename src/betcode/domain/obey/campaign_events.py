@@ -1,4 +1,4 @@
-"""What camp and fest report of campaigns and festivals: plain values, and what is asked of whoever keeps them."""
+"""Events of campaigns and festivals that camp and fest report, and the port to the store that holds them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

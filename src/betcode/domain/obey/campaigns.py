@@ -1,4 +1,4 @@
-"""Campaigns: directories with an identity, in which sessions of the obey face run."""
+"""Campaigns: directories with an identity, in which sessions of the obey API run."""
 
 import re
 from dataclasses import dataclass

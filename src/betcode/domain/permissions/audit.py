@@ -1,4 +1,4 @@
-"""What is kept of every decision: who or what decided, about which use of which tool, and how."""
+"""The audit entry of a decision: who or what decided, about which tool call, and how."""
 
 import hashlib
 from dataclasses import dataclass

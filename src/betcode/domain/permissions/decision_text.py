@@ -1,4 +1,4 @@
-"""What a person decided, as people say it."""
+"""A person's decision as text."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""An input that a person puts in place of an agent's own."""
+"""A tool input that a person edited before allowing the call."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a person who is not looking is told of a prompt."""
+"""A notification about a prompt."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How long a prompt waits for a person: its end, what puts that off, and its reminders. Values only, no clock."""
+"""The lifetime of a prompt: its expiry, extensions and reminders. Values only, no clock."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

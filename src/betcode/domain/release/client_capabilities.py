@@ -1,4 +1,4 @@
-"""What a client says of itself in the handshake (`client_capabilities`), and the check of it.
+"""Validate the `client_capabilities` that a client sends in the handshake.
 
 Names that this release does not know are accepted: a later client may say more of itself.
 """

@@ -1,4 +1,4 @@
-"""Which clients and agents this release gets on with: data, and the verdicts that follow from it.
+"""The clients and agents that this release is compatible with: data, and the verdicts that follow from it.
 
 The ranges are facts about what was tried: a release that tries others changes them here and nowhere else.
 """

@@ -1,4 +1,4 @@
-"""What is on its way out, each declared once: since when, until when, and what to use instead."""
+"""Deprecated parts of the API, each declared once: since when, until when, and its replacement."""
 
 import calendar
 import enum

@@ -1,4 +1,4 @@
-"""Feature flags: what each is, how far it has come, and what of it is on."""
+"""Feature flags: their meaning, their stage, and whether they are enabled."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the setup of a worktree is, and what it is told: the same for the daemon and for commands run in a worktree."""
+"""The setup script of a worktree and its variables, for the daemon and for commands run in a worktree."""
 
 SCRIPT = ".betcode/worktree-setup.sh"  # below the top of a worktree
 

@@ -1,4 +1,4 @@
-"""Repositories, their worktrees and the snapshots of turns: plain values, and what is asked of whoever keeps them."""
+"""Repositories, their worktrees and the snapshots of turns, and the ports to the store that holds them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Cassettes: recordings of an agent that can be played back, without what should not leave the machine.
+"""Cassettes: recordings of an agent that can be played back, without private data.
 
 A row is one line that went in or came out of the agent: its time, its direction, its text. `scrub` takes secrets, the
 home directory and mail addresses out of the rows. It is a net, as `domain.secrets` says: read a recording before you

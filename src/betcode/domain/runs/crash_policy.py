@@ -1,4 +1,4 @@
-"""How often, and after what wait, an agent that crashed is started again. Values only: whoever asks brings the time."""
+"""How often, and after what delay, a crashed agent is restarted. Values only: the caller gives the time."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""What a holder records of an agent's end. A record of any content is a value: nothing here raises."""
+"""The record that a holder writes at an agent's exit. A record with any content is a value: parsing never raises."""
 
 import json
 from dataclasses import dataclass

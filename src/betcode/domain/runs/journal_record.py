@@ -1,4 +1,4 @@
-"""What a journal holds: one record per line an agent read or wrote, in the order it happened."""
+"""The records of a journal: one per line that an agent read or wrote, in order."""
 
 from dataclasses import dataclass
 from enum import StrEnum

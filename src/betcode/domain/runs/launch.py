@@ -1,4 +1,4 @@
-"""How an agent process is started, and what that depends on."""
+"""The launch of an agent process, and the values that it depends on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

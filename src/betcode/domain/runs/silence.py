@@ -1,4 +1,4 @@
-"""How long nothing was heard from someone, counted only while somebody listened."""
+"""How long a peer has been silent, counted only while somebody listened."""
 
 from dataclasses import dataclass
 

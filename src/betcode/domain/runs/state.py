@@ -1,4 +1,4 @@
-"""The states of a run, one agent process's life, as a table."""
+"""The states of a run, the lifetime of one agent process, as a table."""
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum, StrEnum

@@ -1,4 +1,4 @@
-"""A run that cannot be used: what is reported about it."""
+"""The report about a run that cannot be used."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a session may spend: limits, what counts against them, and what happens at one. No clock, no I/O."""
+"""The budget of a session: limits, usage, and the action at a limit. No clock, no I/O."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""How the store deletes a session: first it is hidden, then erased, and a deletion that was cut short is continued."""
+"""Deletion of a session in the store: it is hidden first, then erased; an interrupted deletion is continued."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and by what its sender says. No I/O."""
+"""Detect the media type of a file by its first bytes and by its declared type. No I/O."""
 
 _PDF_WITHIN = 1024  # readers take a PDF that begins a little later
 _KINDS = {

@@ -1,4 +1,4 @@
-"""Turns of a session's conversation that a person made with the agent's own program, without betcode."""
+"""Turns that a person made in a session's conversation with the agent's own program, outside betcode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where a session stands in its life, told from what is known of it; the obey API calls this its status."""
+"""The phase of a session in its lifecycle, derived from facts; the obey API calls this its status."""
 
 from dataclasses import dataclass
 from enum import StrEnum

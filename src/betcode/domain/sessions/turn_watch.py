@@ -1,4 +1,4 @@
-"""Whoever wants to know of turns while they happen, such as to note what each of them changes."""
+"""The port for observers of turns, such as snapshots of what each turn changes."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What one commit changes. All changes of a commit happen, or none."""
+"""The changes of one commit. All of them happen, or none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

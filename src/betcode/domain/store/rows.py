@@ -1,4 +1,4 @@
-"""What is kept of sessions, runs, inputs, prompts, events and blobs: plain values, whatever keeps them."""
+"""The rows of sessions, runs, inputs, prompts, events and blobs, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the engine needs of a store when it starts, perhaps on one that can only be read at first."""
+"""What the engine needs from a store at startup, possibly from one that is still read-only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

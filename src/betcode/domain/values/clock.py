@@ -1,4 +1,4 @@
-"""The door to the time of day, for what must happen at a stored moment."""
+"""The port to the time of day, for work that is due at a stored time."""
 
 from typing import Protocol
 

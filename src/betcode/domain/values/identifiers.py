@@ -1,4 +1,4 @@
-"""Identifiers: 128 bits, time-ordered, spelled as a UUID here and as `sess_<ULID>` on the obey face."""
+"""Identifiers: 128 bits, time-ordered, written as a UUID here and as `sess_<ULID>` in the obey API."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""Names and counts in sentences: bounded, and without anything that could do more than be read."""
+"""Names and counts in sentences: bounded, and safe for a terminal."""
 
 from collections.abc import Sequence
 

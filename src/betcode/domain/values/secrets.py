@@ -1,4 +1,4 @@
-"""What looks like a secret, by name, and a text without it: for logs, notifications and exports.
+"""Detect secrets in text and redact them, for logs, notifications and exports.
 
 A list of detectors finds what has a known shape or stands behind a telling name. It is a net, not a proof: a secret
 that looks like a word and stands alone passes through. Every pattern needs time linear in the text: repeats are

@@ -1,4 +1,4 @@
-"""Text that can be written down: every string of an event is valid Unicode, cut only between characters."""
+"""Valid Unicode text for events, cut only between characters."""
 
 import re
 

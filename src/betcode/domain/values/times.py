@@ -1,4 +1,4 @@
-"""Moments as people and other programs read them."""
+"""Format times for people and for other programs."""
 
 from datetime import UTC, datetime
 

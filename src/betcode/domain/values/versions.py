@@ -1,4 +1,4 @@
-"""Which of two versions is the older one. Pre-releases come before their release: 0.1.0-alpha.1 < 0.1.0."""
+"""Compare two versions. Pre-releases come before their release: 0.1.0-alpha.1 < 0.1.0."""
 
 from packaging.version import InvalidVersion, Version
 

@@ -1,4 +1,4 @@
-"""A session's history as one file: JSON with everything, Markdown and HTML for people.
+"""Export a session's history as one file: JSON with everything, Markdown and HTML for people.
 
 What agents and people said is data here: in HTML it is escaped, and nothing in the file is loaded or run. Where the
 events come from and who may read them is the business of others.

@@ -1,4 +1,4 @@
-"""Control characters and marks that turn text around: a reader, and a terminal, gets something visible instead."""
+"""Replace control characters and bidirectional marks by visible text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A history as people read it: entries with a heading, whatever file they end up in."""
+"""The history as entries with a heading, for every export format that people read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A history as one HTML page that stands alone: no scripts, nothing loaded from anywhere, all that was said escaped."""
+"""Export the history as one self-contained HTML page: no scripts, no external resources, all content escaped."""
 
 import html
 

@@ -1,4 +1,4 @@
-"""A history as JSON: the session, and every event with the protocol's own field names."""
+"""Export the history as JSON: the session, and every event with the field names of the protocol."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A history as Markdown. What was said is quoted, so that it cannot pass for a heading or for another's words.
+"""Export the history as Markdown. Content is quoted, so that it cannot pass for a heading or for another author.
 
 It is data: it cannot load or run anything in a reader, and no escape sequence reaches a terminal.
 """

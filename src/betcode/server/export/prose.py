@@ -1,4 +1,4 @@
-"""Markdown that an agent or a person wrote, made harmless: it keeps its look and can load and run nothing.
+"""Make Markdown of an agent or a person harmless: formatting stays, and nothing can be loaded or run.
 
 HTML and automatic links are escaped. A link stays one if it leads to http or https in plain characters; an image
 becomes such a link, since a reader would load it without being asked. Code is left as it is where every reader takes

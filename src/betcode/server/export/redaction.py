@@ -1,4 +1,4 @@
-"""Events without what looks like a secret in the inputs of tools. What was said, and what tools gave, stays."""
+"""Remove secrets from the tool inputs of events. Messages and tool results are not changed."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a session's log says, as activities: settled pieces, each once, with the tokens used since the last."""
+"""Convert a session's log to activities: each settled piece once, with the tokens used since the last one."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Which campaign a session belongs to."""
+"""The campaign of a session."""
 
 from betcode.campaigns import Campaigns
 from betcode.engine import LifecycleStatus

@@ -1,4 +1,4 @@
-"""The errors of the obey API: each has a number, a gRPC status, and is told in message, details and trailer."""
+"""The errors of the obey API: each has a number and a gRPC status, and is sent in message, details and trailer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""StreamAgentActivity: activities that agents outside this daemon push, told like those of its own sessions."""
+"""StreamAgentActivity: activities of agents outside this daemon, reported like those of its own sessions."""
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.activities import ACTIVITY_EVENTS, PushedActivity

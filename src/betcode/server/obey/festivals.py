@@ -1,4 +1,4 @@
-"""Festivals as they were last reported. No file of theirs is read: fest and camp tell what they do."""
+"""Festivals as last reported by fest and camp. Their files are not read."""
 
 import json
 from collections.abc import Iterable

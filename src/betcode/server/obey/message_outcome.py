@@ -1,4 +1,4 @@
-"""What became of one message, told from the log behind it."""
+"""The outcome of one message, read from the log after it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How the obey API calls what the engine has: ids, providers, phases."""
+"""Convert ids, providers and phases to the names of the obey API."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What other programs reported is kept for a while."""
+"""Delete old reports of other programs."""
 
 import logging
 

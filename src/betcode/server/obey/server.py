@@ -1,4 +1,4 @@
-"""Serving the obey API at its own socket: for as long as that can be had, and again when it is free."""
+"""Serve the obey API at its own socket, and retry while another process has that socket."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

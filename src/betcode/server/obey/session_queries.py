@@ -1,4 +1,4 @@
-"""GetSession, ListSessions, and what other calls answer about a session."""
+"""GetSession, ListSessions, and the session information in other responses."""
 
 from betcode.campaigns import Campaigns
 from betcode.domain.sessions.phase import Phase

@@ -1,4 +1,4 @@
-"""Times as clients write them: checked, since not all that a message can hold is one."""
+"""Validate times in requests of the obey API."""
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp

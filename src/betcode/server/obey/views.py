@@ -1,4 +1,4 @@
-"""From what the engine tells of sessions to what clients of the obey API see."""
+"""Convert the engine's session values to messages of the obey API."""
 
 from betcode.domain.sessions.phase import Phase, Transition
 from betcode.domain.values.identifiers import ulid_spelling
