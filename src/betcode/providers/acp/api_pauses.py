@@ -9,9 +9,9 @@ from betcode.wire.acp.frames import Params
 
 _NS_OF_MS = 1_000_000
 _WORDS = {
-    PauseKind.LIMIT: "The model's API has a limit that is reached; the agent waits",
-    PauseKind.OVERLOAD: "The model's API is overloaded; the agent tries again",
-    PauseKind.API: "The model's API did not answer as it should; the agent tries again",
+    PauseKind.LIMIT: "Rate limit reached; the agent is waiting",
+    PauseKind.OVERLOAD: "The model's API is overloaded; the agent is retrying",
+    PauseKind.API: "The model's API failed; the agent is retrying",
 }
 
 

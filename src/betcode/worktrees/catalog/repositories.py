@@ -39,7 +39,7 @@ class Repositories:
             InvalidRequest, RepositoryNotFound, GitFailed
         """
         if not Path(directory).is_absolute() or "\0" in directory:
-            raise InvalidRequest(f"{directory[:200]!r} is no whole path: give one that begins with /")
+            raise InvalidRequest(f"{directory[:200]!r} is not an absolute path: give one that begins with /")
         file_io = self._context.sessions.file_io
         try:
             if not await file_io.run(directory, Path(directory).is_dir):

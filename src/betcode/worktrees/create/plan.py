@@ -43,7 +43,7 @@ class CreateRequest:
         if self.base:
             check_commit_words(self.base)
         if self.path and (not Path(self.path).is_absolute() or not self.path.isprintable()):
-            raise InvalidRequest(f"{shortened(self.path, 200)!r} is no whole path: give one that begins with /")
+            raise InvalidRequest(f"{shortened(self.path, 200)!r} is not an absolute path: give one that begins with /")
         if len(self.path.encode()) > _PATH_BYTES:
             raise InvalidRequest("The path is too long: give a shorter one")
         name_for(self)
@@ -102,7 +102,7 @@ def place_at(wanted: str, repository: RepositoryRow) -> str:
         InvalidRequest: no worktree can be there.
     """
     if not Path(wanted).is_absolute() or "\0" in wanted:
-        raise InvalidRequest(f"{shortened(wanted, 200)!r} is no whole path: give one that begins with /")
+        raise InvalidRequest(f"{shortened(wanted, 200)!r} is not an absolute path: give one that begins with /")
     path, common = Path(os.path.realpath(wanted)), Path(repository.common_dir)
     if ".git" in path.parts or path == common or common in path.parents:
         raise InvalidRequest(f"{path} is among git's own files: give a path outside them")
