@@ -31,7 +31,7 @@ class AdminCalls:
     async def stop_daemon(self, caller: Caller, request: v1.StopDaemonRequest) -> v1.StopDaemonResponse:
         """Answers when the agents have been dealt with; the server ends after that."""
         if request.pid != os.getpid():
-            raise InvalidRequest("Another daemon is meant: name the process that holds the lock")
+            raise InvalidRequest("PID mismatch: give the PID of the running daemon")
         agents = _AGENTS.get(request.agents)
         if agents is None:
             raise InvalidRequest("This daemon does not know what should become of its agents: it may be older")

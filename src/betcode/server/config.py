@@ -156,7 +156,7 @@ class ConfigCalls:
 
     async def get_permissions(self, _: Caller, request: v1.GetPermissionsRequest) -> v1.PermissionRules:
         if request.session_id and request.working_directory:
-            raise InvalidRequest("A session is in its own directory: name one of the two")
+            raise InvalidRequest("Give either a session or a directory, not both")
         of_user_only = not request.session_id and not request.working_directory
         if request.session_id:
             new = (await self._engine.row(await self._engine.resolve(request.session_id))).new

@@ -30,7 +30,7 @@ class PolicyCalls:
 
     async def check_policy(self, _: Caller, request: v1.CheckPolicyRequest) -> v1.CheckPolicyResponse:
         if request.session_id and request.working_directory:
-            raise InvalidRequest("A session is in its own directory: name one of the two")
+            raise InvalidRequest("Give either a session or a directory, not both")
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         checked = await self._engine.policy.check(
             request.tool_name, request.input_json, directory=request.working_directory, session=session

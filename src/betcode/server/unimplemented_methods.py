@@ -21,8 +21,8 @@ FEATURES: Mapping[str, str] = {
 # What is built and served at another socket.
 _ELSEWHERE: Mapping[str, str] = {
     "obey.local.v1.LocalDaemonService": (
-        "The obey interface is served at a socket of its own: $XDG_RUNTIME_DIR/obey/daemon.sock, "
-        "or where obey.socket says"
+        "The obey interface has a separate socket: $XDG_RUNTIME_DIR/obey/daemon.sock, "
+        "or the path in the setting obey.socket"
     ),
 }
 

@@ -23,7 +23,7 @@ class WorktreeSwitchCalls:
 
     async def switch_worktree(self, caller: Caller, request: v1.SwitchWorktreeRequest) -> v1.SwitchWorktreeResponse:
         if not request.worktree_id:
-            raise InvalidRequest("No worktree is named: give a worktree_id")
+            raise InvalidRequest("Give a worktree_id")
 
         asked = request.start_as
         start = StartConversation(provider=asked.provider, model=asked.model, environment=asked.environment)

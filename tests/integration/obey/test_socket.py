@@ -77,7 +77,7 @@ async def test_the_other_socket_says_where_to_go(tmp_path: Path) -> None:
         with pytest.raises(aio.AioRpcError) as error:
             await LocalDaemonServiceStub(channel).Ping(pb.PingRequest())
         assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
-        assert "a socket of its own" in (error.value.details() or "")
+        assert "a separate socket" in (error.value.details() or "")
 
 
 async def test_turned_off_nothing_listens(tmp_path: Path) -> None:

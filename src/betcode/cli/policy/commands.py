@@ -29,7 +29,7 @@ async def check(options: Options) -> int:
     async with connected(options, screen) as client:
         session = options.text("session")
         if session and options.text("cwd"):
-            raise CommandFailed("A session is in its own directory: name one of the two", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed("Give either a session or a directory, not both", ExitCode.INVALID_ARGUMENTS)
         named = options.text("cwd")
         if named and not Path(working_directory(options)).is_dir():
             raise CommandFailed(f"There is no directory {one_line(named, _WIDTH)}", ExitCode.INVALID_ARGUMENTS)

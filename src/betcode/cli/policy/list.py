@@ -21,7 +21,7 @@ async def list_rules(options: Options) -> int:
     screen = standard_screen()
     session = options.text("session")
     if session and options.text("cwd"):
-        raise CommandFailed("A session is in its own directory: name one of the two", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("Give either a session or a directory, not both", ExitCode.INVALID_ARGUMENTS)
     async with connected(options, screen) as client:
         if session:
             found = await client.config.permissions(session_id=await find_session(client, session))

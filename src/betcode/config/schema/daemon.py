@@ -24,7 +24,7 @@ DAEMON: tuple[Setting, ...] = (
         "daemon.database_limit",
         "engine.database_limit_bytes",
         value_types.size(),
-        "of the database; warned of from 80 % on, and past it no session is made and no message taken; 0: none",
+        "size limit of the database: a warning from 80 %, at the limit no new sessions and messages; 0: no limit",
     ),
     Setting(
         "daemon.durability",
@@ -40,7 +40,7 @@ DAEMON: tuple[Setting, ...] = (
         "`error`, `warn`, `info`, `debug`, `trace`",
         "BETCODE_LOG_LEVEL",
     ),
-    Setting("daemon.log_file", "logs.file", place(), "where the log is, in place of `daemon.log`", at_once=False),
+    Setting("daemon.log_file", "logs.file", place(), "path of the log file; default: `daemon.log`", at_once=False),
     Setting(
         "daemon.log_limit",
         "logs.limit_bytes",
@@ -48,12 +48,14 @@ DAEMON: tuple[Setting, ...] = (
         "size of one log file",
         at_once=False,
     ),
-    Setting("daemon.log_keep", "logs.keep", value_types.whole(0, 100), "older log files that are kept", at_once=False),
+    Setting(
+        "daemon.log_keep", "logs.keep", value_types.whole(0, 100), "how many rotated log files to retain", at_once=False
+    ),
     Setting(
         "daemon.listen",
         "listen.address",
         listen_address(),
-        "listen on TCP too, at `HOST` or `HOST:PORT`; the port is 50051 where none is named",
+        "listen on TCP too, at `HOST` or `HOST:PORT`; the default port is 50051",
         "BETCODE_LISTEN",
         at_once=False,
     ),
@@ -61,22 +63,22 @@ DAEMON: tuple[Setting, ...] = (
         "daemon.health_listen",
         "listen.health_address",
         listen_address(),
-        "the standard health service alone at another address, without token or TLS, for probes that can neither",
+        "address for the standard health service only, without token or TLS, for probes that support neither",
         at_once=False,
     ),
     Setting(
         "daemon.tls_cert",
         "listen.tls_cert",
         place(),
-        "the certificate (PEM, with its chain); needed to listen beyond loopback",
+        "certificate (PEM, with its chain); required to listen beyond loopback",
         at_once=False,
     ),
-    Setting("daemon.tls_key", "listen.tls_key", place(), "its private key", at_once=False),
+    Setting("daemon.tls_key", "listen.tls_key", place(), "private key of the certificate", at_once=False),
     Setting(
         "daemon.token_file",
         "listen.token_file",
         place(),
-        "the token that TCP clients show; by default `tcp.token` in the config directory, made when it is missing",
+        "file with the token of TCP clients; default: `tcp.token` in the config directory, created if missing",
         at_once=False,
     ),
     Setting(
@@ -90,14 +92,14 @@ DAEMON: tuple[Setting, ...] = (
         "daemon.keepalive",
         "listen.keepalive_s",
         value_types.duration(1.0, 3600.0),
-        "a silent TCP connection is asked whether it lives",
+        "idle time after which a TCP connection is pinged",
         at_once=False,
     ),
     Setting(
         "daemon.keepalive_timeout",
         "listen.keepalive_timeout_s",
         value_types.duration(1.0, 600.0),
-        "and given up when it does not answer for so long",
+        "how long to wait for the answer to a ping before the connection is closed",
         at_once=False,
     ),
 )

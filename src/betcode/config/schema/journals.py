@@ -8,7 +8,9 @@ JOURNALS: tuple[Setting, ...] = (
         "journals.keep",
         "engine.journal_keep_s",
         value_types.duration(),
-        "how long journals of ended agents are kept, compressed",
+        "how long compressed journals of ended agents are retained",
     ),
-    Setting("journals.limit", "engine.journal_limit_bytes", value_types.size(), "and how much of them"),
+    Setting(
+        "journals.limit", "engine.journal_limit_bytes", value_types.size(), "size limit of all journals of ended agents"
+    ),
 )
