@@ -40,7 +40,7 @@ async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goe
         with hung_disk(hung.work / what) as disk:
             await hung.say("tool")
             request = await hung.asked()
-            assert "no answer" in request.deciding_rule
+            assert "did not answer" in request.deciding_rule
             await other.say("tool")
             await other.until(is_idle)
             assert other.ran == 1
@@ -74,9 +74,9 @@ async def test_who_names_a_directory_on_a_disk_that_hangs_is_refused_and_others_
     async with served(tmp_path, Release()) as (_, channel):
         agent, config = AgentServiceStub(channel), ConfigServiceStub(channel)
         with hung_disk(hung) as disk:
-            with pytest.raises(aio.AioRpcError, match="no answer"):
+            with pytest.raises(aio.AioRpcError, match="did not answer"):
                 await agent.Submit(new(hung))
-            with pytest.raises(aio.AioRpcError, match="no answer"):
+            with pytest.raises(aio.AioRpcError, match="did not answer"):
                 await config.GetSettings(config_pb2.GetSettingsRequest(working_directory=str(hung)))
             assert (await agent.Submit(new(well))).session_id
             assert (await config.GetSettings(config_pb2.GetSettingsRequest(working_directory=str(well)))).entries

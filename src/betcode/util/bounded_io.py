@@ -73,7 +73,7 @@ class BoundedIO:
             FilesystemTimeout
         """
         if self.hangs:
-            raise FilesystemTimeout("an earlier access to these files has not returned yet")
+            raise FilesystemTimeout("the file system did not answer an earlier access")
         done = _threads.submit(work)
         self._waiting += 1
         try:
@@ -129,7 +129,7 @@ class _Threads:
                 self._all += 1
                 Thread(target=self._work_off, name="betcode-file-io", daemon=True).start()
             else:
-                raise FilesystemTimeout("too many accesses to files have not returned yet")
+                raise FilesystemTimeout("the file system did not answer too many earlier accesses")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_retrieve_exception)
         self._jobs.put(lambda: _do(work, done))

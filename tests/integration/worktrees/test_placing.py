@@ -223,7 +223,7 @@ async def test_a_disk_that_hangs_holds_up_neither_a_start_nor_the_event_loop(
 ) -> None:
     main = await _row(bench, repository)
     with hung_disk(fix) as disk:
-        with pytest.raises(InvalidRequest, match="no answer"):
+        with pytest.raises(InvalidRequest, match="did not answer"):
             await bench.engine.create(a_new(fix))  # as everywhere: it could not be checked
         assert (await bench.engine.row(await bench.engine.create(a_new(repository)))).new.worktree_id == main.id
         assert disk.on_a_loop == []
