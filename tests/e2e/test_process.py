@@ -29,7 +29,7 @@ def test_betcode_opens_the_screen_and_leaves_the_terminal_as_it_was(here: Shell)
         screen.shows("say hello there\x07")  # the title
         screen.type("\x11")
         assert screen.ended() == 0
-        assert "betcode attach" in screen.written.rpartition("\x1b[?1049l")[2].partition("Come back with: ")[2]
+        assert "betcode attach" in screen.written.rpartition("\x1b[?1049l")[2].partition("Reattach with: ")[2]
         assert re.search(r"\x1b\]0;betcode · [^\x07]*say hello there\x07", screen.written)  # the title, until the end
         assert screen.written.rfind("\x1b[23;0t") > screen.written.rfind("\x1b]0;betcode")
         assert screen.is_restored
@@ -54,7 +54,7 @@ def test_a_session_that_is_not_there_is_one_sentence_and_an_exit_code(here: Shel
     with painted(here, "attach", "0" * 8) as screen:
         assert screen.ended() == 6
         assert screen.is_restored or "\x1b[?1049h" not in screen.written
-        assert "No session begins with" in screen.written
+        assert "No session has the id prefix or name" in screen.written
         assert "Traceback" not in screen.written
 
 

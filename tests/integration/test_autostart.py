@@ -111,11 +111,11 @@ def test_who_does_not_want_them_is_not_asked_again(here: Shell) -> None:
     with here.terminal("daemon", "start") as person:
         person.expect("Copy your settings and rules")
         person.type("n\n")
-        person.expect("The daemon serves")
+        person.expect("The daemon is running at")
     assert list(here.places.config_dir.iterdir()) == []
     here.run("daemon", "stop")
     with here.terminal("daemon", "start") as person:
-        assert "Copy your settings" not in person.expect("The daemon serves")
+        assert "Copy your settings" not in person.expect("The daemon is running at")
 
 
 @pytest.mark.behaviour("config.first-run.offer", "lifecycle.daemon.start-order")
@@ -146,7 +146,7 @@ def test_a_script_is_told_how_and_nothing_is_copied(here: Shell) -> None:
     claudes(here)
     done = here.run("session", "list")
     assert done.returncode == 0
-    assert done.stderr == "Your settings of Claude Code can be copied with: betcode config import\n"
+    assert done.stderr == "To copy your Claude Code settings: betcode config import\n"
     assert not here.places.config_dir.exists()
     assert here.run("session", "list").stderr == ""
 

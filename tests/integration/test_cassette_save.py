@@ -57,7 +57,7 @@ def test_it_is_shown_first_and_a_person_decides(here: Shell) -> None:
     with here.terminal("cassette", "save", session[:13]) as person:
         person.expect("The token [redacted:github-token]")
         person.expect("replaced: ")
-        person.expect("Read the rest before you share it")
+        person.expect("Check the rest before you share it")
         person.expect(".cassette.ndjson? [y/N]")
         person.type("\n")
         person.expect("Nothing was saved")

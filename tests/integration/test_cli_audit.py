@@ -59,7 +59,7 @@ def test_rows_are_chosen_by_session_time_and_number(here: Shell) -> None:
     assert [one["number"] for one in records(here, "--since", "1h")] == [1, 2, 3]
     assert records(here, "--until", "1h") == []
     assert records(here, "--since", "2262-01-01") == []
-    assert here.run("audit", "list", "--until", "1h").stdout == "Nothing was decided there\n"
+    assert here.run("audit", "list", "--until", "1h").stdout == "No decisions found\n"
     wrong = here.run("audit", "list", "--since", "yesterday")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (5, 1)
 

@@ -31,7 +31,7 @@ def test_a_fork_is_told_by_its_id_and_goes_on(here: Shell) -> None:
     assert ("one" in shown, "two" in shown, "three" in shown) == (True, False, True)
     plain = here.run("session", "fork", session)
     assert (plain.returncode, len(plain.stdout.strip())) == (0, 36)
-    assert "Go on with: betcode attach" in plain.stderr
+    assert "Continue with: betcode attach" in plain.stderr
 
 
 def test_a_budget_is_set_shown_kept_and_raised(here: Shell) -> None:
@@ -39,9 +39,9 @@ def test_a_budget_is_set_shown_kept_and_raised(here: Shell) -> None:
     session = begin(here, "say one", *limits)
     told = here.run("session", "budget", session).stdout.splitlines()
     assert told[0] == "cost     $0.25 of $0.2 (reached)"
-    assert told[1] == "tokens   120 tokens of any amount"
+    assert told[1] == "tokens   120 tokens (no limit)"
     assert told[3].endswith("of 2 h")
-    assert told[4] == "then     a message is refused"
+    assert told[4] == "at limit refuse the next message"
     refused = here.run("run", "-s", session, "say two")
     assert refused.returncode == 4
     assert f"betcode session budget {session}" in refused.stderr
@@ -106,13 +106,13 @@ def test_files_go_with_a_prompt(here: Shell) -> None:
         assert f"'{name}' cannot be attached: the agent takes images" in odd.stderr
     assert here.json("session", "list", "--json")["total"] == there  # nothing is left of it
     refused = here.run("run", "--attach", "missing.png", "look")
-    assert (refused.returncode, "missing.png is not there" in refused.stderr) == (5, True)
+    assert (refused.returncode, "missing.png is missing" in refused.stderr) == (5, True)
     with here.terminal("attach", done["session_id"]) as person:
         person.expect("> [picture.png]")
         person.type("/attach nothing.txt\n")
-        person.expect("is not there")
+        person.expect("is missing")
         person.type("/attach picture.png\n")
-        person.expect("Goes with the next message: picture.png")
+        person.expect("Attached to the next message: picture.png")
         person.type("say with it\n")
         person.expect("with it")
         person.type("/quit\n")

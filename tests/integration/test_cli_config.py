@@ -91,7 +91,7 @@ def test_a_project_has_its_own_files(quick: InProcess) -> None:
     assert str(quick.work / ".claude/settings.local.json") in done.stdout
     assert quick.run("config", "get", "sessions.default_model").stdout == "mine\n"
     hidden = quick.run("config", "set", "sessions.default_model", "all")
-    assert f"since {quick.work}/.claude/settings.local.json:3 stands above it" in hidden.stderr
+    assert f"because {quick.work}/.claude/settings.local.json:3 overrides it" in hidden.stderr
     assert "not for projects" in refused(quick.run("config", "set", "notify.desktop", "true", "--project"))
     path = quick.run("config", "path", "--project").stdout.strip()
     assert path == str(quick.work / ".claude/settings.json")
@@ -226,7 +226,7 @@ def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(quick: I
     assert file(quick).read_text() == right
     assert "ended with 1" in quick.run("config", "edit", EDITOR="false").stderr
     assert "cannot be started" in refused(quick.run("config", "edit", EDITOR="/no/such/editor"))
-    assert "EDITOR has a quote that does not end" in refused(quick.run("config", "edit", EDITOR='vi "'))
+    assert "EDITOR has an unclosed quote" in refused(quick.run("config", "edit", EDITOR='vi "'))
 
 
 def test_on_a_terminal_a_wrong_file_is_edited_again(here: Shell) -> None:
@@ -257,11 +257,11 @@ def test_the_settings_of_claude_code_are_copied_when_asked_for(here: Shell, tmp_
     assert copy.read_text() == (claude / "settings.json").read_text()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert (here.places.config_dir / "rules/style.md").read_text() == "short words"
-    assert here.run("config", "validate").stdout == "Nothing is wrong with the settings\n"
+    assert here.run("config", "validate").stdout == "The settings are valid\n"
     copy.write_text("{}")
     again = here.run("config", "import")
     assert again.returncode == 5
-    assert "--replace puts the copy in its place" in again.stderr
+    assert "use --replace to replace it" in again.stderr
     assert copy.read_text() == "{}"
     assert here.run("config", "import", "--replace").returncode == 0
     assert "opus" in copy.read_text()
@@ -330,9 +330,9 @@ def test_a_model_in_the_environment_of_the_command_counts_for_its_session(here: 
 def test_the_status_says_what_waits_for_a_restart_and_what_is_wrong(here: Shell) -> None:
     here.run("daemon", "start")
     done = here.run("config", "set", "daemon.durability", "full")
-    assert "takes it up when it is restarted" in done.stderr
+    assert "Restart the daemon to apply it" in done.stderr
     here.daemon_signal("HUP")
-    assert status_says(here, "Settings: to be taken up by a restart: daemon.durability")
+    assert status_says(here, "Settings: restart the daemon to apply: daemon.durability")
     file(here).write_text("{")
     here.daemon_signal("HUP")
-    assert status_says(here, f"Settings: they stay as they were: {file(here)} is not JSON")
+    assert status_says(here, f"Settings: not reloaded: {file(here)} is not JSON")

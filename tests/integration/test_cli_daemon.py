@@ -98,7 +98,7 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
         ) as waiting:
             status = here.run("daemon", "status")
             assert status.returncode == 2
-            assert "alive but does not answer" in status.stdout
+            assert "running but does not answer" in status.stdout
             assert waiting.poll() is None
             os.kill(pid, signal.SIGCONT)
             out, errors = waiting.communicate(timeout=PATIENCE_S)
@@ -124,7 +124,7 @@ def test_a_daemon_that_is_about_to_be_gone_is_waited_for_and_another_started(tmp
             assert starting.stderr is not None
             first = starting.stderr.readline()
         _, errors = starting.communicate(timeout=PATIENCE_S)
-        assert "does not answer yet" in first
+        assert "to become ready" in first
         assert starting.returncode == 0, errors
         assert here.json("daemon", "status", "--json")["serving"] is True
 
@@ -180,8 +180,8 @@ def test_a_daemon_killed_under_a_waiting_command_is_found_again(tmp_path: Path) 
             out, errors = running.communicate(timeout=PATIENCE_S)
         assert running.returncode == 0, errors
         assert out == "done\n"
-        assert "trying again" in errors
-        assert "Connected again" in errors
+        assert "reconnecting" in errors
+        assert "Reconnected" in errors
 
 
 def _holder(here: Shell) -> int:
@@ -191,7 +191,7 @@ def _holder(here: Shell) -> int:
 
 def test_a_daemon_of_another_version_is_mentioned(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
-        assert "To renew it" not in here.run("daemon", "start").stderr
+        assert "To update it" not in here.run("daemon", "start").stderr
         said = json.loads(here.places.lock.read_text())
         here.places.lock.write_text(json.dumps(said | {"version": "0.0.1"}))
         again = here.run("daemon", "start")

@@ -62,14 +62,14 @@ def test_a_copy_made_while_it_is_used_is_whole_private_and_can_be_restored(here:
 def test_a_copy_makes_no_directory_where_a_disk_may_be_missing(here: Shell, tmp_path: Path) -> None:
     said(here, "say words")
     refused = here.run("db", "backup", str(tmp_path / "not-mounted" / "copy.db"))
-    assert (refused.returncode, "There is no directory" in refused.stderr) == (5, True)
+    assert (refused.returncode, "No such directory" in refused.stderr) == (5, True)
     assert not (tmp_path / "not-mounted").exists()
 
 
 @pytest.mark.parametrize("verb", ["check", "restore"])
 def test_a_file_that_is_not_there_is_a_wrong_argument(here: Shell, tmp_path: Path, verb: str) -> None:
     done = here.run("db", verb, str(tmp_path / "copi.db"))
-    assert (done.returncode, done.stderr) == (5, f"betcode: There is no database at {tmp_path}/copi.db\n")
+    assert (done.returncode, done.stderr) == (5, f"betcode: No database at {tmp_path}/copi.db\n")
 
 
 def test_copies_of_one_second_have_names_of_their_own(here: Shell) -> None:
@@ -148,7 +148,7 @@ def test_a_copy_never_takes_the_place_of_what_is_in_use(here: Shell, name: str) 
     os.mkfifo(state / "fifo")
     refused = here.run("db", "backup", "--force", str(state / name))
     assert refused.returncode == 5
-    assert "name another" in refused.stderr
+    assert "choose another" in refused.stderr
     assert (state / "betcode.db").read_text() == "in use"
 
 

@@ -20,7 +20,7 @@ def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:
         claude.chmod(0o755)
         here.environment["BETCODE_CLAUDE_BIN"] = str(claude)
         before = here.run("doctor")
-        assert (before.returncode, before.stdout.splitlines()[-1]) == (0, "All is well"), before.stdout
+        assert (before.returncode, before.stdout.splitlines()[-1]) == (0, "No problems found"), before.stdout
         assert "none is running" in before.stdout
         assert not here.places.socket.exists(), "it starts none"
         here.run("daemon", "start", "--claude-bin", str(agent_program(tmp_path)))
@@ -31,9 +31,9 @@ def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:
         (holder,) = holder_pids(here.places.runs)
         here.daemon_signal("KILL")
         alone = here.run("doctor")
-        assert (alone.returncode, alone.stdout.splitlines()[-1]) == (1, "1 thing must be mended"), alone.stdout
+        assert (alone.returncode, alone.stdout.splitlines()[-1]) == (1, "1 problem found"), alone.stdout
         assert "chmod 600" in alone.stdout
-        assert "1 agents go on without a daemon" in alone.stdout
+        assert "1 agents are running without a daemon" in alone.stdout
         os.kill(holder, signal.SIGTERM)
 
 
@@ -43,7 +43,7 @@ def test_a_state_directory_that_cannot_be_looked_into_is_a_finding(tmp_path: Pat
         here.places.lock.symlink_to(here.places.lock)
         done = here.run("doctor")
         assert (done.returncode, done.stderr) == (1, "")
-        assert "it cannot be looked for" in done.stdout
+        assert "cannot be checked" in done.stdout
 
 
 @pytest.mark.parametrize("is_running", [True, False], ids=["running", "stopped"])
@@ -71,7 +71,7 @@ def test_repair_sets_an_unusable_run_aside_and_the_session_works_again(tmp_path:
             assert {one["session"] for one in listed} == {session, None}
         refused = here.run("doctor", "--repair")
         assert refused.returncode == 5
-        assert "give --yes" in refused.stderr
+        assert "add --yes" in refused.stderr
         assert run.exists()
         done = here.run("doctor", "--repair", "--yes", "--json")
         moved = json.loads(done.stdout)["set_aside"]
@@ -80,7 +80,7 @@ def test_repair_sets_an_unusable_run_aside_and_the_session_works_again(tmp_path:
         assert Path(moved[0]["moved_to"]).parent == here.places.set_aside
         assert sorted(path.name for path in here.places.set_aside.iterdir()) == sorted([run.name, "stray"])
         assert (here.places.set_aside / "stray").read_text() == "not a run"
-        assert "all can be used" in here.run("doctor").stdout
+        assert "all usable" in here.run("doctor").stdout
         again = here.run("run", "--session", session, "say again")
         assert (again.returncode, again.stdout) == (0, "again\n"), again.stderr
         assert here.json("daemon", "status", "--json")["unusable_runs"] == []
@@ -91,4 +91,4 @@ def test_repair_with_nothing_to_repair_says_so_and_examines(tmp_path: Path) -> N
         here.run("run", "say hello")
         done = here.run("doctor", "--repair")
         assert "Nothing to repair" in done.stderr
-        assert "1 run on disk, all can be used" in done.stdout
+        assert "1 run on disk, all usable" in done.stdout

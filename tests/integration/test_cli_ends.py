@@ -210,7 +210,7 @@ def test_ctrl_c_ends_what_goes_on_for_ever(here: Shell) -> None:
         "hi": ["session", "follow", session],
         "INFO": ["daemon", "logs", "--follow"],
         "[y/N]": ["session", "delete", session],
-        "Nothing waits": ["permission", "watch"],
+        "Nothing pending": ["permission", "watch"],
     }
     with ExitStack() as stack:
         people = {sign: stack.enter_context(here.terminal(*words)) for sign, words in endless.items()}

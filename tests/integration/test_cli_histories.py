@@ -41,7 +41,7 @@ def test_what_was_said_in_any_session_is_found_with_session_time_and_words(here:
     assert table.stdout.splitlines()[0].split() == ["SESSION", "TIME", "WHO", "TEXT"]
     assert "an okapi eats" in table.stdout
     assert "1 more: add --offset 3" in table.stderr
-    assert here.run("search", "giraffe").stdout == "Nothing was found\n"
+    assert here.run("search", "giraffe").stdout == "No matches\n"
     assert here.run("search", "--", "-*-").returncode == 5
 
 
@@ -68,7 +68,7 @@ def test_a_name_is_shown_and_stands_for_the_id(here: Shell) -> None:
     assert here.run("session", "rename", other, "the ibex").returncode == 0
     ambiguous = here.run("session", "show", "the ibex")
     assert (ambiguous.returncode, "give more of the id" in ambiguous.stderr) == (5, True)
-    assert here.run("session", "rename", other, "").stdout == "The session has no name any more\n"
+    assert here.run("session", "rename", other, "").stdout == "The session's name was removed\n"
     assert here.json("session", "show", "--json", "the ibex")["session"]["id"] == session
     for bad in ("two\nlines", " around ", "x" * 201, "\x1b[31m"):
         assert here.run("session", "rename", session, bad).returncode == 5

@@ -40,7 +40,7 @@ def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> 
         assert re.fullmatch(r"\S+@\S+ attach, pts/\d+", name)
         refused = here.run("run", "--session", session, "say other")
         assert refused.returncode == 3
-        assert f"Another client types in this session (cli {name})" in refused.stderr
+        assert f"Another client holds the input lock (cli {name})" in refused.stderr
         assert f"betcode session lock {session[:13]}" in refused.stderr
         lines = here.run("session", "show", session).stdout
         assert f"types      cli {name}\n" in lines
@@ -48,9 +48,9 @@ def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> 
         assert re.search(r"^created    \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", lines, re.MULTILINE)
         piped = here.run("attach", session, stdin="say other\n")
         assert piped.returncode == 3
-        assert f"Not sent: cli {name} types" in piped.stderr
+        assert f"Not sent: cli {name} holds the input lock" in piped.stderr
         person.type("/who\n")
-        person.expect(f"cli {name} (you), types")
+        person.expect(f"cli {name} (you), holds the input lock")
         person.type("/quit\n")
         assert person.ended() == 0
     assert here.run("run", "--session", session, "say free again").returncode == 0
@@ -63,11 +63,11 @@ def test_who_holds_the_lock_is_asked_and_answers(here: Shell, word: str) -> None
     with here.terminal("attach", session) as person:
         typing(person)
         with here.terminal("session", "lock", session) as asker:
-            person.expect("asks to type here")
+            person.expect("requests the input lock")
             person.expect("Give it the input lock? [y/n]")
             person.type(f"{word}\n")
-            asker.expect("Asking the client that types there")
-            asker.expect("The input lock is free" if gives else "keeps the input lock")
+            asker.expect("Asked the holder of the input lock")
+            asker.expect("The input lock is released" if gives else "keeps the input lock")
             assert asker.ended() == (0 if gives else 3)
         if not gives:
             person.expect("You keep the input lock")
@@ -83,7 +83,7 @@ def test_an_answer_to_who_asks_no_more_is_not_said_to_the_agent(here: Shell) -> 
             person.type("y")  # and before its line ends, who asked leaves
             asker.interrupt()
             assert asker.ended() != 0
-        person.expect("Nobody asks for the input lock any more")
+        person.expect("The request was withdrawn")
         person.expect("> ")
         person.type("say still here\n")
         person.expect("still here")
@@ -109,8 +109,8 @@ def test_in_a_conversation_the_lock_is_asked_for_and_used(here: Shell) -> None:
         second.type("/lock\n")
         first.expect("[y/n]")
         first.type("y\n")
-        first.expect("The input lock went to cli")
-        second.expect("You have the input lock: type")
+        first.expect(" has the input lock now")
+        second.expect("You have the input lock")
         second.expect("> ")
         second.type("say mine\n")
         first.expect("mine")

@@ -36,7 +36,7 @@ def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Heard) -> None
     done = here.run("run", "--on-ask", "deny", COMMIT)
     assert done.returncode == 3
     assert done.stdout.split() == ["afterwards", "done"]
-    assert "--on-ask park leaves it open" in done.stderr
+    assert "Use --on-ask park" in done.stderr
     assert [one["behavior"] for one in heard()] == ["deny"]
 
 

@@ -44,14 +44,14 @@ def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Heard) -
     rest(here, first)
     rest(here, second)
     assert [answer["behavior"] for answer in heard()] == ["deny", "deny"]
-    assert here.run("permission", "list").stdout == "Nothing waits for an answer\n"
+    assert here.run("permission", "list").stdout == "No pending prompts\n"
 
 
 def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Heard) -> None:
     push = 'use Bash {"command": "git push"}'
     session, request_id = parked(here, "\n".join([push] * 3))
     edited = here.run("permission", "answer", request_id, "--edit", "git push --dry-run")
-    assert (edited.returncode, edited.stdout) == (0, "Allowed with the other input: Bash git push --dry-run\n")
+    assert (edited.returncode, edited.stdout) == (0, "Allowed with the changed input: Bash git push --dry-run\n")
     (second,) = waits(here, session, request_id)
     refused = here.run("permission", "answer", second, "--allow-session", "Bash(npm *)")
     assert refused.returncode == 5
@@ -65,8 +65,8 @@ def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Heard) -> No
     ]
     third, ended = parked(here, push)
     denied = here.run("permission", "answer", ended, "--deny", "--stop")
-    assert denied.stdout == "Denied, and the turn is stopped: Bash git push\n"
-    assert "goes on" not in denied.stderr
+    assert denied.stdout == "Denied; the turn is stopped: Bash git push\n"
+    assert "continues" not in denied.stderr
     rest(here, third)
     other, stopped = parked(here, f"{push}\nsay never")
     done = here.json("permission", "answer", stopped, "--deny", "--stop", "--message", "stop it", "--json")
@@ -87,7 +87,7 @@ def waits(here: Shell, session: str, *but: str) -> list[str]:
 def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: Heard) -> None:
     session, request_id = parked(here, f"use AskUserQuestion {TWO}")
     half = here.run("permission", "answer", request_id, "--choose", "2,1")
-    assert (half.returncode, "The agent goes on when the other" in half.stdout) == (0, True)
+    assert (half.returncode, "The agent continues when all questions" in half.stdout) == (0, True)
     assert heard() == []
     assert "1 of 2 answered: Which colour? / Why?" in here.run("permission", "list").stdout
     (listed,) = here.json("permission", "list", "--json")["prompts"]
@@ -100,7 +100,7 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: H
     (told,) = heard()
     assert told["updatedInput"]["answers"] == {"Which colour?": "blue, red", "Why?": "since a=b"}
     same = here.run("permission", "answer", request_id[:8], "--question", "Why?=since a=b")
-    assert (same.returncode, same.stdout) == (0, "Why? since a=b (that had been said before)\n")
+    assert (same.returncode, same.stdout) == (0, "Why? since a=b (already answered so)\n")
     for late in (["--choose", "1"], ["--question", "Reason=since a=b"], ["--question", "Why?=since"]):
         other = here.run("permission", "answer", request_id, *late)
         assert (other.returncode, "Why? since a=b; that was by" in other.stderr) == (5, True), other.stderr

@@ -87,7 +87,7 @@ def test_a_key_that_comes_as_the_prompt_changes_answers_nothing(here: Shell) -> 
             is_in_time = time.monotonic() - began < SEEN_AFTER_S
             person.expect("Allow? [y")
             person.type("k")
-            person.expect("Left open")
+            person.expect("Left pending")
             left = here.json("permission", "list", "--json", "--session", session)["prompts"]
             for one in left:
                 deny(here, one["request_id"])
@@ -109,18 +109,18 @@ def test_one_key_answers_and_another_leaves_it_open(here: Shell) -> None:
     path = here.work / "answers.jsonl"
     path.unlink(missing_ok=True)
     with here.terminal("permission", "watch") as person:
-        person.expect("Nothing waits for an answer yet")
+        person.expect("Nothing pending")
         session, first = parked(here, 'use Bash {"command": "make one"}\nuse Bash {"command": "make two"}')
         person.expect("command: make one")
         person.expect("Allow? [y = yes, 1-")
         person.type("y")
-        person.expect("Told")
+        person.expect("Answer sent")
         person.expect("command: make two")
         person.expect("Allow? [y")
         person.type("x")
         person.expect("Allow? [y")
         person.type("k")
-        person.expect("Left open")
+        person.expect("Left pending")
         (left,) = here.json("permission", "list", "--json", "--session", session)["prompts"]
         assert left["request_id"] != first
         assert here.run("permission", "answer", left["request_id"], "--deny").returncode == 0
@@ -129,7 +129,7 @@ def test_one_key_answers_and_another_leaves_it_open(here: Shell) -> None:
         person.expect("command: make three")
         person.expect("Allow? [y")
         person.type("k")
-        person.expect("Nothing else is asked; q ends")
+        person.expect("Nothing else pending. q quits")
         person.type("q")
         assert person.ended() == 0
     assert [json.loads(line)["behavior"] for line in path.read_text().splitlines()] == ["allow", "deny"]

@@ -63,7 +63,7 @@ def test_a_projects_own_rules_count_when_a_person_trusts_it(here: Shell) -> None
     assert before.stdout.startswith("A person is asked")
     assert f"betcode policy trust {here.work}" in before.stderr
     assert here.json("policy", "trust", ".", "--json")["changed"] is True
-    assert "was trusted already" in here.run("policy", "trust", str(here.work)).stdout
+    assert "was already trusted" in here.run("policy", "trust", str(here.work)).stdout
     (project,) = here.json("policy", "trusted", "--json")["projects"]
     assert project["directory"] == str(here.work)
     who = re.sub(r"-[0-9a-f]{8} \(pid \d+\)$", "", project["trusted_by"])  # USER@HOST
@@ -71,7 +71,7 @@ def test_a_projects_own_rules_count_when_a_person_trusts_it(here: Shell) -> None
         shown = here.run(*command).stdout
         assert (who in shown, project["trusted_by"] in shown) == (True, False)
     assert here.run("policy", "check", "Bash(make all)").stdout.startswith("Allowed: covered by Bash(make *)")
-    assert "not trusted any more" in here.run("policy", "untrust", ".").stdout
+    assert "no longer trusted" in here.run("policy", "untrust", ".").stdout
     assert checked(here, "Bash(make all)")["outcome"] == "ask"
     assert here.run("policy", "check", "Read(secrets/key)").stderr == ""  # trust would not change it
     assert here.run("policy", "untrust", ".").stdout == f"{here.work} was not trusted\n"

@@ -46,7 +46,7 @@ def test_a_pattern_is_chosen_for_the_session_and_can_be_taken_back(here: Shell, 
         assert (shown.returncode, shown.stdout) == (5, "")
         assert shown.stderr.rstrip().endswith("in this session: Bash(git commit *)")
     cleared = here.run("session", "grants", session, "--clear", "Bash(git commit *)").stdout
-    assert cleared == "Cleared: 1\nNothing is granted in this session\n"
+    assert cleared == "Cleared: 1\nNo grants in this session\n"
     assert "Allowed for this session: Bash(git commit *)" in here.run("session", "show", session).stdout
 
 
@@ -54,14 +54,15 @@ def test_another_command_is_typed_and_history_tells_it(here: Shell, heard: Heard
     with here.terminal("run", COMMIT) as person:
         session = person.expect("Allow? [y").split("Session ")[1].split()[0]
         person.type("e {nonsense\n")
-        person.expect("That is no JSON")
+        person.expect("That is not JSON")
         person.expect("Allow? [y")
         person.type("e git commit -m better\n")
         person.expect("done")
         assert person.ended() == 0
     assert [one["updatedInput"] for one in heard()] == [{"command": "git commit -m better"}]
     assert (
-        'Allowed with another input: {"command": "git commit -m better"}' in here.run("session", "show", session).stdout
+        'Allowed with a changed input: {"command": "git commit -m better"}'
+        in here.run("session", "show", session).stdout
     )
 
 
@@ -103,7 +104,7 @@ def test_a_conversation_takes_all_answers(here: Shell, heard: Heard) -> None:
         person.expect("is not about Bash")
         person.expect("Allow? [y")
         person.type("e pwd\n")
-        person.expect('Allowed with another input: {"command": "pwd"}')
+        person.expect('Allowed with a changed input: {"command": "pwd"}')
         person.expect("──")
         person.type('use ExitPlanMode {"plan": "1. think"}\n')
         person.expect("The agent asks you to approve its plan")
@@ -120,7 +121,7 @@ def test_a_conversation_takes_all_answers(here: Shell, heard: Heard) -> None:
         person.type('use Bash {"command": "make that"}\n')
         person.expect("Allow? [y")
         person.type("i\n")
-        person.expect("Denied, and the turn is stopped")
+        person.expect("Denied; the turn is stopped")
         person.expect("── cancelled")
         person.type("/quit\n")
         assert person.ended() == 0

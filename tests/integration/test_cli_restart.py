@@ -37,7 +37,7 @@ def waits(run: "subprocess.Popen[str]") -> None:
 def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         before = here.json("daemon", "start", "--json")["pid"]
-        assert "At start: nothing was left of a daemon before\n" in here.run("daemon", "status").stdout
+        assert "Start-up: clean\n" in here.run("daemon", "status").stdout
         with running(here, "wait go\nsay done") as run:
             waits(run)
             done = here.json("daemon", "restart", "--json")
@@ -50,8 +50,8 @@ def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path
         assert "connect again" not in errors, "that is done for the reader"
         assert len(here.daemon.agent_pids) == 1
         assert here.json("daemon", "status", "--json")["facts"]["found_at_start_adopted"] == "1"
-        (found,) = [line for line in here.run("daemon", "status").stdout.splitlines() if "At start" in line]
-        assert found.startswith("At start: 1 adopted")
+        (found,) = [line for line in here.run("daemon", "status").stdout.splitlines() if "Start-up" in line]
+        assert found.startswith("Start-up: 1 agent taken over")
         assert " 0 " not in found
 
 
@@ -64,7 +64,7 @@ def test_a_daemon_that_could_not_start_again_is_not_stopped(tmp_path: Path) -> N
         done = here.run("daemon", "restart")
         assert (done.returncode, done.stdout) == (5, "")
         assert "notify.webhook.secret_file" in done.stderr
-        assert done.stderr.endswith("Nothing was stopped\n")
+        assert done.stderr.endswith("The daemon was not stopped\n")
         settings.write_text(before)
         assert here.json("daemon", "restart", "--json")["pid_before"] == pid
 
@@ -76,13 +76,13 @@ def test_a_restart_under_a_terminal_shows_the_rest_of_the_turn_once(tmp_path: Pa
         session = here.json("session", "list", "--json")["sessions"][0]["id"]
         with here.terminal("attach", session) as terminal:
             terminal.expect("waiting")
-            assert "1 goes on" in here.run("daemon", "restart").stdout
-            terminal.expect("Connected again")
+            assert "1 continues" in here.run("daemon", "restart").stdout
+            terminal.expect("Reconnected")
             (here.work / "go").touch()
             terminal.expect("the end")
             run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 0
-        assert terminal.seen.partition("Connected again")[2].count("the end") == 1
+        assert terminal.seen.partition("Reconnected")[2].count("the end") == 1
         assert len(here.daemon.agent_pids) == 1
 
 
@@ -98,13 +98,13 @@ def test_a_restart_where_nothing_runs_is_a_start(tmp_path: Path) -> None:
 def test_a_stop_says_whether_agents_go_on(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         here.run("daemon", "start")
-        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was at work\n")
+        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was working\n")
         assert here.run("run", "say hello").returncode == 0  # its agent is idle now, and is ended with the daemon
-        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was at work\n")
+        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was working\n")
         with running(here, "wait go") as run:
             waits(run)
             stopped = here.run("daemon", "stop").stdout
-            assert stopped.endswith("has stopped; 1 agent goes on, and the next daemon finds it\n")
+            assert stopped.endswith("has stopped; 1 agent continues, and the next daemon takes it over\n")
             run.kill()
 
 
@@ -131,7 +131,7 @@ def test_agents_without_a_daemon_are_ended_too(tmp_path: Path) -> None:
         done = here.json("daemon", "stop", "--agents", "--json")
         assert (done["stopped"], done["agents_ended"], done["agents_left"]) == (True, 1, 0)
         assert holder_pids(here.places.runs) == frozenset()
-        assert here.run("daemon", "stop", "--agents").stdout == "No daemon is running, and no agent\n"
+        assert here.run("daemon", "stop", "--agents").stdout == "No daemon and no agent is running\n"
         run.kill()
 
 
@@ -152,8 +152,8 @@ def test_an_answer_to_an_agent_that_was_ended_says_that_nothing_goes_on_by_itsel
         assert here.run("daemon", "restart", "--agents").returncode == 0
         done = here.run("permission", "answer", request_id, "--allow")
         assert done.returncode == 0, done.stderr
-        assert "Send a message to go on" in done.stderr
-        assert "asked about again then, with this answer offered" in done.stderr
+        assert "To continue, send a message" in done.stderr
+        assert "then asked about again, with this answer as the suggestion" in done.stderr
         here.run("run", "--session", session, "--on-ask", "park", 'use Bash {"command": "make"}')
         (again,) = here.json("permission", "list", "--json")["prompts"]
         assert "You allowed this before the agent crashed" in again["note"]

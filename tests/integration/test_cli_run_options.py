@@ -59,12 +59,12 @@ def test_a_prompt_comes_from_arguments_file_and_stdin(
         (["-f", "empty"], "The prompt is empty"),
         (["-f", "/dev/zero"], "longer than 48 MiB"),
         (["-", "-f", "-"], "stdin can be read once"),
-        (["--session", "x", "--continue", "hi"], "Name one session"),
-        (["--session", "x", "--worktree", "y", "hi"], "--cwd and --worktree are for"),
-        (["--continue", "--model", "opus", "hi"], "go on with a session as it is"),
+        (["--session", "x", "--continue", "hi"], "Give either --session ID or --continue"),
+        (["--session", "x", "--worktree", "y", "hi"], "--cwd and --worktree require"),
+        (["--continue", "--model", "opus", "hi"], "use an existing session"),
         (["--timeout", "soon", "hi"], "is not a duration"),
-        (["--timeout", "0s", "hi"], "more than nothing"),
-        (["--attach", "missing.txt", "hi"], "missing.txt is not there"),
+        (["--timeout", "0s", "hi"], "more than 0"),
+        (["--attach", "missing.txt", "hi"], "missing.txt is missing"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_and_5(
@@ -88,7 +88,7 @@ def test_continue_goes_on_with_the_newest_open_session_of_the_directory(here: Sh
     place.mkdir()
     none = here.run("run", "-c", "-C", "a-place", "say hi")
     assert none.returncode == 6
-    assert f"There is no open session of {place}" in none.stderr
+    assert f"No open session of {place}" in none.stderr
     first, second = (here.json("run", "--json", "-C", "a-place", f"say {word}") for word in ("one", "two"))
     assert here.json("run", "--json", "-c", "-C", "a-place", "say on")["session_id"] == second["session_id"]
     here.run("session", "close", second["session_id"])
@@ -100,7 +100,7 @@ def test_a_turn_that_is_out_of_time_is_stopped(here: Shell) -> None:
     result = json.loads(done.stdout)
     assert done.returncode == 124
     assert (result["timed_out"], result["exit_code"]) == (True, 124)
-    assert "The time is over" in done.stderr
+    assert "Timed out after" in done.stderr
     listed = here.json("session", "list", "--json")["sessions"]
     assert next(one for one in listed if one["id"] == result["session_id"])["status"] != "active"
 

@@ -45,7 +45,7 @@ def test_the_list_can_be_narrowed_and_paged(here: Shell) -> None:
     pages = [here.json("session", "list", "--json", "--limit", "1", "--offset", str(n)) for n in range(2)]
     assert pages[0]["sessions"] != pages[1]["sessions"]
     assert pages[0]["total"] == pages[1]["total"] > 1
-    assert here.run("session", "list", "-C", "/").stdout == "No sessions there\n"
+    assert here.run("session", "list", "-C", "/").stdout == "No sessions found\n"
     assert "more: betcode session list --offset 1" in here.run("session", "list", "--limit", "1").stderr
 
 
@@ -193,7 +193,7 @@ def test_a_session_that_waits_for_the_api_says_so(here: Shell) -> None:
         newest = here.json("session", "list", "--json", "--limit", "1")["sessions"][0]
         assert newest["waiting_for"] == "overload"
         assert newest["waiting_until"] > newest["updated_at"]
-        assert "API overloaded, tries again until" in here.run("session", "list", "--limit", "1").stdout
+        assert "API overloaded, retries until" in here.run("session", "list", "--limit", "1").stdout
         assert "API overloaded" in here.run("session", "show", newest["id"]).stdout
         (here.work / "over").touch()
         assert run.wait(PATIENCE_S) == 0

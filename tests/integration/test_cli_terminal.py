@@ -34,7 +34,7 @@ def test_yes_runs_the_tool(here: Shell) -> None:
         person.expect("command: touch ran.txt")
         person.expect("Allow? [y")
         person.type("perhaps\n")
-        person.expect("That is no answer: type y")
+        person.expect("Invalid answer: type y")
         assert ran(here) == before
         person.expect("Allow? [y")
         person.type("y\n")
@@ -107,9 +107,9 @@ def test_ctrl_c_leaves_the_turn_running_when_the_daemon_does_not_answer_and_says
         person.interrupt()
         person.expect("Interrupting the turn")
         person.interrupt()
-        person.expect("The daemon has not answered yet; Ctrl-C again leaves the turn running")
+        person.expect("The daemon has not answered yet; Ctrl-C again exits and leaves the turn running")
         person.interrupt()
-        person.expect(f"Left running. Find it again with: betcode attach {session}")
+        person.expect(f"Detached; the turn is still running. Reattach with: betcode attach {session}")
         assert person.ended() == 130
         here.daemon_signal("CONT")
         assert here.json("session", "show", "--json", session)["session"]["status"] in ("active", "idle")
@@ -154,9 +154,9 @@ def test_ctrl_c_again_leaves_a_turn_that_was_told_to_stop_and_says_so(tmp_path: 
             person.interrupt()
             person.expect("has not answered yet")
             here.daemon_signal("CONT")
-            person.expect("The turn is being stopped; Ctrl-C again leaves")
+            person.expect("The turn is being stopped; Ctrl-C again exits")
             person.interrupt()
-            person.expect("Left before the turn ended; it was told to stop. Find it again with: betcode attach")
+            person.expect("Detached before the turn ended; a stop was requested. Reattach with: betcode attach")
             assert person.ended() == (130 if command == "run" else 0)
 
 
@@ -199,7 +199,7 @@ def test_ctrl_c_in_a_resting_conversation_leaves_it(here: Shell) -> None:
     with here.terminal("attach", session) as person:
         person.expect("── ")
         person.interrupt()
-        person.expect("Left. Come back with: betcode attach")
+        person.expect("Detached. Reattach with: betcode attach")
         assert person.ended() == 0
 
 
@@ -253,7 +253,7 @@ def test_what_comes_while_a_question_stands_begins_on_a_line_of_its_own(here: Sh
         assert here.run("attach", session, stdin="n not like this\n").returncode == 0
         assert person.expect("Denied: not like this").endswith("\n")
         person.type("/quit\n")
-        person.expect(f"Left. Come back with: betcode attach {session}")
+        person.expect(f"Detached. Reattach with: betcode attach {session}")
         assert person.ended() == 0
 
 
@@ -268,7 +268,7 @@ def test_a_resting_conversation_shows_where_to_type(here: Shell) -> None:
         assert max(map(len, shown.splitlines())) < 60
         person.expect("\n> ")
         person.type("/attach\n")
-        person.expect("Say which file")
+        person.expect("Give a file")
         person.expect("\n> ")
         person.type("ask\n")
         person.expect("Your answer")
@@ -277,7 +277,7 @@ def test_a_resting_conversation_shows_where_to_type(here: Shell) -> None:
         person.expect("──")
         person.expect("\n> ")
         person.interrupt()
-        assert person.expect("Left.").endswith("\n")
+        assert person.expect("Detached.").endswith("\n")
         assert person.ended() == 0
 
 

@@ -56,7 +56,7 @@ def test_without_a_daemon_the_client_says_its_version_and_starts_none(tmp_path: 
     shell = Shell(tmp_path)
     done = shell.run("version")
     assert done.returncode == 0
-    assert done.stdout.splitlines() == [f"betcode  {__version__}", "daemon   does not run"]
+    assert done.stdout.splitlines() == [f"betcode  {__version__}", "daemon   not running"]
     assert shell.json("version", "--json")["daemon"] is None
     assert not shell.places.socket.exists()
 

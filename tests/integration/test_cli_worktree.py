@@ -29,7 +29,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 def test_a_person_is_shown_what_would_run_and_asked_before_it_does(here: Shell) -> None:
     with here.terminal("worktree", "create", "--new", "first") as person:
-        person.expect("Its setup waits, since nobody has trusted this repository yet:")
+        person.expect("Its setup waits, because this repository is not trusted:")
         person.expect(SCRIPT)
         person.expect("#!/bin/sh")
         person.expect("Trust ")
@@ -92,7 +92,7 @@ def test_whoever_leaves_leaves_the_work_to_the_daemon(here: Shell) -> None:
         with here.terminal("worktree", "create", "--new", "left") as person:
             person.expect("100 %")
             person.interrupt()
-            person.expect("The worktree is being made by the daemon")
+            person.expect("The daemon continues to create the worktree")
             person.expect("betcode worktree list")
             assert person.ended() == 130
         assert listed(here)["left"]["setup"] == "running"
@@ -161,9 +161,9 @@ def test_a_command_runs_in_a_worktree_under_any_of_its_names(here: Shell) -> Non
     inside = here.run("worktree", "run", "runner", "--", *here.argv("worktree", "run", ".", "--", "pwd"))
     assert inside.stdout == f"{made}\n", inside.stderr
     for words, says in (
-        (["runner"], "behind two dashes"),
+        (["runner"], "Put the command after `--`"),
         (["runner", "--", "no-such-program"], "cannot be run"),
-        (["nobody", "--", "ls"], "No worktree is called 'nobody'"),
+        (["nobody", "--", "ls"], "No worktree has the name 'nobody'"),
         (["runner", "--address", "localhost:1", "--", "ls"], "own machine"),
     ):
         done = here.run("worktree", "run", *words)
@@ -176,7 +176,7 @@ def test_a_name_that_means_two_is_refused_with_both(here: Shell) -> None:
     created(here, "other", "one-of-two")
     done = here.run("worktree", "switch", "one-of-two")
     assert (done.returncode, done.stdout) == (5, "")
-    assert done.stderr.startswith("betcode: 2 worktrees are meant by 'one-of-two'")
+    assert done.stderr.startswith("betcode: 2 worktrees match 'one-of-two'")
     assert done.stderr.count("\n") == 1
 
 

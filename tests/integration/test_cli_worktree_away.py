@@ -23,7 +23,7 @@ def test_a_clean_worktree_goes_and_its_sessions_are_counted(here: Shell) -> None
     assert here.run("session", "new", "--worktree", "clean").returncode == 0
     done = here.run("worktree", "remove", "clean")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "clean is removed, and 1 session closed; the branch clean stays\n"
+    assert done.stdout == "clean is removed, and 1 session closed; the branch clean remains\n"
     assert not made.exists()
     assert "clean" in git(here.work, "branch", "--format=%(refname:short)").split()
     git(here.work, "worktree", "add", "-q", "../clean", "clean")
@@ -64,7 +64,7 @@ def test_what_would_be_lost_is_shown_and_comes_back_after_it_was_forced(here: Sh
     assert (made / "README").read_text() == "changed\n"
     assert (made / "new file").read_text() == "new\n"
     assert git(made, "log", "-1", "--format=%s") == "half of it"
-    assert here.run("worktree", "restore").stdout == "Nothing was removed that could be restored\n"
+    assert here.run("worktree", "restore").stdout == "Nothing to restore\n"
 
 
 def test_what_cannot_be_restored_or_removed_is_said(here: Shell) -> None:
@@ -94,7 +94,7 @@ def test_prune_offers_what_may_go_and_asks_for_each(here: Shell) -> None:
         person.expect("one is removed")
         person.expect("Remove two")
         person.type("perhaps\n")
-        person.expect("That is no answer")
+        person.expect("Invalid answer")
         person.expect("Remove two")
         person.type("n\n")
         person.expect("Remove three")
@@ -118,7 +118,7 @@ def test_prune_removes_without_a_question_when_told_to(here: Shell) -> None:
     created(here, "busy", of=depot)
     careful = here.run("worktree", "prune", "-C", str(depot), "--yes")
     assert careful.stderr.splitlines() == [
-        "Used within the last day, and offered only by name or with --older-than: sure, busy"
+        "Used within the last day (offered only by name or with --older-than): sure, busy"
     ]
     assert set(listed(here, of=depot)) == {"depot", "sure", "busy"}
     assert here.run("worktree", "prune", str(depot), "--yes").returncode == 5

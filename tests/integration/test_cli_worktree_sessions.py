@@ -21,7 +21,7 @@ def test_a_new_session_is_where_it_was_wanted(here: Shell) -> None:
     done = here.run("session", "new", "--worktree", "apart", "--name", "mine")
     session = done.stdout.strip()
     assert (done.returncode, directory_of(here, session)) == (0, made), done.stderr
-    assert done.stderr == f"Go on with: betcode attach {session[:13]}\n"
+    assert done.stderr == f"Continue with: betcode attach {session[:13]}\n"
     assert listed(here)["apart"]["session_count"] == 1
     shown = here.run("session", "show", "mine").stdout.splitlines()
     assert any(line.startswith("worktree   apart ") for line in shown)
@@ -76,7 +76,7 @@ def test_attaching_takes_the_session_of_a_worktree(here: Shell) -> None:
     created(here, "joined")
     none = here.run("attach", "--worktree", "joined")
     assert none.returncode == 6
-    assert none.stderr == "betcode: joined has no open session. Begin one with: betcode --worktree joined\n"
+    assert none.stderr == "betcode: joined has no open session. Start one with: betcode --worktree joined\n"
     session = here.run("session", "new", "--worktree", "joined").stdout.strip()
     joined = here.run("attach", "--worktree", "joined", stdin="say hi\n")
     assert (joined.returncode, joined.stderr.split()[:2]) == (0, ["Session", session])

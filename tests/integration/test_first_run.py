@@ -140,7 +140,7 @@ def test_a_claude_that_is_installed_afterwards_is_used_by_betcode_alone(newcomer
         terminal.close()
     terminal = Terminal([sys.executable, "-m", "betcode"], environment, newcomer.home)
     try:
-        terminal.expect("A new session with claude; the one with the demo stays: betcode attach ")
+        terminal.expect("A new session with claude; the demo session remains: betcode attach ")
         terminal.expect(" · claude · ")
         terminal.expect("\n> ")
         terminal.type("say this is no demo\n")

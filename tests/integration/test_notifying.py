@@ -147,7 +147,7 @@ async def test_a_refusal_a_redirect_and_a_missing_key_are_final(tmp_path: Path) 
 async def test_a_server_that_never_takes_it_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("betcode.notify.webhook.FIRST_WAIT_S", 0.001)
     with hook_server(*[500] * 8) as hook:
-        with pytest.raises(NotSent, match="did not take it, 8 times: status 500"):
+        with pytest.raises(NotSent, match="did not accept it after 8 attempts: status 500"):
             await post(TOLD, hook.url, key_file(tmp_path))
         assert len(hook.posted) == 8
 

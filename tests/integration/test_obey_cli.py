@@ -56,7 +56,7 @@ def test_outside_of_a_campaign_one_must_be_named(here: ObeyShell) -> None:
     place.mkdir()
     done = subprocess.run(argv, cwd=place, env=here.environment, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 2
-    assert "\nHint: name one with --campaign" in done.stderr
+    assert "\nHint: give one with --campaign" in done.stderr
     unknown = here.told("session", "create", "--campaign", "atlantis", code=1)
     assert unknown.stderr.startswith("obey: OBEY-2001: ")
     assert "\nHint: obey campaigns" in unknown.stderr
@@ -141,13 +141,13 @@ def test_force_does_not_wait_for_the_work_at_hand(here: ObeyShell) -> None:
 def test_what_the_agent_asks_is_answered_from_another_terminal(here: ObeyShell) -> None:
     asking = here.made()
     with here.terminal("session", "send", asking, "tool") as person:
-        person.expect("The agent asks, and waits: Bash")
+        person.expect("The agent asks and waits: Bash")
         person.expect(f"obey session answer {asking} ")
         prompt = person.expect(" allow").strip()
         assert here.told("session", "answer", asking, prompt, "allow").stdout == "Allowed\n"
         person.expect("ran")
         assert person.ended() == 0
-    assert here.told("session", "answer", asking, prompt, "allow").stdout == "Allowed, as it had been already\n"
+    assert here.told("session", "answer", asking, prompt, "allow").stdout == "Allowed, as it already was\n"
     assert here.told("session", "answer", asking, "nothing", "deny", code=1).stderr.startswith("obey: OBEY-")
 
 
@@ -156,7 +156,7 @@ def test_without_a_terminal_what_the_agent_asks_is_denied(here: ObeyShell) -> No
     done = here.run("session", "send", asking, "tool")
     assert done.returncode == 1, done.stderr
     assert "Denied: Bash" in done.stderr
-    assert "nobody could be asked" in done.stderr
+    assert "no terminal to ask on" in done.stderr
     assert "waits" not in done.stderr + done.stdout, "it is denied at once"
     assert here.told_json("session", "info", asking)["session"]["status"] == "running"
     facts = json.loads(here.run("session", "send", "--json", "--on-ask", "deny", asking, "tool").stdout)
@@ -178,7 +178,7 @@ def test_ctrl_c_leaves_a_turn_that_goes_on(here: ObeyShell) -> None:
     with here.terminal("session", "send", one, "wait go\nsay gone on") as person:
         person.expect("Working…")
         person.interrupt()
-        person.expect("Left, and the turn goes on")
+        person.expect("Detached; the turn continues")
         assert person.ended() == -signal.SIGINT
     assert here.told_json("session", "info", one)["session"]["status"] == "working"
     (here.work / "go").touch()

@@ -72,7 +72,7 @@ def test_an_error_has_its_code_and_a_hint(place: Place) -> None:
     assert (done.code, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
         "obey: OBEY-2013: Nothing is left",
-        "Hint: a session that is made by obey session create has an allowance of its own",
+        "Hint: a new session (obey session create) has its own limit",
     ]
     done = place.call(["session", "send", SESSION, "err the agent is gone", "--json"])
     assert done.code == 1
@@ -125,7 +125,7 @@ def test_ctrl_c_leaves_the_turn_and_says_so(place: Place) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == -signal.SIGINT
-    assert said == f"Left, and the turn goes on. Watch it with: obey session watch {SESSION}\n"
+    assert said == f"Detached; the turn continues. Watch it with: obey session watch {SESSION}\n"
     assert place.service.was_left.wait(PATIENCE_S)
 
 

@@ -29,7 +29,7 @@ def test_what_a_rule_denied_is_counted_and_ends_a_run_with_3(here: Shell, deed: 
     done = here.run("run", "--json", deed)
     result = json.loads(done.stdout)
     assert (done.returncode, result["exit_code"], result["denied"], result["parked"]) == (3, 3, ["Bash"], [])
-    assert "--on-ask park leaves it open" not in done.stderr, "nobody would be asked"
+    assert "Use --on-ask park" not in done.stderr, "nobody would be asked"
 
 
 def test_what_a_person_denied_is_counted_once(here: Shell) -> None:

@@ -55,7 +55,7 @@ async def test_a_proxy_sees_nothing_of_https_but_the_host(
     caplog.set_level(logging.DEBUG)
     with http_proxy() as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-        with pytest.raises(NotSent, match=r"hook\.example did not take it, 1 times: OSError"):
+        with pytest.raises(NotSent, match=r"hook\.example did not accept it after 1 attempts: OSError"):
             await post(ASK, "https://hook.example/s3cret", key)
     assert proxy.lines == ["CONNECT hook.example:443"]
     assert not any(name.startswith("X-Betcode") for headers in proxy.headers for name in headers)

@@ -135,4 +135,4 @@ def test_a_run_whose_tool_the_users_file_denies_ends_with_3(here: Shell, removed
     done = here.run("run", "--json", "--cwd", str(below), "[[fake:ask]]")
     named = "AskUserQuestion" if removed else "Which colour?"
     assert (done.returncode, json.loads(done.stdout)["denied"]) == (3, [named])
-    assert "--allowed-tools allows it" not in done.stderr, "that would not help"
+    assert "--allowed-tools to allow it" not in done.stderr, "that would not help"

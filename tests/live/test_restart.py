@@ -42,7 +42,7 @@ async def test_a_restart_in_the_middle_of_a_real_turn_is_a_reconnect(tmp_path: P
         await talk.until("text_delta")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(talk.until, is_idle)  # it follows all the time
-            assert "0 agents ended, 1 goes on" in await command(world, "restart")
+            assert "0 agents ended, 1 continues" in await command(world, "restart")
             gate.set()
         assert streamed_text(talk.events) == text
         assert settled_text(talk.events) == text

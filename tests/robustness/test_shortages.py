@@ -152,7 +152,7 @@ async def test_an_agent_cannot_start_the_daemon_that_would_hold_it(tmp_path: Pat
             daemon.kill()
             await anyio.to_thread.run_sync((daemon.work / "dead").write_text, "now\n", abandon_on_cancel=True)
             await becomes_true(told.exists)
-            assert "start the daemon from outside" in told.read_text()
+            assert "start the daemon in your own terminal" in told.read_text()
             await daemon.start()
             await talk.until(is_idle)
             assert "error" not in kinds(talk.events), "the agent was not harmed"

@@ -55,7 +55,7 @@ async def _lead_in(options: Options) -> int:
     async def choose(client: Client, notes: Screen) -> SessionSummary:
         page = await client.list_sessions(working_directory=working_directory(options), statuses=OPEN, limit=_LOOKED_AT)
         if own_command() != _BETCODE:
-            notes.note(f"Where it says betcode, type {own_command()}")
+            notes.note(f"Instead of betcode, type {own_command()}")
         if found := [one for one in page.sessions if one.provider == _DEMO]:
             return found[0]
         return await find_summary(client, await started_session(client, options, notes))
@@ -86,7 +86,7 @@ async def _say_which_agent(options: Options, screen: Screen) -> str:
     elif chosen == _DEMO:
         screen.note("Agent: the built-in demo, since no claude was found on PATH; it needs no account")
     else:
-        screen.note(f"Agent: {chosen}, as the settings say")
+        screen.note(f"Agent: {chosen}, from the settings")
     return chosen
 
 
@@ -100,7 +100,7 @@ async def _first_run(options: Options) -> int:
             screen.note(f"{agent} could not answer; this is the built-in demo agent instead")
             code = await _one_turn(client, replace(new, provider=_DEMO, model=""), screen, is_demo=True)
     command = own_command()
-    screen.note(f"The daemon goes on. Next: {command} session list, {command} run PROMPT, {command} daemon stop")
+    screen.note(f"The daemon keeps running. Next: {command} session list, {command} run PROMPT, {command} daemon stop")
     return code
 
 

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 EXIT_WRONG_SETTINGS = 5
 # Its holder would not talk to it, and would end it together with the agent.
-_INSIDE = "An agent of this daemon runs this command: start the daemon from outside, in a terminal of your own"
+_INSIDE = "This command was started by an agent of this daemon: start the daemon in your own terminal"
 
 
 def run(
@@ -102,7 +102,7 @@ def _run_locked(
     except OSError as trouble:
         return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     if log_problem:
-        log_problem += "; the log is on stderr alone until the next start"
+        log_problem += "; logging only to stderr until the next start"
         logger.error(log_problem)
     for warning in reloader.read.warnings:
         logger.warning(warning)
@@ -143,7 +143,7 @@ def _run_locked(
             backend="asyncio",
         )
     except Exception:
-        logger.exception("the daemon ends by a fault of its own")
+        logger.exception("the daemon ends because of an internal error")
         return EXIT_CANNOT_SERVE
     finally:
         found.close()

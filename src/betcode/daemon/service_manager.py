@@ -42,7 +42,7 @@ class ServiceManager:
                 link.setblocking(False)
                 link.sendto(words.encode(), self._address)
         except OSError as error:
-            logger.warning("the service manager cannot be told: %s", error)
+            logger.warning("cannot notify the service manager: %s", error)
 
 
 def _watchdog_s(environ: Mapping[str, str]) -> float:

@@ -41,7 +41,7 @@ class Stop:
 
     def on_fatal(self, error: BaseException) -> None:
         """The log cannot be written any more, so nothing may be shown. May be called from any thread."""
-        logger.critical("the store has failed, and the daemon ends: %s", error, exc_info=error)
+        logger.critical("the database has failed; the daemon ends: %s", error, exc_info=error)
         self._loop.call_soon_threadsafe(self.ask, EXIT_CANNOT_SERVE)
 
     def ask(self, exit_code: int) -> None:

@@ -75,7 +75,7 @@ class _Line:
         except (anyio.WouldBlock, anyio.BrokenResourceError):
             self._dropped += 1
             if self._dropped == 1:
-                logger.warning("notifications are dropped: too many wait for the %s", self._name)
+                logger.warning("dropping notifications: too many are queued for the %s", self._name)
 
     async def keep(self) -> None:
         with self._put, self._taken:
@@ -88,7 +88,7 @@ class _Line:
                     await self._send(notification)
                     logger.info("notified by %s of %s", self._name, notification.occasion.value, extra=extra)
                 except NotSent as trouble:
-                    logger.warning("a notification did not get through: %s", trouble, extra=extra)
+                    logger.warning("a notification was not delivered: %s", trouble, extra=extra)
                 except Exception:
                     logger.exception("a notification could not be sent by %s", self._name, extra=extra)
 

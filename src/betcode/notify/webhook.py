@@ -46,7 +46,7 @@ async def post(notification: Notification, url: str, secret_file: str) -> None:
             status = await _post_once(url, body, key, notification.notification_id)
         except _TryAgain as trouble:
             if attempt + 1 == ATTEMPTS:
-                raise NotSent(f"{to.hostname} did not take it, {ATTEMPTS} times: {trouble}") from None
+                raise NotSent(f"{to.hostname} did not accept it after {ATTEMPTS} attempts: {trouble}") from None
             await anyio.sleep(FIRST_WAIT_S * 2**attempt)
             continue
         if not 200 <= status < 300:  # a redirect is not followed: where it goes is the owner's word alone

@@ -34,7 +34,7 @@ def read_files(paths: Sequence[str]) -> tuple[AttachedFile, ...]:
 def _read(path: Path) -> AttachedFile:
     try:
         if not path.is_file():
-            what = "a directory" if path.is_dir() else "no plain file" if path.exists() else "not there"
+            what = "a directory" if path.is_dir() else "not a regular file" if path.exists() else "missing"
             raise CannotAttach(f"{path} is {what}: attach a file")
         if path.stat().st_size > _READ_AT_MOST_BYTES:
             raise CannotAttach(f"{path} has {path.stat().st_size} bytes: attach less")

@@ -11,14 +11,14 @@ def budget_lines(budget: v1.Budget, used: v1.BudgetUse) -> list[str]:
     limits = Amounts(budget.max_cost_usd, budget.max_tokens, budget.max_turns, budget.max_duration_ms)
     spent = Amounts(used.cost_usd, used.tokens, used.turns, used.duration_ms)
     lines = [
-        f"{name:8} {describe(spent, (name,))} of {describe(limits, (name,)) if limit else 'any amount'}"
+        f"{name:8} {describe(spent, (name,))}{f' of {describe(limits, (name,))}' if limit else ' (no limit)'}"
         + (" (reached)" if name in used.reached else "")
         for name, limit in zip(_NAMES, _values(limits), strict=True)
     ]
     if not limits:
         return ["No budget", *lines]
     refuses = budget.on_reached == v1.BUDGET_ACTION_REFUSE
-    return [*lines, f"then     {'a message is refused' if refuses else 'a message waits until a person raises it'}"]
+    return [*lines, f"at limit {'refuse the next message' if refuses else 'ask before the next message'}"]
 
 
 def budget_fact(budget: v1.Budget, used: v1.BudgetUse) -> str:

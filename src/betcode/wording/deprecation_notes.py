@@ -29,10 +29,10 @@ class DeprecationNotes:
                 return [
                     "ACTION REQUIRED",
                     f"  {what} will stop working in {end}.{instead}",
-                    f"  How to change over: {guide}",
+                    f"  How to migrate: {guide}",
                 ]
             case v1.WARNING:
-                return [f"{what} is deprecated and goes in {end}.{instead} See {guide}"]
+                return [f"{what} is deprecated and will be removed in {end}.{instead} See {guide}"]
             case _:
-                logger.info("%s is deprecated and goes in %s", what, end)
+                logger.info("%s is deprecated and will be removed in %s", what, end)
                 return []

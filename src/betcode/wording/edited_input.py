@@ -19,7 +19,7 @@ def edited_in_line(request: v1.PermissionRequest, text: str) -> str:
     if text.startswith("{"):
         return checked_input(text, request)
     if _is_json(text):
-        raise NotEdited("That is JSON, but no object: give the new command, or the whole input as a JSON object")
+        raise NotEdited("That is JSON, but not an object: give the new command, or the whole input as a JSON object")
     own = own_fields(request)
     if not isinstance(own.get("command"), str):
         raise NotEdited(f"{request.tool_name} has no command: type e and the whole input as JSON, or e alone")
@@ -33,7 +33,7 @@ def own_fields(request: v1.PermissionRequest) -> dict[str, object]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise NotEdited("The input is too long or too odd to be edited here")
+        raise NotEdited("The input is too long or has an unsupported format for editing here")
     return value
 
 
@@ -42,9 +42,9 @@ def checked_input(text: str, request: v1.PermissionRequest) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as trouble:
-        raise NotEdited(f"That is no JSON: {trouble}") from None
+        raise NotEdited(f"That is not JSON: {trouble}") from None
     if not isinstance(value, dict):
-        raise NotEdited("That is no JSON object")
+        raise NotEdited("That is not a JSON object")
     try:
         own = own_fields(request)
     except NotEdited:

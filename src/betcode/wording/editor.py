@@ -25,7 +25,7 @@ def editor_argv() -> list[str]:
     try:
         argv = shlex.split(os.environ.get(name, ""))
     except ValueError:
-        raise EditorFailed(f"{name} has a quote that does not end") from None
+        raise EditorFailed(f"{name} has an unclosed quote") from None
     if not argv:
         raise NoEditor
     return argv

@@ -27,13 +27,13 @@ def words_for(waiting_for: str, until: datetime | None, now: datetime) -> str:
         case "slot":
             return "waits in line"
         case "retry":
-            return f"crashed, starts again{_when(until, now)}"
+            return f"crashed, restarts{_when(until, now)}"
         case "limit":
             return f"limit reached{_when(until, now)}"
         case "overload":
-            return f"API overloaded, tries again{_when(until, now)}"
+            return f"API overloaded, retries{_when(until, now)}"
         case "api":
-            return f"API fails, tries again{_when(until, now)}"
+            return f"API fails, retries{_when(until, now)}"
         case other:
             return f"waits for {other}{_when(until, now)}"
 
@@ -58,7 +58,7 @@ def what_of(one: v1.PendingPrompt) -> str:
         what = " / ".join(question.question for question in one.questions.questions)
         if one.questions.answers:
             what = f"{len(one.questions.answers)} of {len(one.questions.questions)} answered: {what}"
-    return one_line(f"{what} (its agent is gone)" if one.agent_is_gone else what, _WHAT)
+    return one_line(f"{what} (its agent has ended)" if one.agent_is_gone else what, _WHAT)
 
 
 def _when(until: datetime | None, now: datetime) -> str:

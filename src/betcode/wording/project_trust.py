@@ -16,7 +16,7 @@ def needs_question(found: v1.InspectProjectResponse) -> bool:
 
 def item_lines(found: v1.InspectProjectResponse) -> list[str]:
     """What an agent loads once the project is trusted: each file, and below it what it would run, one line each."""
-    lines = [f"{one_line(found.project, _WIDTH)} brings files that make an agent run code or ask less:"]
+    lines = [f"{one_line(found.project, _WIDTH)} contains files that make an agent run code or ask less:"]
     left = _MOST_DETAILS
     for item in found.items[:_SHOWN]:
         lines.append(f"  {one_line(f'{item.path}: {item.brings}', _WIDTH)}")

@@ -41,7 +41,7 @@ class Permission:
             shown.append(f"    (reason: {why(request)})")
         shown += [f"    {line}" for line in input_lines(request, whole=whole)]
         if self.was_cut:
-            shown.append("    (too long to be shown whole)")
+            shown.append("    (truncated)")
         if request.note:
             shown.append(f"    Note: {request.note}")
         return shown
@@ -78,9 +78,9 @@ class Permission:
     def again(self) -> str:
         """What is said to a line that is no answer."""
         if self.is_of_budget:
-            return "That is no answer: type y or n"
+            return "Invalid answer: type y or n"
         session = "s and a number, " if self.request.grant_offers else ""
-        return f"That is no answer: type y, {session}{'e, ' if self.is_editable else ''}n, i or v"
+        return f"Invalid answer: type y, {session}{'e, ' if self.is_editable else ''}n, i or v"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Question:
         """What is said to a line that is no answer."""
         count = len(self.asked.options)
         number = f"a number from 1 to {count}, " if count else ""
-        return f"That is no answer: type {number}your own words, or /deny"
+        return f"Invalid answer: type {number}your own words, or /deny"
 
 
 Prompt = Permission | Question

@@ -8,7 +8,7 @@ from betcode.wording.deprecation_notes import DeprecationNotes
 from betcode.wording.terminal_text import one_line, tool_called
 
 _WIDTH = 110
-_AS_BEFORE = "That is the answer which was given before the agent was lost"
+_AS_BEFORE = "Answer reused from before the agent crashed"
 _TELLING = ("command", "file_path", "path", "pattern", "url", "query", "description", "prompt", "subject")
 _PATHS = frozenset({"file_path", "path"})
 DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
@@ -89,11 +89,11 @@ def outcome_words(resolved: v1.PermissionResolved, *, is_question: bool) -> str:
         case v1.ALLOW_SESSION:
             return f"Allowed for this session: {one_line(resolved.grant_pattern, _WIDTH)}"
         case v1.ALLOW_WITH_EDIT:
-            return f"Allowed with another input: {one_line(resolved.updated_input_json, _WIDTH)}"
+            return f"Allowed with a changed input: {one_line(resolved.updated_input_json, _WIDTH)}"
         case v1.DENY | v1.DENY_NO_INTERRUPT:
             return f"Denied{told}"
         case v1.DENY_WITH_INTERRUPT:
-            return f"Denied, and the turn is stopped{told}"
+            return f"Denied; the turn is stopped{told}"
         case _:
             return f"Answered{told}"
 
@@ -101,10 +101,10 @@ def outcome_words(resolved: v1.PermissionResolved, *, is_question: bool) -> str:
 def todo_words(items: Sequence[v1.TodoItem]) -> str:
     """A list of things to do in one line: how many are done, and which is at work."""
     if not items:
-        return "The list of things to do is empty"
+        return "The to-do list is empty"
     done = sum(item.status == v1.COMPLETED for item in items)
     now = next((item.active_form or item.subject for item in items if item.status == v1.IN_PROGRESS), "")
-    return f"{done} of {len(items)} things done" + (f", now: {one_line(now, _WIDTH)}" if now else "")
+    return f"{done} of {len(items)} tasks done" + (f", now: {one_line(now, _WIDTH)}" if now else "")
 
 
 def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WIDTH, directory: str = "") -> str:
@@ -141,7 +141,7 @@ def _notice(event: v1.AgentEvent) -> list[str]:
 
 
 def _gap(event: v1.AgentEvent) -> list[str]:
-    return [f"Something is missing here: {event.gap.reason}"]
+    return [f"History gap: {event.gap.reason}"]
 
 
 def _plan_mode(event: v1.AgentEvent) -> list[str]:
@@ -158,7 +158,7 @@ def _reminder(event: v1.AgentEvent) -> list[str]:
 def _session_info(event: v1.AgentEvent) -> list[str]:
     if not event.session_info.compacted_before:
         return []
-    return [f"… what came before was compacted: betcode session show --all {event.session_info.session_id}"]
+    return [f"… earlier history was compacted: betcode session show --all {event.session_info.session_id}"]
 
 
 def _compaction(event: v1.AgentEvent) -> list[str]:
@@ -176,7 +176,7 @@ def message_words(state: v1.MessageState.ValueType, reason: str) -> str:
         case v1.MESSAGE_STATE_CANCELLED:
             return "The message was cancelled" + (f": {reason}" if reason else "")
         case v1.MESSAGE_STATE_UNKNOWN:
-            return f"Whether the agent took the message is not known: {reason}"
+            return f"It is unknown whether the agent received the message: {reason}"
         case _:
             return ""
 

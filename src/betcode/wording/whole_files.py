@@ -40,7 +40,7 @@ def _begin_file(file: Path) -> tuple[BinaryIO, Path, Path]:
     """Where to write, its name meanwhile, and the one that it gets."""
     target = file.resolve()
     if target.exists() and not target.is_file():
-        raise NotWritten(f"{file} is no plain file")
+        raise NotWritten(f"{file} is not a regular file")
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
     try:
         descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)

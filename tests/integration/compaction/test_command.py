@@ -28,19 +28,19 @@ def test_it_says_what_was_saved_and_all_can_still_be_read(here: Shell) -> None:
         with here.terminal("session", "compact", session) as person:
             person.expect("Compacting…")
             (here.work / "go").touch()
-            person.expect("Compacted: 4 messages became 1, and the context has 8,960 tokens less")
+            person.expect("Compacted: 4 messages became 1, 8,960 tokens fewer in the context")
             assert person.ended() == 0
         assert person.seen.count("Compacting…") == 1
     finally:
         (here.work / "compact").unlink()
     shown = here.run("session", "show", session).stdout
-    assert f"… what came before was compacted: betcode session show --all {session}\n" in shown
+    assert f"… earlier history was compacted: betcode session show --all {session}\n" in shown
     assert "the second" in shown
     assert "The conversation was compacted: 8,960 tokens saved" in shown
     assert "the first answer" not in shown
     whole = here.run("session", "show", "--all", session).stdout
     assert whole.index("> say the first answer") < whole.index("the second")
-    assert "what came before" not in whole
+    assert "earlier history was compacted" not in whole
     assert "the first answer" in here.run("session", "export", session, "--format", "markdown").stdout
 
 
@@ -51,7 +51,7 @@ def test_json_is_for_programs(here: Shell) -> None:
     events = here.json("session", "show", "--json", session)["events"]
     assert events[0]["session_info"]["is_compacted"]
     assert events[1]["sequence"] == int(events[0]["session_info"]["compacted_before"])
-    assert here.run("session", "compact", session).stdout == "There is nothing to compact\n"
+    assert here.run("session", "compact", session).stdout == "Nothing to compact\n"
 
 
 def test_what_went_wrong_is_one_sentence_with_the_agents_reason(here: Shell) -> None:
@@ -71,9 +71,9 @@ def test_who_attaches_is_told_where_the_rest_is(here: Shell) -> None:
     here.run("session", "compact", session)
     for flags, told in (((), True), (("--all",), False)):
         with here.terminal("attach", *flags, session) as person:
-            person.expect("compacted: 8,960 tokens less")
+            person.expect("compacted: 8,960 tokens saved")
             person.expect("> ")
             person.type("/quit\n")
             assert person.ended() == 0
-        assert ("what came before was compacted" in person.seen) is told
+        assert ("earlier history was compacted" in person.seen) is told
         assert ("the first answer" in person.seen) is not told

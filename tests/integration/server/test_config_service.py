@@ -344,7 +344,7 @@ async def test_an_agent_does_not_change_the_settings_and_the_attempt_is_kept(tmp
         command = f"spawn {sys.executable} -m betcode --state-dir {daemon.places.state_dir}"
         command += f" --config-dir {daemon.places.config_dir} config set agents.turn_limit 9"
         await talk.turn(command)
-        assert "agents do not change settings" in settled_text(talk.events)
+        assert "agents may not change settings" in settled_text(talk.events)
         assert file(daemon).read_text() == before
         async with aclosing(client.audit.records(AuditFilter())) as records:
             assert [record.what async for record in records] == ["refused_answer"]

@@ -61,8 +61,8 @@ def test_links_are_followed_to_files_and_no_further(claude: Path, tmp_path: Path
     assert [sentence.partition("rules/")[2] for sentence in found.left_out] == [
         "b.md cannot be read: No such file or directory",
         "c.md cannot be read: Too many levels of symbolic links",
-        "loop/up is no plain file",
-        "pipe.md is no plain file",
+        "loop/up is not a regular file",
+        "pipe.md is not a regular file",
     ]
 
 
@@ -98,7 +98,7 @@ def test_settings_that_cannot_be_used_are_left_out_in_words(claude: Path, make: 
 
 def test_rules_that_are_none_or_too_large_are_left_out_in_words(claude: Path) -> None:
     (claude / "rules").write_text("a file")
-    assert "is no directory" in look(claude).left_out[0]
+    assert "is not a directory" in look(claude).left_out[0]
     (claude / "rules").unlink()
     (claude / "rules").mkdir()
     (claude / "rules/huge.md").write_bytes(b"x" * (1024 * 1024 + 1))

@@ -141,18 +141,18 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (lambda it: it.settings('{"agents": {"turn_limit": 0}}'), "settings", "agents.turn_limit must be"),
     (lambda it: it.config.chmod(0o777), "config directory", "others can write"),
     (lambda it: it.state.chmod(0o770), "state directory", "others can write"),
-    (_put_a_file_there, "state directory", "is no directory"),
+    (_put_a_file_there, "state directory", "is not a directory"),
     (lambda it: (it.state / "betcode.db").write_bytes(b"x" * 4096), "database", "is no SQLite database"),
     (lambda it: (it.state / "betcode.db").touch(0o644), "database", "others can read"),
     (_bind_for_all, "socket", "others can connect"),
-    (lambda it: (it.state / "daemon.sock").touch(), "socket", "is no socket"),
-    (_hold_for_a_dead_process, "lock", "which is gone"),
-    (_leave_a_process, "processes", "whose holder is gone"),
-    (_hold_a_run_that_no_session_has, "processes", "agents that no session knows: ghost"),
+    (lambda it: (it.state / "daemon.sock").touch(), "socket", "is not a socket"),
+    (_hold_for_a_dead_process, "lock", "which has ended"),
+    (_leave_a_process, "processes", "whose holder has ended"),
+    (_hold_a_run_that_no_session_has, "processes", "agents without a session: ghost"),
     (_write_tomorrow, "clock", "in the future"),
     (lambda it: it.claude.unlink(), "agent", "is not a program that can be run"),
     (lambda it: it.program("echo 1.0.3"), "agent", "v1.0.3 < required v"),
-    (lambda it: it.program("echo nothing"), "agent", "does not say a version"),
+    (lambda it: it.program("echo nothing"), "agent", "printed no version"),
     (lambda it: it.environ.pop("ANTHROPIC_API_KEY"), "login", "not logged in"),
     (_expose_the_token, "token", "can be read by others"),
     (_name_no_certificate, "certificate", "cannot be read"),
@@ -189,7 +189,7 @@ def test_a_certificate_that_runs_out_is_told_before_and_after(patient: Patient) 
 
     situation = Situation(patient.places, load_settings(patient.config).settings, {}, "", time.time() + 400 * 86400)
     (later,) = [one for one in doctor_places.listening(situation) if one.check == "certificate"]
-    assert (later.level, "ran out on" in later.says) == (Level.TROUBLE, True)
+    assert (later.level, "expired on" in later.says) == (Level.TROUBLE, True)
 
 
 def test_a_disk_that_is_nearly_full_is_found(patient: Patient, tmp_path: Path) -> None:

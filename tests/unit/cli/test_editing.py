@@ -39,10 +39,10 @@ async def test_the_editor_gets_the_input_and_its_text_is_what_runs(
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("pass", "Nothing was changed"),
+        ("pass", "No change was made"),
         ("sys.exit(3)", "ended with 3"),
-        ("file.write_text('[]')", "no JSON object"),
-        ("file.write_text('{')", "no JSON"),
+        ("file.write_text('[]')", "not a JSON object"),
+        ("file.write_text('{')", "not JSON"),
         ("file.unlink()", "cannot be read"),
         ("file.write_bytes(bytes([255]))", "cannot be read"),
     ],

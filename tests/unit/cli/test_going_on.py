@@ -10,19 +10,19 @@ LEFT = v1.PendingPrompt(session_id=WAITS.session_id, permission=WAITS.permission
 
 
 def test_a_session_whose_agent_waits_goes_on() -> None:
-    assert going_on(WAITS, v1.DENY, "") == "The session goes on; see it with: betcode attach 01a1ddff-31fb"
+    assert going_on(WAITS, v1.DENY, "") == "The session continues; watch it with: betcode attach 01a1ddff-31fb"
 
 
 def test_a_stopped_turn_is_not_said_to_go_on() -> None:
-    assert going_on(WAITS, v1.DENY_WITH_INTERRUPT, "") == "Send a message to go on: betcode attach 01a1ddff-31fb"
+    assert going_on(WAITS, v1.DENY_WITH_INTERRUPT, "") == "To continue, send a message: betcode attach 01a1ddff-31fb"
 
 
 def test_without_an_agent_a_message_is_needed_and_a_command_is_asked_again() -> None:
     said = going_on(LEFT, v1.ALLOW_ONCE, "exited")
-    assert "Send a message to go on: betcode attach 01a1ddff-31fb" in said
-    assert said.endswith("A command is asked about again then, with this answer offered")
+    assert "To continue, send a message: betcode attach 01a1ddff-31fb" in said
+    assert said.endswith("A command is then asked about again, with this answer as the suggestion")
     assert "asked about again" not in going_on(LEFT, v1.DENY, "exited")
 
 
 def test_an_agent_that_is_started_again_needs_no_message() -> None:
-    assert "Send a message" not in going_on(LEFT, v1.ALLOW_ONCE, "backing_off")
+    assert "send a message" not in going_on(LEFT, v1.ALLOW_ONCE, "backing_off")

@@ -87,7 +87,7 @@ def test_several_options_stay_apart_whatever_they_are_called() -> None:
 
 def test_a_grant_where_a_rule_asks_each_time_is_refused_with_the_rule() -> None:
     each_time = v1.PermissionRequest(tool_name="Bash", deciding_rule="ask Bash(git *) (/s.json:4)")
-    with pytest.raises(CommandFailed, match=r"asks each time.*/s\.json:4"):
+    with pytest.raises(CommandFailed, match=r"asking each time.*/s\.json:4"):
         answer_from(said("--allow-session"), v1.PendingPrompt(permission=each_time))
 
 
@@ -134,9 +134,9 @@ def test_too_late_an_answer_goes_to_the_daemon_as_it_was_typed() -> None:
 
 
 def test_what_was_mistaken_is_said() -> None:
-    with pytest.raises(CommandFailed, match=r"Bash asks for permission, .*--allow or --deny"):
+    with pytest.raises(CommandFailed, match=r"Bash asks for permission: .*--allow or --deny"):
         answer_from(said("--choose", "1"), PUSH)
-    with pytest.raises(CommandFailed, match=r"'1,2' is no choice of 1 to 2, just one: Why"):
+    with pytest.raises(CommandFailed, match=r"'1,2' is not an option from 1 to 2, just one: Why"):
         answer_from(said("--choose", "1", "--choose", "1,2"), ASKED)
 
 

@@ -31,8 +31,8 @@ async def test_a_turn_that_does_not_hear_is_told_again_and_then_left() -> None:
     assert (len(asked), left) == (3, ["left"])
     assert limit.is_over
     assert limit.has_left
-    assert "insisting" in err.getvalue()
-    assert "it was told to stop" in limit.parting("s")
+    assert "stopping it again" in err.getvalue()
+    assert "a stop was requested" in limit.parting("s")
 
 
 async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
@@ -51,8 +51,8 @@ async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
         await limit.heed(lambda: None)
     assert limit.has_left
     assert "It cannot" in err.getvalue()
-    assert "told to stop" not in limit.parting("s")
-    assert "may go on" in limit.parting("s")
+    assert "stop was requested" not in limit.parting("s")
+    assert "may continue" in limit.parting("s")
 
 
 async def test_without_a_limit_nothing_happens() -> None:

@@ -57,7 +57,7 @@ def test_a_pipe_gets_whole_lines_alone() -> None:
     assert err.getvalue().splitlines() == [
         "[2/3] npm install",
         "  resolving",
-        "… 2.0 MB were left out",
+        "… 2.0 MB omitted",
         "   done",
         "  late",
         "[3/3] make",

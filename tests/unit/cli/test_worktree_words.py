@@ -47,9 +47,9 @@ def test_everything_that_would_be_lost_is_named_and_what_was_cut_is_counted() ->
         "Untracked (1001):",
         "  d",
         "  … and 1000 more",
-        "Commits that are nowhere else (1):",
+        "Commits that exist only here (1):",
         "  0123456789 fix it",
-        "Brought along and changed since (1):",
+        "Copied files changed since (1):",
         "  .env",
         "In submodules (1):",
         "  lib has changes",
@@ -97,8 +97,8 @@ def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
 
 
 def test_a_name_is_one_line_of_a_list_and_nothing_is_obeyed() -> None:
-    lost = v1.WorktreeContents(untracked=["a\nCommits that are nowhere else (0):", "\x1b[2Jb\u202e"])
-    assert contents_lines(lost) == ["Untracked (2):", "  a␊Commits that are nowhere else (0):", "  ␛[2Jb\\u202e"]
+    lost = v1.WorktreeContents(untracked=["a\nCommits that exist only here (0):", "\x1b[2Jb\u202e"])
+    assert contents_lines(lost) == ["Untracked (2):", "  a␊Commits that exist only here (0):", "  ␛[2Jb\\u202e"]
 
 
 def test_a_command_without_two_dashes_is_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:

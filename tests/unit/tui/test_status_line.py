@@ -74,8 +74,8 @@ def test_nothing_waits_in_a_session_that_has_ended() -> None:
 
 
 def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
-    waits = StatusContext(link=UP, waits="API overloaded, tries again in 5 s")
-    assert line(BUSY, waits, 60).startswith("connected · API overloaded, tries again in 5 s")
+    waits = StatusContext(link=UP, waits="API overloaded, retries in 5 s")
+    assert line(BUSY, waits, 60).startswith("connected · API overloaded, retries in 5 s")
     reached = SessionStatusModel(budget_reached=("cost",))
     assert "budget reached (cost)" in line(reached, StatusContext(link=UP), 80)
 

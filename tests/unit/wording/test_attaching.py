@@ -24,7 +24,7 @@ def test_a_file_is_sent_under_its_last_name_as_what_it_is(tmp_path: Path) -> Non
 
 def test_what_cannot_be_read_is_said_by_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name, says in (("", "a directory"), ("missing", "not there"), ("pipe", "no plain file")):
+    for name, says in (("", "a directory"), ("missing", "is missing"), ("pipe", "not a regular file")):
         with pytest.raises(CannotAttach, match=says):
             read_files([str(tmp_path / name)])
 

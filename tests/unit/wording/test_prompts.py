@@ -110,9 +110,9 @@ def test_a_number_is_an_answer_where_it_is_an_options_name_or_nothing_is_offered
 
 
 def test_a_line_that_is_no_answer_is_told_the_answers_there_are() -> None:
-    assert BASH.again == "That is no answer: type y, s and a number, e, n, i or v"
+    assert BASH.again == "Invalid answer: type y, s and a number, e, n, i or v"
     plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode"))
-    assert plan.again == "That is no answer: type y, n, i or v"
+    assert plan.again == "Invalid answer: type y, n, i or v"
 
 
 def test_what_may_be_granted_is_shown_with_its_number() -> None:

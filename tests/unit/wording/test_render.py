@@ -24,4 +24,4 @@ def test_what_was_not_counted_is_not_mentioned(usage: v1.UsageReport, says: str)
 def test_an_answer_that_was_kept_says_so() -> None:
     given = v1.PermissionResolved(request_id="r2", resolution="answered", decision=v1.DENY, rule="the answer to r1")
     lines = Describer().describe(v1.AgentEvent(permission_resolved=given))
-    assert lines == ["Denied", "That is the answer which was given before the agent was lost"]
+    assert lines == ["Denied", "Answer reused from before the agent crashed"]

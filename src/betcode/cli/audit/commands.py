@@ -48,7 +48,7 @@ async def list_audit(options: Options) -> int:
         screen.json({"records": [record_json(one) for one in found]}, indent=2)
         return ExitCode.OK
     if not found:
-        screen.line("Nothing was decided there")
+        screen.line("No decisions found")
         return ExitCode.OK
     for line in table(_HEADINGS, [_row(one) for one in found], screen.width, spare=_SPARE):
         screen.line(line)
@@ -62,7 +62,7 @@ async def export(options: Options) -> int:
     file = Path(options.text("output")) if options.text("output") else None
     as_csv = (options.text("format") or ("csv" if file and file.suffix.lower() == ".csv" else "jsonl")) == "csv"
     if options.as_json and file is None and as_csv:
-        raise CommandFailed("--json prints no csv: name a file with -o", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("--json cannot print CSV: give an output file with -o", ExitCode.INVALID_ARGUMENTS)
     async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
         records = client.audit.records(await _wanted(client, options, 0))
         pieces = _csv(records) if as_csv else _json_lines(records)
@@ -88,21 +88,23 @@ async def verify(options: Options) -> int:
         async for result in steps:
             if time.monotonic() - said_at > _PROGRESS_S and not result.complete:
                 said_at = time.monotonic()
-                screen.note(f"{result.rows:,} of {result.total:,} rows checked")
+                screen.note(f"{result.rows:,} of {result.total:,} entries checked")
     if not result.complete:
-        raise CommandFailed("The daemon ended before all rows were checked: verify again", ExitCode.NO_CONNECTION)
+        raise CommandFailed(
+            "The daemon stopped before all entries were checked. Run the command again", ExitCode.NO_CONNECTION
+        )
     head = f"{result.rows}:{result.head.hex()}"
     if options.as_json:
         broken = None if result.broken is None else {"number": result.broken, "reason": result.why}
         screen.json({"whole": broken is None, "rows": result.rows, "head": head, "broken": broken}, indent=2)
     elif result.broken is None:
-        screen.line(f"{result.rows:,} rows, each as it was written and behind the one before")
+        screen.line(f"{result.rows:,} entries verified, chain intact")
         screen.line(f"Head: {head}")
         if noted is None:
-            screen.note("Note the head elsewhere: `betcode audit verify --head` then shows whether the end was cut off")
+            screen.note("Store the head elsewhere: `betcode audit verify --head HEAD` then detects a truncated log")
     else:
         screen.line(f"Broken: {result.why}")
-        screen.line(f"Whole up to: {head}")
+        screen.line(f"Intact up to: {head}")
     return ExitCode.OK if result.broken is None else ExitCode.AGENT_ERROR
 
 

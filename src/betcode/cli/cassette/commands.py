@@ -53,7 +53,7 @@ async def save(options: Options) -> int:
         )
     file = Path(options.text("output") or f"{short_id(session_id)}.cassette.ndjson").expanduser()
     if file.exists() and not options.flag("force"):
-        raise CommandFailed(f"{file} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"{file} already exists: choose another file, or add --force", ExitCode.INVALID_ARGUMENTS)
     recording = await anyio.to_thread.run_sync(_recorded, options, session_id)
     scrubbed = await anyio.to_thread.run_sync(_scrubbed, recording, summary.working_directory)
     if not options.as_json:
@@ -91,7 +91,7 @@ def _recorded(options: Options, session_id: str) -> _Recording:
         _add_run(recording, options.places.runs / run_id)
     if not recording.rows:
         raise CommandFailed(
-            "The journals of this session are gone: journals.keep and journals.limit say how long they are kept",
+            "The journals of this session were deleted (settings journals.keep and journals.limit)",
             ExitCode.INVALID_ARGUMENTS,
         )
     return recording
@@ -157,16 +157,14 @@ def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole
     counts = ", ".join(f"{scrubbed.replaced[name]} {name}" for name in (SECRETS, PATHS, ADDRESSES))
     screen.note(f"{len(scrubbed.rows)} lines of {recording.runs} agent runs; replaced: {counts}")
     if recording.missing:
-        screen.note(f"{recording.missing} runs are not in it: their journals are gone")
-    screen.note(
-        "What looks like a secret is taken out. Read the rest before you share it: it has the whole conversation"
-    )
+        screen.note(f"{recording.missing} runs are missing, because their journals were deleted")
+    screen.note("Likely secrets are removed. Check the rest before you share it: it contains the whole conversation")
 
 
 async def _agreed(options: Options, screen: Screen, file: Path) -> bool:
     """Raises CommandFailed where nobody can be asked."""
     if options.as_json or not can_ask():
-        raise CommandFailed("Nobody can be asked here: give --yes to save it", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("No terminal to ask on: add --yes to save it", ExitCode.INVALID_ARGUMENTS)
     keyboard = Keyboard()
     keyboard.forget_what_was_typed()
     screen.ask(f"Save it as {file}? [y/N] ")

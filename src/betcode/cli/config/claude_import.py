@@ -47,7 +47,7 @@ def _take_settings(path: Path, found: Copied) -> None:
         return
     if text is None:
         if os.path.lexists(path):
-            found.left_out.append(f"{path} is a link to nothing")
+            found.left_out.append(f"{path} is a broken symbolic link")
         return
     faults = faults_in(text, path, Layer.USER)
     if faults:
@@ -88,11 +88,11 @@ def _take_rules(directory: Path, found: Copied) -> None:
         return
     try:
         if not stat.S_ISDIR(directory.stat().st_mode):
-            found.left_out.append(f"{directory} is no directory")
+            found.left_out.append(f"{directory} is not a directory")
             return
         for name, path in _walk(directory, "", 0, found):
             if len(found.files) >= _FILES:
-                found.left_out.append(f"{directory} has more than {_FILES} files: the rest was left out")
+                found.left_out.append(f"{directory} has more than {_FILES} files: the others were skipped")
                 return
             _take_file(name, path, found)
     except OSError as trouble:
@@ -101,7 +101,7 @@ def _take_rules(directory: Path, found: Copied) -> None:
 
 def _walk(directory: Path, prefix: str, depth: int, found: Copied) -> Iterator[tuple[str, Path]]:
     if depth > _DEPTH:
-        found.left_out.append(f"{directory} is nested too deep")
+        found.left_out.append(f"{directory} is nested too deeply")
         return
     for path in sorted(directory.iterdir()):
         name = f"{prefix}{path.name}"
@@ -118,7 +118,7 @@ def _walk(directory: Path, prefix: str, depth: int, found: Copied) -> Iterator[t
             except OSError as trouble:
                 found.left_out.append(f"{path} cannot be read: {trouble.strerror}")
         else:
-            found.left_out.append(f"{path} is no plain file")
+            found.left_out.append(f"{path} is not a regular file")
 
 
 def _take_file(name: str, path: Path, found: Copied) -> None:

@@ -90,10 +90,10 @@ def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) 
     if options.as_json:
         screen.json({"key": keys[0], "keys": keys, "path": str(path), "changed": changed})
     elif not changed:
-        screen.line(f"Nothing has changed: {path}")
+        screen.line(f"No change: {path}")
     else:
         for key in gone:
-            screen.line(f"{key} is not set any more in {path}")
+            screen.line(f"{key} is no longer set in {path}")
         for key, value in values.items():
             screen.line(f"{key} is {_taken(key, value)}in {path}")
     if changed:
@@ -125,13 +125,13 @@ def _say_what_holds(options: Options, screen: Screen, keys: Iterable[str], layer
         setting = setting_of(key)
         origin = loaded.origin(setting.key)
         if order.index(origin.layer) < order.index(layer):
-            screen.note(f"{key} does not count here, since {origin} stands above it")
+            screen.note(f"{key} has no effect here, because {origin} overrides it")
         else:
             waits = waits or not setting.at_once
         for remark in _remarks(loaded) if setting.field == "feature_flags" else ():
             screen.note(f"Warning: {remark}")
     if waits and daemon_runs(options.places):
-        screen.note("The daemon takes it up when it is restarted: betcode daemon restart")
+        screen.note("Restart the daemon to apply it: betcode daemon restart")
 
 
 def _warnings(loaded: Loaded) -> list[str]:
@@ -167,7 +167,7 @@ def validate(options: Options) -> int:
         for warning in _warnings(loaded):
             screen.note(f"Warning: {warning}")
         if not faults:
-            screen.line("Nothing is wrong with the settings")
+            screen.line("The settings are valid")
     return ExitCode.INVALID_ARGUMENTS if faults else ExitCode.OK
 
 

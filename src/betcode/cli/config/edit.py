@@ -24,7 +24,7 @@ def edit(options: Options) -> int:
     try:
         argv = editor_argv()
     except NoEditor:
-        raise CommandFailed("No editor is set: name one in EDITOR", ExitCode.INVALID_ARGUMENTS) from None
+        raise CommandFailed("No editor is set: set EDITOR", ExitCode.INVALID_ARGUMENTS) from None
     except EditorFailed as wrong:
         raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from None
     path, layer = chosen_file(options)
@@ -49,7 +49,7 @@ def _say(options: Options, screen: Screen, path: Path, *, changed: bool) -> int:
     if options.as_json:
         screen.json({"path": str(path), "changed": changed})
     else:
-        screen.line(f"{path} is changed" if changed else "Nothing was changed")
+        screen.line(f"{path} was changed" if changed else "Nothing was changed")
     return ExitCode.OK
 
 
@@ -59,7 +59,7 @@ def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Scree
         try:
             run_editor(argv, copy)
         except EditorFailed as failed:
-            raise CommandFailed(f"{failed}; nothing is changed", ExitCode.INVALID_ARGUMENTS) from None
+            raise CommandFailed(f"{failed}; nothing was changed", ExitCode.INVALID_ARGUMENTS) from None
         text, faults = _look(copy, path, layer)
         if not faults:
             return text
@@ -67,7 +67,7 @@ def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Scree
             screen.note(f"Wrong: {fault}")
         if not can_ask() or not says_yes(screen, "Edit it again? [Y/n] ", otherwise=True):
             kept = f". Your text is in {_kept(text, path)}" if text else ""
-            raise CommandFailed(f"{path} stays as it was{kept}", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed(f"{path} was not changed{kept}", ExitCode.INVALID_ARGUMENTS)
 
 
 def _look(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:

@@ -24,7 +24,7 @@ def file_of(options: Options, layer: Layer) -> Path:
     return options.places.config_dir / FILE_NAME
 
 
-def refuse_inside(places: Paths, why: str = "agents do not change settings") -> None:
+def refuse_inside(places: Paths, why: str = "agents may not change settings") -> None:
     """For what is done without asking the daemon. This is a hurdle, not a wall: the daemon's own check is in its gate.
 
     Raises:
@@ -32,7 +32,7 @@ def refuse_inside(places: Paths, why: str = "agents do not change settings") -> 
     """
     if runs_inside(places.runs):
         raise CommandFailed(
-            f"An agent of this daemon runs this command, and {why}: do it in a terminal of your own",
+            f"This command was started by an agent of this daemon, and {why}: run it in your own terminal",
             ExitCode.PERMISSION_DENIED,
         )
 

@@ -25,9 +25,9 @@ def offer_import(options: Options, *, hint: bool = True) -> None:
     screen = standard_screen()
     if not can_ask():
         if hint:
-            screen.note("Your settings of Claude Code can be copied with: betcode config import")
+            screen.note("To copy your Claude Code settings: betcode config import")
         return
-    question = f"Copy your settings and rules from {source}? They stay as they are there. [Y/n] "
+    question = f"Copy your settings and rules from {source}? The originals are not changed. [Y/n] "
     try:
         if says_yes(screen, question, otherwise=True):
             _say(screen, source, target, _copy(source, target, replace=False))
@@ -93,7 +93,7 @@ def _move_into(made: Path, target: Path, found: Copied, *, replace: bool) -> Non
         place = target / name
         if os.path.lexists(place):
             if not replace:
-                found.left_out.append(f"{place} is there already: --replace puts the copy in its place")
+                found.left_out.append(f"{place} already exists: use --replace to replace it")
                 _forget(found, name)
                 continue
             _set_aside(place)

@@ -31,7 +31,7 @@ async def mcp(options: Options) -> int:
         ]
         screen.json({"servers": facts}, indent=2)
     elif not rows:
-        screen.line("No agent has reported any MCP server; each says so with its first turn")
+        screen.line("No agent has reported MCP servers. Agents report them in their first turn")
     else:
         for line in table(("NAME", "STATUS", "SESSION", "TOOLS"), rows, screen.width):
             screen.line(line)

@@ -18,7 +18,7 @@ def working_directory(options: Options) -> str:
         path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
         path.encode()
     except FileNotFoundError as error:
-        raise CommandFailed("The current directory does not exist any more", ExitCode.INVALID_ARGUMENTS) from error
+        raise CommandFailed("The current directory no longer exists", ExitCode.INVALID_ARGUMENTS) from error
     except UnicodeEncodeError as error:
-        raise CommandFailed("The working directory's name is not UTF-8", ExitCode.INVALID_ARGUMENTS) from error
+        raise CommandFailed("The path of the working directory is not UTF-8", ExitCode.INVALID_ARGUMENTS) from error
     return path

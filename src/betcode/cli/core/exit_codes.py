@@ -21,24 +21,24 @@ class ExitCode(IntEnum):
         1,
         (
             "the agent failed, or the turn was cancelled or stopped by someone else; the audit is broken "
-            "(`audit verify`) or the database is (`db check`); something must be mended (`doctor`); git or the setup "
+            "(`audit verify`) or the database is (`db check`); `doctor` found a problem; git or the setup "
             "of a worktree failed"
         ),
     )
     NO_CONNECTION = (2, "no connection to the daemon, or it does not serve this client")
-    PERMISSION_DENIED = (3, "permission denied, a budget that nobody raised included")
-    RATE_LIMITED = (4, "rate limited, over budget, or a place or memory is not free")
-    INVALID_ARGUMENTS = (5, "invalid arguments, or settings that are wrong")
+    PERMISSION_DENIED = (3, "permission denied, or a budget was not raised")
+    RATE_LIMITED = (4, "rate limited, over budget, or no free slot or memory")
+    INVALID_ARGUMENTS = (5, "invalid arguments or settings")
     SESSION_NOT_FOUND = (6, "session not found")
     INTERNAL = (7, "internal error")
     # As timeout(1) says it.
-    TIMED_OUT = (124, "the time that `run --timeout` gave was over before the turn; it was stopped")
+    TIMED_OUT = (124, "the turn did not end within `run --timeout` and was stopped")
     # As a shell reports a program that a signal ended.
     INTERRUPTED = (
         130,
-        "Ctrl-C: the turn was stopped by it or, after another Ctrl-C, left before its end, as the last line says",
+        "Ctrl-C: the turn was stopped, or left running after a second Ctrl-C; the last line says which",
     )
-    BROKEN_PIPE = (141, "who reads the output has gone")
+    BROKEN_PIPE = (141, "the reader of the output has exited")
 
 
 EXIT_OF: Mapping[ErrorCode, ExitCode] = {

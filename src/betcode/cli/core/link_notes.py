@@ -24,22 +24,22 @@ class LinkNotes:
         """
         if link.state is LinkState.CONNECTED:
             if self._broken_since is not None:
-                self._say("Connected again")
+                self._say("Reconnected")
             self._broken_since = None
             return
         now = time.monotonic()
         if self._broken_since is None:
             self._broken_since = now
-            self._say(f"{_why(link)}; trying again (the turn goes on; if no daemon runs: betcode daemon start)")
+            self._say(f"{_why(link)}; reconnecting (the turn continues; if no daemon is running: betcode daemon start)")
         elif self._patience_s is not None and now - self._broken_since > self._patience_s:
             raise CommandFailed(
-                f"The daemon has been away for {now - self._broken_since:.0f} s", ExitCode.NO_CONNECTION
+                f"No connection to the daemon for {now - self._broken_since:.0f} s", ExitCode.NO_CONNECTION
             )
 
 
 def _why(link: Link) -> str:
     if link.error is None:
-        return "The line broke"
+        return "The connection was lost"
     if link.error.code == ErrorCode.DAEMON_STOPPING:
         return "The daemon is stopping"  # its own words tell the reader to do what is done here anyway
     return link.error.message

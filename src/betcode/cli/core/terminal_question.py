@@ -40,7 +40,7 @@ class Asker:
             if not self._desk.has(prompt):
                 return None
             if line is None:
-                return Deny("The person closed the terminal's input")
+                return Deny("The terminal's input was closed")
             match understand(prompt, line):
                 case None:
                     self._screen.note(prompt.again)

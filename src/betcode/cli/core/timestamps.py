@@ -21,6 +21,6 @@ def moment_ns(option: str, text: str, now_ns: int) -> int:
         return max(0, int(moment.astimezone().timestamp() * 1e9))
     except (ValueError, OverflowError, OSError):
         raise CommandFailed(
-            f'{option} {text!r} is neither a time ago such as "30d" or "2h", nor a date such as 2026-11-01',
+            f'{option} {text!r} is neither an age such as "30d" or "2h" nor a date such as 2026-11-01',
             ExitCode.INVALID_ARGUMENTS,
         ) from None

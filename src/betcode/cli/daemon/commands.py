@@ -33,7 +33,7 @@ async def start(options: Options) -> int:
     if options.as_json:
         screen.json({"started": was_started, "pid": pid, "socket": str(options.places.socket)})
     elif was_started:
-        screen.line(f"The daemon serves at {options.places.socket} (pid {pid})")
+        screen.line(f"The daemon is running at {options.places.socket} (pid {pid})")
     else:
-        screen.line(f"The daemon is running already at {options.places.socket} (pid {pid})")
+        screen.line(f"The daemon is already running at {options.places.socket} (pid {pid})")
     return ExitCode.OK

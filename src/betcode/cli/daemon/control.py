@@ -59,12 +59,12 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
         return False
     if await serves(options.places):
         if options.text("claude_bin"):
-            say("--claude-bin is for a daemon that is started; the one that runs keeps its own")
+            say("--claude-bin has no effect: the daemon is already running")
         holder = read_holder(options.places.lock)
         if announce and holder is not None and holder.version != __version__:
             say(
-                f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To renew it: "
-                "betcode daemon stop (agents at work go on)"
+                f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To update it: "
+                "betcode daemon restart (working agents continue)"
             )
         if announce:  # a service may have started it, which asks nobody
             _offer_import(options, hint=False)
@@ -105,7 +105,7 @@ async def _refuse_silent(places: Paths, remote: Remote) -> None:
             why = why_silent(remote, error.details.get("reason", error.message))
             raise CommandFailed(f"No daemon answers at {remote.address}: {why}", ExitCode.NO_CONNECTION) from None
     if not is_serving:
-        raise CommandFailed(f"The daemon at {remote.address} says that it does not serve", ExitCode.NO_CONNECTION)
+        raise CommandFailed(f"The daemon at {remote.address} reports that it is not serving", ExitCode.NO_CONNECTION)
 
 
 def daemon_argv(options: Options) -> list[str]:
@@ -121,7 +121,7 @@ def refuse_flags_of_services(options: Options) -> None:
     """Raises CommandFailed where values are given for one daemon, and a service would not hand them on to it."""
     if options.texts("set") and start_by_service(options.places.state_dir):
         raise CommandFailed(
-            "The daemon is a service, which is started without --set: use betcode config set",
+            "The daemon runs as a service, which ignores --set: use betcode config set",
             ExitCode.INVALID_ARGUMENTS,
         )
 
@@ -145,7 +145,7 @@ def launch(options: Options) -> Launched:
         places.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = _open_log(places)
     except OSError as error:
-        raise CommandFailed(f"The daemon has no place for its state: {error}", ExitCode.NO_CONNECTION) from error
+        raise CommandFailed(f"The daemon's state directory cannot be used: {error}", ExitCode.NO_CONNECTION) from error
     try:
         service = start_by_service(places.state_dir)
         with nullcontext() if service else blocked_signals():
@@ -190,7 +190,7 @@ async def _wait_until_serving(places: Paths, launched: Launched | None, say: Say
                 ExitCode.NO_CONNECTION,
             )
         if waited_s >= next_word_s:
-            say(f"Waiting for the daemon{_pid(holder)}, which is alive and does not answer yet")
+            say(f"Waiting for the daemon{_pid(holder)} to become ready")
             next_word_s = waited_s + _FURTHER_WORD_S
         await anyio.sleep(_PAUSE_S)
     return True
@@ -203,7 +203,7 @@ def _pid(holder: LockOwner | None) -> str:
 def _refuse_another_socket(places: Paths, holder: LockOwner | None) -> None:
     if holder is not None and holder.socket and holder.socket != str(places.socket):
         raise CommandFailed(
-            f"The daemon of {places.state_dir} (pid {holder.pid}) listens at another socket: "
+            f"The daemon of {places.state_dir} (pid {holder.pid}) listens on another socket: "
             f"use --socket {holder.socket}",
             ExitCode.NO_CONNECTION,
         )
@@ -215,7 +215,7 @@ def _why_it_ended(places: Paths, launched: Launched) -> str:
         log.seek(launched.log_offset)
         words = [plain(line) for line in log.read().decode(errors="replace").splitlines()]
     said = "; ".join(word for word in words[-_LOG_LINES:] if word)
-    return f"The daemon ended at once with code {launched.process.returncode}: {said or 'it said nothing'}"
+    return f"The daemon exited at once with code {launched.process.returncode}: {said or 'no output'}"
 
 
 def plain(line: str) -> str:

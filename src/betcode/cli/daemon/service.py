@@ -44,7 +44,7 @@ def install(options: Options) -> int:
             facts["linger"] = _offer_lingering(options, screen)
         screen.json(facts)
         return ExitCode.OK
-    screen.line(f"The daemon is a service now: {manager.path}")
+    screen.line(f"Installed the service: {manager.path}")
     if isinstance(manager, Systemd):
         _offer_lingering(options, screen)
     return ExitCode.OK
@@ -65,9 +65,11 @@ def uninstall(options: Options) -> int:
     if options.as_json:
         screen.json({"uninstalled": was_there, "unit": str(manager.path)})
     elif was_there:
-        screen.line(f"The service is gone: {manager.path}. Agents at work go on, and the next daemon finds them")
+        screen.line(
+            f"Removed the service: {manager.path}. Working agents continue, and the next daemon takes them over"
+        )
     else:
-        screen.line(f"There is no such service: {manager.path}")
+        screen.line(f"No such service: {manager.path}")
     return ExitCode.OK
 
 
@@ -84,7 +86,7 @@ def _refuse_foreign(manager: Manager) -> None:
         return
     if not is_ours:
         raise CommandFailed(
-            f"{manager.path} is no service of betcode: choose another --name", ExitCode.INVALID_ARGUMENTS
+            f"{manager.path} is not a betcode service: choose another --name", ExitCode.INVALID_ARGUMENTS
         )
 
 
@@ -144,18 +146,18 @@ def _offer_lingering(options: Options, screen: Screen) -> bool:
     wanted = options.flag("linger") or (not options.as_json and can_ask() and anyio.run(_wants_lingering, screen))
     if not wanted:
         screen.note(
-            "At your last logout systemd ends the daemon and all agents, unless lingering is on: "
+            "When you log out, systemd ends the daemon and all agents. To keep them running: "
             f"loginctl enable-linger {user}"
         )
         return False
     turn_on_lingering(user)
-    screen.note("Lingering is on: the daemon and its agents live on when you log out")
+    screen.note("Lingering is enabled: the daemon and its agents keep running when you log out")
     return True
 
 
 async def _wants_lingering(screen: Screen) -> bool:
     keyboard = Keyboard()
     keyboard.forget_what_was_typed()
-    screen.ask("At your last logout systemd ends the daemon and all agents. Have them live on? [Y/n] ")
+    screen.ask("When you log out, systemd ends the daemon and all agents. Keep them running? [Y/n] ")
     answer = await keyboard.line()
     return answer is not None and answer.strip().lower() in ("", "y", "yes")

@@ -44,13 +44,12 @@ class Systemd:
     def refuse_where_it_is_not(self) -> None:
         if not shutil.which("systemctl"):
             raise CommandFailed(
-                "There is no systemd on this machine; `betcode daemon start` starts a daemon without it",
+                "systemd is not available on this machine; start the daemon with `betcode daemon start`",
                 ExitCode.INVALID_ARGUMENTS,
             )
         if _asked("systemctl", "--user", "show", "--property=Version").returncode:
             raise CommandFailed(
-                "systemd's manager of your user does not run here (a login session starts it; "
-                "`betcode daemon install --print` prints the unit)",
+                "No systemd user session here. `betcode daemon install --print` prints the unit file",
                 ExitCode.INVALID_ARGUMENTS,
             )
 
@@ -82,7 +81,7 @@ class Launchd:
 
     def refuse_where_it_is_not(self) -> None:
         if not shutil.which("launchctl"):
-            raise CommandFailed("There is no launchd on this machine", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed("launchd is not available on this machine", ExitCode.INVALID_ARGUMENTS)
 
     def reload(self) -> None:
         """launchd reads a file when it is told to start it."""

@@ -14,21 +14,21 @@ from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import LockOwner, is_held, read_holder
 from betcode.v1.health_pb2 import ComponentHealth, HealthDetailsResponse, ServingStatus
 
-# What a daemon found when it started, as it is shown; what there was none of is not.
+# What a daemon found when it started: fact, noun and state. Counts of 0 are not shown.
 _FOUND = (
-    ("adopted", "adopted"),
-    ("ended", "ended meanwhile"),
-    ("orphans", "without a session and ended"),
-    ("waiting", "to be started for messages"),
-    ("idle", "missing, their sessions idle now"),
-    ("clients", "clients of the daemon before"),
-    ("locks", "input locks of theirs"),
+    ("adopted", "agent", "taken over"),
+    ("ended", "agent", "ended in the meantime"),
+    ("orphans", "agent", "without a session ended"),
+    ("waiting", "agent", "to start for queued messages"),
+    ("idle", "agent", "missing, the session is now idle"),
+    ("clients", "client", "of the previous daemon"),
+    ("locks", "input lock", "of previous clients"),
 )
 _MB = 1024 * 1024  # as the setting of the limit counts: 512MiB is shown as 512
 _SETTINGS = (
-    ("settings_problem", "they stay as they were: "),
-    ("settings_need_restart", "to be taken up by a restart: "),
-    ("settings_to_import", "betcode config import copies those of Claude Code: "),
+    ("settings_problem", "not reloaded: "),
+    ("settings_need_restart", "restart the daemon to apply: "),
+    ("settings_to_import", "to copy those of Claude Code, use betcode config import: "),
 )
 
 
@@ -98,7 +98,7 @@ def _silent(options: Options, holder: LockOwner | None, reason: str) -> list[str
         return [f"No daemon answers at {places.remote.address}: {why_silent(places.remote, reason)}"]
     if is_held(places.lock):
         who = f" (pid {holder.pid})" if holder else ""
-        return [f"The daemon{who} is alive but does not answer", f"  log        {log_place(places)}"]
+        return [f"The daemon{who} is running but does not answer", f"  log        {log_place(places)}"]
     return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {places.socket}"]
 
 
@@ -159,7 +159,11 @@ def _number(facts: Mapping[str, str], name: str) -> int:
 
 def _figures(facts: Mapping[str, str]) -> list[str]:
     memory_mb = _number(facts, "agent_memory_bytes") // _MB
-    found = ", ".join(f"{count} {says}" for name, says in _FOUND if (count := _number(facts, "found_at_start_" + name)))
+    found = ", ".join(
+        f"{count} {noun}{'' if count == 1 else 's'} {state}"
+        for name, noun, state in _FOUND
+        if (count := _number(facts, "found_at_start_" + name))
+    )
     own_mb, limit_mb = (_number(facts, name) // _MB for name in ("memory_bytes", "memory_limit_bytes"))
     agents = f"{_number(facts, 'live_agents')} alive ({memory_mb} MB)"
     turns = f"{_number(facts, 'turns_at_work')} of {_number(facts, 'turn_limit')} turns at work"
@@ -167,7 +171,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
     return [
         f"Memory: {own_mb} of {limit_mb} MB",
         f"Agents: {agents}, {turns}, {waiting}; default {facts.get('default_provider', '')}",
-        f"At start: {found or 'nothing was left of a daemon before'}",
+        f"Start-up: {found or 'clean'}",
         *(f"Settings: {says}{facts[name]}" for name, says in _SETTINGS if name in facts),
         *([f"Log: {problem}"] if (problem := facts.get("log_problem")) else []),
         *([trouble] if (trouble := facts.get("telemetry")) else []),

@@ -61,7 +61,7 @@ async def _stop_idle(options: Options, holder: LockOwner) -> int | None:
                     raise
             except ClientError:
                 pass  # it does not answer, or is about to end
-    refuse_inside(options.places, "agents do not stop the daemon")
+    refuse_inside(options.places, "agents may not stop the daemon")
     _terminate(holder)
     return None
 
@@ -69,11 +69,11 @@ async def _stop_idle(options: Options, holder: LockOwner) -> int | None:
 def _at_work(options: Options, left: int | None) -> str:
     left = len(holder_pids(options.places.runs)) if left is None else left
     if not left:
-        return "no agent was at work"
+        return "no agent was working"
     return (
-        "1 agent goes on, and the next daemon finds it"
+        "1 agent continues, and the next daemon takes it over"
         if left == 1
-        else (f"{left} agents go on, and the next daemon finds them")
+        else (f"{left} agents continue, and the next daemon takes them over")
     )
 
 
@@ -82,7 +82,7 @@ def restart(options: Options) -> int:
     refuse_remote(options.places)
     screen = standard_screen()
     if not options.may_start:
-        raise CommandFailed("A restart is a start: leave --no-start away", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("--no-start cannot be used with restart", ExitCode.INVALID_ARGUMENTS)
     refuse_flags_of_services(options)
     before = _holder_soon(options)
     _check_settings(options)
@@ -99,7 +99,7 @@ def restart(options: Options) -> int:
         figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
         screen.json({"restarted": before is not None, "pid": pid, "pid_before": old, **figures})
     elif before is None:
-        screen.line(f"No daemon was running; one serves now at {options.places.socket} (pid {pid})")
+        screen.line(f"No daemon was running; started one at {options.places.socket} (pid {pid})")
     else:
         screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(parted)}")
     return ExitCode.OK
@@ -119,7 +119,7 @@ def _check_settings(options: Options) -> None:
     try:
         load_settings(options.places.config_dir, os.environ, flags_of(options.texts("set")))
     except WrongSetting as wrong:
-        raise CommandFailed(f"{wrong}. Nothing was stopped", ExitCode.INVALID_ARGUMENTS) from None
+        raise CommandFailed(f"{wrong}. The daemon was not stopped", ExitCode.INVALID_ARGUMENTS) from None
 
 
 async def _start(options: Options, screen: Screen) -> None:
@@ -141,7 +141,7 @@ def _stop_with_agents(options: Options, screen: Screen) -> int:
         figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
         screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0, **figures})
     elif holder is None:
-        screen.line("No daemon is running, and no agent")
+        screen.line("No daemon and no agent is running")
     else:
         screen.line(f"The daemon (pid {holder.pid}) has stopped; {_fate(parted)}")
     return ExitCode.INTERNAL if parted.agents_left else ExitCode.OK
@@ -155,14 +155,14 @@ async def _ask_to_stop(options: Options, holder: LockOwner, agents: v1.AgentsAtS
         except Refused as refused:
             if agents == v1.AGENTS_AT_STOP_ALL_END or not refused.is_unimplemented:
                 raise
-    refuse_inside(options.places, "agents do not stop the daemon")
+    refuse_inside(options.places, "agents may not stop the daemon")
     _terminate(holder)
     return v1.StopDaemonResponse()
 
 
 def _fate(parted: v1.StopDaemonResponse) -> str:
     ended = f"{parted.agents_ended} agent{'' if parted.agents_ended == 1 else 's'} ended"
-    left = f"{parted.agents_left} go{'es' if parted.agents_left == 1 else ''} on"
+    left = f"{parted.agents_left} continue{'s' if parted.agents_left == 1 else ''}"
     return f"{ended}, {left}"
 
 
@@ -178,7 +178,7 @@ def _holder_soon(options: Options) -> LockOwner | None:
         if holder is not None or not is_held(options.places.lock):
             return holder
         time.sleep(_PAUSE_S)
-    raise CommandFailed("The daemon does not say which process it is; try again", ExitCode.NO_CONNECTION)
+    raise CommandFailed("The daemon did not report its process id; try again", ExitCode.NO_CONNECTION)
 
 
 def _wait_until_gone(options: Options, holder: LockOwner, screen: Screen) -> None:
@@ -191,7 +191,7 @@ def _wait_until_gone(options: Options, holder: LockOwner, screen: Screen) -> Non
         waited_s = time.monotonic() - begun
         if waited_s > _STOP_BOUND_S:
             raise CommandFailed(
-                f"The daemon (pid {holder.pid}) was told to stop and is still there after {waited_s:.0f} s",
+                f"The daemon (pid {holder.pid}) has not stopped after {waited_s:.0f} s",
                 ExitCode.INTERNAL,
             )
         if waited_s > 1 and not told:

@@ -33,9 +33,9 @@ def backup(options: Options) -> int:
         target = target / _name()
     _refuse_harm(target, options.places.database)
     if asked and not target.parent.is_dir():  # a disk that is not mounted would be filled elsewhere
-        raise CommandFailed(f"There is no directory {target.parent}", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"No such directory: {target.parent}", ExitCode.INVALID_ARGUMENTS)
     if target.exists() and not options.flag("force"):
-        raise CommandFailed(f"{target} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"{target} already exists: choose another file, or add --force", ExitCode.INVALID_ARGUMENTS)
     try:
         size = copy_database(options.places.database, target, Progress(screen, "Copying"))
     except DatabaseUnusable as trouble:
@@ -45,7 +45,7 @@ def backup(options: Options) -> int:
         screen.json({"file": str(target), "bytes": size, "removed": [str(path) for path in removed]})
     else:
         screen.line(str(target))
-        screen.note(f"{readable(size)}, checked" + (f"; {len(removed)} older copies removed" if removed else ""))
+        screen.note(f"{readable(size)}, checked" + (f"; {len(removed)} older backups removed" if removed else ""))
     return ExitCode.OK
 
 
@@ -53,9 +53,9 @@ def _refuse_harm(target: Path, database: Path) -> None:
     """Raises CommandFailed where a copy would take the place of what is in use, or of what is no file."""
     is_its_own = target.name == database.name or target.name.startswith((f"{database.name}-", f"{database.name}."))
     if is_its_own and target.parent.resolve() == database.parent.resolve():
-        raise CommandFailed(f"{target} belongs to the database itself: name another file", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"{target} belongs to the database itself: choose another file", ExitCode.INVALID_ARGUMENTS)
     if target.exists() and not target.is_file():
-        raise CommandFailed(f"{target} is no plain file: name another", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"{target} is not a regular file: choose another file", ExitCode.INVALID_ARGUMENTS)
 
 
 def check(options: Options) -> int:
@@ -75,18 +75,18 @@ def check(options: Options) -> int:
     if options.as_json:
         screen.json({"file": str(path), "whole": not found, "problems": found}, indent=2)
     elif not found:
-        screen.line(f"{path} is whole")
+        screen.line(f"{path} is intact")
     else:
         for line in found:
             screen.line(line)
-        screen.note(f"{path} is damaged: `betcode db repair` saves what can be read, with the daemon stopped")
+        screen.note(f"{path} is damaged: `betcode db repair` recovers readable data, after the daemon is stopped")
     return ExitCode.AGENT_ERROR if found else ExitCode.OK
 
 
 def refuse_missing(database: Path) -> None:
     """Raises CommandFailed: a name that is mistyped is nothing that broke."""
     if not database.exists():
-        raise CommandFailed(f"There is no database at {database}", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"No database at {database}", ExitCode.INVALID_ARGUMENTS)
 
 
 def usage(options: Options) -> int:
@@ -115,7 +115,7 @@ def usage(options: Options) -> int:
     for name, size in parts.items():
         screen.line(f"{name:<16} {readable(size):>10}")
     if use.free:
-        screen.line(f"{'of that reusable':<16} {readable(use.free):>10}")
+        screen.line(f"{'of it reusable':<16} {readable(use.free):>10}")
     screen.line(f"{'free on the disk':<16} {readable(disk.free):>10}")
     if use.sessions:
         screen.line()

@@ -52,10 +52,10 @@ async def _ask(options: Options, screen: Screen, old: list[v1.SessionSummary]) -
         return
     _show(screen, old)
     if options.as_json or not can_ask():
-        raise CommandFailed("Add --yes to delete them, or --dry-run to see them", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("Add --yes to delete them, or --dry-run to list them", ExitCode.INVALID_ARGUMENTS)
     keyboard = Keyboard()
     keyboard.forget_what_was_typed()
-    screen.ask(f"Delete {'this session' if len(old) == 1 else f'these {len(old)} sessions'} for good? [y/N] ")
+    screen.ask(f"Delete {'this session' if len(old) == 1 else f'these {len(old)} sessions'} permanently? [y/N] ")
     answer = await keyboard.line()
     if answer is None or answer.strip().lower() not in ("y", "yes"):
         raise CommandFailed("Nothing was deleted", ExitCode.OK)

@@ -34,9 +34,9 @@ def repair(options: Options) -> int:
             if options.as_json:
                 screen.json({"repaired": False, "whole": True})
             else:
-                screen.line(f"{database} is whole; there is nothing to repair")
+                screen.line(f"{database} is intact; nothing to repair")
             return ExitCode.OK
-        screen.note(f"Damaged: {found[0]}. Saving what can be read")
+        screen.note(f"Damaged: {found[0]}. Recovering readable data")
         fresh = database.with_name(database.name + ".repaired")
         _remove(fresh)
         try:
@@ -45,7 +45,7 @@ def repair(options: Options) -> int:
                 left = list(problems(fresh, full=True))
             if left:
                 raise CommandFailed(
-                    f"What could be saved is damaged too ({left[0]}): restore a backup", ExitCode.INTERNAL
+                    f"The recovered database is damaged too ({left[0]}): restore a backup", ExitCode.INTERNAL
                 )
             kept = _set_aside(database, "damaged")
             fresh.replace(database)
@@ -61,11 +61,11 @@ def repair(options: Options) -> int:
         return ExitCode.OK
     screen.line(f"{rows} rows saved, of them {saved.kept.get('sessions', 0)} sessions; {torn} places could not be read")
     if saved.orphans:
-        screen.line(f"{saved.orphans} rows belonged to sessions that could not be saved, and are left out")
+        screen.line(f"{saved.orphans} rows of sessions that could not be recovered were skipped")
     if saved.missing:
         screen.line(f"{saved.missing} events of the saved sessions are lost")
-    screen.line(f"The damaged database is kept: {kept}")
-    screen.note("Histories that lost something say so: each session begins a new epoch when the daemon opens it")
+    screen.line(f"The damaged database was saved as {kept}")
+    screen.note("Incomplete histories are marked: each session starts a new epoch when the daemon opens it")
     return ExitCode.OK
 
 
@@ -78,12 +78,12 @@ def restore(options: Options) -> int:
     database = options.places.database
     refuse_missing(source)
     if source.resolve() == database.resolve():
-        raise CommandFailed("That is the database itself: name a copy of it", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("That is the database itself: give a backup", ExitCode.INVALID_ARGUMENTS)
     with _alone(options.places), _told():
         with told_during(screen, "Checking"):
             found = list(problems(source, full=True))
         if found:
-            raise CommandFailed(f"{source} is damaged ({found[0]}): nothing was changed", ExitCode.INTERNAL)
+            raise CommandFailed(f"{source} is damaged ({found[0]}): no change was made", ExitCode.INTERNAL)
         fresh = database.with_name(database.name + ".restored")
         size = copy_database(source, fresh, Progress(screen, "Copying"))
         kept = _set_aside(database, "before-restore") if database.exists() else None
@@ -93,7 +93,7 @@ def restore(options: Options) -> int:
     else:
         screen.line(f"{database} is {source} now ({readable(size)})")
         if kept:
-            screen.line(f"What was there before is kept: {kept}")
+            screen.line(f"The previous database was saved as {kept}")
     return ExitCode.OK
 
 
@@ -103,14 +103,14 @@ def _alone(places: Paths) -> Iterator[None]:
     refuse_remote(places)
     me = LockOwner(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
     if not places.state_dir.is_dir():
-        raise CommandFailed(f"There is no state directory at {places.state_dir}", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"No state directory at {places.state_dir}", ExitCode.INVALID_ARGUMENTS)
     try:
         with hold_lock(places.lock, me):
             yield
     except LockHeld as held:
         who = f" (pid {held.holder.pid})" if held.holder else ""
         raise CommandFailed(
-            f"The daemon{who} uses the database. Stop it first: betcode daemon stop", ExitCode.INVALID_ARGUMENTS
+            f"The daemon{who} is using the database. Stop it first: betcode daemon stop", ExitCode.INVALID_ARGUMENTS
         ) from held
 
 

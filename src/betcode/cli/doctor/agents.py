@@ -49,8 +49,8 @@ def _standing(name: str, standing: ProgramStatus, environ: Mapping[str, str]) ->
         try:
             version = read_version(Path(standing.path), environ, VERSION_WITHIN_S)
         except OSError as error:
-            return trouble(check, f"{standing.path} cannot be run: {error.strerror}", "install it anew")
-        words += f", version {version}" if version else ", which does not say its version"
+            return trouble(check, f"{standing.path} cannot be run: {error.strerror}", "reinstall it")
+        words += f", version {version}" if version else ", unknown version"
     return ok(check, ", ".join(filter(None, (words, standing.login_basis))))
 
 
@@ -72,10 +72,10 @@ def _version(binary: Path, environ: Mapping[str, str]) -> Finding:
     try:
         version = read_version(binary, environ, VERSION_WITHIN_S)
     except OSError as error:
-        return trouble("agent", f"{binary} cannot be run: {error.strerror}", "install claude anew")
+        return trouble("agent", f"{binary} cannot be run: {error.strerror}", "reinstall claude")
     if not version:
-        words = f"{binary} --version does not say a version within {VERSION_WITHIN_S:.0f} s"
-        return trouble("agent", words, "install claude anew")
+        words = f"{binary} --version printed no version within {VERSION_WITHIN_S:.0f} s"
+        return trouble("agent", words, "reinstall claude")
     if refusal := AGENTS["claude"].refusal(version):
         return trouble("agent", f"{binary}: {refusal}", f"upgrade it: claude update ({AGENTS['claude'].upgrade_url})")
     return ok("agent", f"{binary}, version {version}")

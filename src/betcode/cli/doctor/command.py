@@ -72,14 +72,14 @@ def examined(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
         try:
             yield from check(situation)
         except OSError as error:
-            yield trouble(check.__name__, f"it cannot be looked at: {error}", "see that the file can be read")
+            yield trouble(check.__name__, f"cannot be checked: {error}", "make the file readable")
 
 
 def _of_daemon(options: Options) -> list[Finding]:
     try:
         return anyio.run(doctor_processes.daemon, options.places)
     except OSError as error:
-        return [trouble("daemon", f"it cannot be looked for: {error}", "see that the file can be read")]
+        return [trouble("daemon", f"cannot be checked: {error}", "make the file readable")]
 
 
 def _settings(options: Options) -> tuple[Settings, list[Finding]]:
@@ -90,10 +90,10 @@ def _settings(options: Options) -> tuple[Settings, list[Finding]]:
         return Settings(), [trouble("settings", str(wrong), f"edit {path}")]
     if loaded.warnings:
         return loaded.settings, [note("settings", each, f"edit {path}") for each in loaded.warnings]
-    return loaded.settings, [ok("settings", str(path) if path.exists() else "all at their defaults")]
+    return loaded.settings, [ok("settings", str(path) if path.exists() else "all settings have their defaults")]
 
 
 def _verdict(troubles: int) -> str:
     if not troubles:
-        return "All is well"
-    return "1 thing must be mended" if troubles == 1 else f"{troubles} things must be mended"
+        return "No problems found"
+    return "1 problem found" if troubles == 1 else f"{troubles} problems found"

@@ -28,13 +28,13 @@ def directories(situation: Situation) -> Iterator[Finding]:
         try:
             facts = path.stat()
         except FileNotFoundError:
-            yield ok(check, f"{path} is not there yet")
+            yield ok(check, f"{path} does not exist yet")
             continue
         except OSError as error:
-            yield trouble(check, f"{path} cannot be looked at: {error.strerror}", "make it a directory of yours")
+            yield trouble(check, f"{path} cannot be checked: {error.strerror}", "make it a directory that you own")
             continue
         if not stat.S_ISDIR(facts.st_mode):
-            yield trouble(check, f"{path} is no directory", "move it away")
+            yield trouble(check, f"{path} is not a directory", "move it away")
         elif facts.st_uid != os.getuid():
             yield trouble(check, f"{path} belongs to another user", f"sudo chown -R {os.getuid()} {path}")
         elif facts.st_mode & 0o022:
@@ -63,12 +63,12 @@ def sockets(situation: Situation) -> Iterator[Finding]:
             continue
         if not stat.S_ISSOCK(mode):
             yield trouble(
-                "socket", f"{path} is no socket", f"move it away, or choose another with --socket: mv {path} …"
+                "socket", f"{path} is not a socket", f"move it away, or choose another with --socket: mv {path} …"
             )
         elif mode & 0o077:
             yield trouble("socket", f"others can connect to {path}", f"chmod 600 {path}")
         elif not is_held(situation.places.lock):
-            yield note("socket", f"{path} was left by a daemon that was killed", "nothing: the next daemon replaces it")
+            yield note("socket", f"{path} is a leftover of a killed daemon", "nothing: the next daemon replaces it")
         else:
             yield ok("socket", str(path))
 
@@ -81,11 +81,13 @@ def lock(situation: Situation) -> Iterator[Finding]:
     holder = read_holder(path)
     found = process(holder.pid) if holder is not None else None
     if holder is None:
-        yield note("lock", f"{path} is held by a daemon that has not said who it is", "wait a moment and look again")
+        yield note(
+            "lock", f"{path} is held by a daemon that has not written its pid", "wait a moment and run doctor again"
+        )
     elif found is None or found.zombie:
         yield trouble(
             "lock",
-            f"{path} names process {holder.pid}, which is gone, and another one holds it",
+            f"{path} names process {holder.pid}, which has ended, but another process holds it",
             f"find it and end it: fuser -v {path}",
         )
 
@@ -95,13 +97,15 @@ def disk(situation: Situation) -> Iterator[Finding]:
     while not path.exists() and path != path.parent:
         path = path.parent
     free = shutil.disk_usage(path).free
-    words = f"{free // _MIB} MB free where the state is ({path})"
+    words = f"{free // _MIB} MB free for the state directory ({path})"
     if free < _LEAST_FREE:
         yield trouble(
-            "disk", words, "make room: `betcode db usage` says what takes it here, `betcode db prune` removes it"
+            "disk",
+            words,
+            "free disk space: `betcode db usage` shows the sizes, `betcode db prune` deletes old sessions",
         )
     elif free < _LITTLE_FREE:
-        yield note("disk", words, "make room before it is full")
+        yield note("disk", words, "free disk space soon")
     else:
         yield ok("disk", words)
 
@@ -134,7 +138,7 @@ def clock(situation: Situation) -> Iterator[Finding]:
 def database(situation: Situation) -> Iterator[Finding]:
     path = situation.places.database
     if not path.exists():
-        yield ok("database", f"{path} is not there yet")
+        yield ok("database", f"{path} does not exist yet")
         return
     from betcode.domain.errors import DatabaseUnusable
     from betcode.storage.probe import glance
@@ -142,14 +146,14 @@ def database(situation: Situation) -> Iterator[Finding]:
     try:
         seen = glance(path, within_s=_DATABASE_BOUND_S)
     except DatabaseUnusable as unusable:
-        yield trouble("database", unusable.message, "keep a copy, then: betcode db repair")
+        yield trouble("database", unusable.message, "make a copy, then: betcode db repair")
         return
     if seen.problems:
-        yield trouble("database", f"{path} is damaged: {seen.problems[0]}", "keep a copy, then: betcode db repair")
+        yield trouble("database", f"{path} is damaged: {seen.problems[0]}", "make a copy, then: betcode db repair")
     elif not seen.is_complete:
-        yield note("database", f"{path} is too large to be read within {_DATABASE_BOUND_S:.0f} s", "betcode db check")
+        yield note("database", f"{path} is too large to check within {_DATABASE_BOUND_S:.0f} s", "betcode db check")
     else:
-        yield ok("database", f"{path} is whole")
+        yield ok("database", f"{path} is intact")
     late_s = seen.newest_ns / 1e9 - situation.now
     if late_s > _AHEAD_S:
         yield trouble(
@@ -168,7 +172,7 @@ def listening(situation: Situation) -> Iterator[Finding]:
             read_token(path)
             yield ok("token", str(path))
         except WrongToken as wrong:
-            yield trouble("token", str(wrong), "mend the file, then: betcode daemon restart")
+            yield trouble("token", str(wrong), "fix the file, then: betcode daemon restart")
     if listen.tls_cert:
         yield _certificate(Path(listen.tls_cert), datetime.fromtimestamp(situation.now, UTC))
     if listen.tls_key:
@@ -183,7 +187,7 @@ def _certificate(path: Path, now: datetime) -> Finding:
     words = f"{path} is valid until {until.date().isoformat()}"
     mend = "renew it, then: betcode daemon restart"
     if until <= now:
-        return trouble("certificate", f"{path} ran out on {until.date().isoformat()}", mend)
+        return trouble("certificate", f"{path} expired on {until.date().isoformat()}", mend)
     return note("certificate", words, mend) if until - now < _SOON else ok("certificate", words)
 
 

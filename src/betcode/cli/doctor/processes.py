@@ -34,7 +34,9 @@ def git(situation: Situation) -> Iterator[Finding]:
     else:
         said = f"git version {read_version(Path(program), environment, _VERSION_WITHIN_S)}"
         why = unfit(said)
-    yield note("git", why, "worktrees, and to see what a turn changed, need it") if why else ok("git", version_of(said))
+    yield (
+        note("git", why, "required for worktrees and for the changes of a turn") if why else ok("git", version_of(said))
+    )
 
 
 def orphans(situation: Situation) -> Iterator[Finding]:
@@ -46,15 +48,17 @@ def orphans(situation: Situation) -> Iterator[Finding]:
     if left:
         pids = " ".join(str(pid) for pid in left)
         yield trouble(
-            "processes", f"{len(left)} were left by an agent whose holder is gone: {pids}", "betcode daemon restart"
+            "processes",
+            f"{len(left)} processes remain of an agent whose holder has ended: {pids}",
+            "betcode daemon restart",
         )
     if held and not is_held(places.lock):
         count = len(holder_pids(places.runs))
-        yield note("processes", f"{count} agents go on without a daemon", "betcode daemon start finds them again")
+        yield note("processes", f"{count} agents are running without a daemon", "betcode daemon start takes them over")
     elif unknown := sorted(held - _known(places.database)):
-        yield trouble("processes", f"agents that no session knows: {', '.join(unknown)}", "betcode daemon restart")
+        yield trouble("processes", f"agents without a session: {', '.join(unknown)}", "betcode daemon restart")
     elif not left:
-        yield ok("processes", f"{len(held)} agent{'' if len(held) == 1 else 's'} alive, nothing is left over")
+        yield ok("processes", f"{len(held)} agent{'' if len(held) == 1 else 's'} running, no leftover processes")
 
 
 def _known(database: Path) -> frozenset[str]:
@@ -69,7 +73,7 @@ def _known(database: Path) -> frozenset[str]:
 def open_files(_: Situation) -> Iterator[Finding]:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard != resource.RLIM_INFINITY and hard < _LEAST_OPEN_FILES:
-        words = f"a process may have {hard} open"
+        words = f"a process may open {hard}"
         yield trouble(
             "open files", words, f"raise the hard limit to {_LEAST_OPEN_FILES} or more: ulimit -Hn, limits.conf"
         )
@@ -80,17 +84,17 @@ def open_files(_: Situation) -> Iterator[Finding]:
 async def daemon(places: Paths) -> list[Finding]:
     """What it says of itself."""
     if not is_held(places.lock):
-        return [note("daemon", "none is running", "nothing: a command that needs one starts it")]
+        return [note("daemon", "none is running", "nothing to do: a command that needs one starts it")]
     holder = read_holder(places.lock)
     pid = holder.pid if holder else "?"
     try:
         async with open_client(places) as client:
             details = await client.health()
     except ClientError:
-        words = f"the daemon (pid {pid}) is alive but does not answer at {places.socket}"
-        return [trouble("daemon", words, f"look at {log_place(places)}; then: betcode daemon restart")]
+        words = f"the daemon (pid {pid}) is running but does not answer at {places.socket}"
+        return [trouble("daemon", words, f"see {log_place(places)}, then: betcode daemon restart")]
     found = [
-        trouble("daemon", f"{one.name} is not well: {one.message}", "it goes on by itself when that is mended")
+        trouble("daemon", f"{one.name} is not healthy: {one.message}", "it recovers by itself when this is fixed")
         for one in details.components
         if one.status != ServingStatus.SERVING
     ]
@@ -101,4 +105,4 @@ async def daemon(places: Paths) -> list[Finding]:
         found.append(
             note("daemon", f"it is betcode {holder.version}, and this is {__version__}", "betcode daemon restart")
         )
-    return found or [ok("daemon", f"pid {pid} serves at {places.socket}")]
+    return found or [ok("daemon", f"pid {pid} is serving at {places.socket}")]

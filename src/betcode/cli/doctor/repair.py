@@ -41,21 +41,21 @@ def repair(options: Options) -> list[SetAside]:
     places, screen = options.places, standard_screen()
     faults = anyio.run(_faults, places)
     if not faults:
-        screen.note(f"Nothing to repair: every entry of {places.runs} can be used")
+        screen.note(f"Nothing to repair: all entries of {places.runs} are usable")
         return []
     for fault in faults:
-        screen.note(f"Cannot be used: {places.runs.name}/{fault.shown}: {fault.problem}")
+        screen.note(f"Unusable: {places.runs.name}/{fault.shown}: {fault.problem}")
     if not options.flag("yes"):
         if not can_ask():
-            raise CommandFailed("Nobody can be asked here: give --yes to move them", ExitCode.INVALID_ARGUMENTS)
-        question = f"End what still runs there and move {_count(faults)} to {places.set_aside}? [y/N] "
+            raise CommandFailed("No terminal to ask on: add --yes to move them", ExitCode.INVALID_ARGUMENTS)
+        question = f"End their processes and move {_count(faults)} to {places.set_aside}? [y/N] "
         if not says_yes(screen, question, otherwise=False):
-            raise CommandFailed("Nothing was moved", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed("No entry was moved", ExitCode.INVALID_ARGUMENTS)
     moved = [_set_aside(places, fault) for fault in faults]
     for one in moved:
-        ended = f"; ended {one.processes_ended} processes of it" if one.processes_ended else ""
+        ended = f"; ended {one.processes_ended} of its processes" if one.processes_ended else ""
         screen.note(f"Moved {one.name} to {one.moved_to}{ended}")
-    screen.note("Sessions that used them start another agent with their next message, and say that a turn was lost")
+    screen.note("Sessions that used them start a new agent with their next message and report the lost turn")
     return moved
 
 

@@ -19,7 +19,7 @@ def runs(situation: Situation) -> Iterator[Finding]:
         yield trouble("runs", f"{places.runs.name}/{fault.shown}: {fault.problem}", remedy(places))
     if not faults:
         count = len(names_in(places.runs))
-        yield ok("runs", f"{count} run{'' if count == 1 else 's'} on disk, all can be used")
+        yield ok("runs", f"{count} run{'' if count == 1 else 's'} on disk, all usable")
 
 
 def remedy(places: Paths) -> str:

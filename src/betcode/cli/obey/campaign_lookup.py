@@ -7,7 +7,7 @@ from betcode.campaigns import campaign_here, survey
 from betcode.cli.obey.failure import wrong
 from betcode.cli.obey.options import Options
 
-_NAME_IT = "name one with --campaign; obey campaigns lists them"
+_NAME_IT = "give one with --campaign; `obey campaigns` lists them"
 
 
 def campaign_of(options: Options) -> str:
@@ -21,13 +21,13 @@ def campaign_of(options: Options) -> str:
     try:
         here = Path.cwd()
     except FileNotFoundError:
-        raise wrong("The current directory does not exist any more", _NAME_IT) from None
+        raise wrong("The current directory no longer exists", _NAME_IT) from None
     found = campaign_here(here, os.environ)
     if found is not None:
         return found.id
     troubles = survey(os.environ).troubles
     why = f" ({troubles[0]})" if len(troubles) == 1 else ""
-    raise wrong(f"No campaign that is registered is around {here}{why}", _NAME_IT)
+    raise wrong(f"No registered campaign contains {here}{why}", _NAME_IT)
 
 
 def troubles_here() -> tuple[str, ...]:

@@ -70,8 +70,8 @@ async def _ensure(options: Options, screen: Screen) -> None:
 def nobody_answers(options: Options, why: str = "") -> Failed:
     """No daemon is there; or one that does not serve this API."""
     if serves_no_obey(options):
-        hint = "betcode config get obey.enabled says whether it may"
-        return Failed(f"The daemon runs, and serves no obey API at {options.socket.path}", hint)
+        hint = "check the setting: betcode config get obey.enabled"
+        return Failed(f"The daemon is running but serves no obey API at {options.socket.path}", hint)
     return Failed(f"No daemon answers at {options.socket.path}{why}", NO_DAEMON)
 
 
@@ -102,7 +102,7 @@ async def find_session(client: ObeyClient, options: Options) -> v1.SessionInfo:
     """
     text, campaign = options.text("session"), options.text("campaign")
     if not text:
-        raise wrong("The id of a session is empty", "obey session list shows them")
+        raise wrong("The session id is empty", "obey session list shows the ids")
     if not campaign:
         try:
             return await client.get(text)
@@ -113,9 +113,7 @@ async def find_session(client: ObeyClient, options: Options) -> v1.SessionInfo:
     found = [one for one in sessions if one.id == text] or [one for one in sessions if _is_meant(one, text)]
     if not found:
         where = f" of campaign {campaign!r}" if campaign else ""
-        raise Failed(
-            f"{UNKNOWN_SESSION}: No session{where} begins with {text!r} or has that name", HINTS[UNKNOWN_SESSION]
-        )
+        raise Failed(f"{UNKNOWN_SESSION}: No session{where} has the id prefix or name {text!r}", HINTS[UNKNOWN_SESSION])
     if len(found) > 1:
         few = ", ".join([*(one.id for one in found[:3]), "…"] if len(found) > 3 else [one.id for one in found])
         raise Failed(f"{len(found)} sessions begin with {text!r} or have that name ({few})", "give more of the id")

@@ -44,8 +44,8 @@ async def _serve(options: Options, settings: list[str]) -> int:
             await client.ping(_PING_S)
         except ClientError as error:
             raise Failed(
-                f"The daemon runs, and serves no obey API at {options.socket.path}",
-                "betcode config show says where it is (obey.socket, obey.enabled); obey stop, then obey serve",
+                f"The daemon is running but serves no obey API at {options.socket.path}",
+                "check obey.socket and obey.enabled with `betcode config show`, then: obey stop, obey serve",
             ) from error
     holder = read_holder(options.places.lock)
     pid = holder.pid if holder else 0
@@ -53,7 +53,7 @@ async def _serve(options: Options, settings: list[str]) -> int:
         facts = {"started": was_started, "pid": pid, "socket": str(options.socket.path)}
         screen.json(versioned("serve", facts))
     else:
-        how = "serves" if was_started else "is running already"
+        how = "serves" if was_started else "is already running"
         screen.line(f"The daemon {how} at {options.socket.path} (pid {pid})")
     return ObeyExit.OK
 
@@ -92,7 +92,7 @@ async def stop(options: Options) -> int:
     if options.as_json:
         screen.json(versioned("stop", {"stopped": was_there, "socket": str(options.socket.path)}))
     else:
-        screen.line("The daemon has stopped; agents at work go on" if was_there else "No daemon is running")
+        screen.line("The daemon has stopped; working agents continue" if was_there else "No daemon is running")
     return ObeyExit.OK
 
 
@@ -101,7 +101,7 @@ async def _shut_down(options: Options) -> bool:
     try:
         async with opened(options) as client:
             if not await client.shutdown():
-                raise Failed("The daemon will not stop", "betcode daemon stop tells it by a signal")
+                raise Failed("The daemon refused to stop", "betcode daemon stop sends it a signal")
     except Failed as failed:
         if failed.hint == NO_DAEMON:
             return False  # a socket that a dead one left

@@ -40,7 +40,7 @@ def _refuse_bytes(arguments: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise wrong(f"{word!r} is not valid UTF-8", "LANG says what the shell types") from None
+            raise wrong(f"{word!r} is not valid UTF-8", "check the shell's encoding (LANG)") from None
 
 
 def guarded(run: Callable[[], int]) -> int:

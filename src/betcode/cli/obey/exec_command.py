@@ -19,7 +19,7 @@ from obey.local.v1 import local_pb2 as v1
 async def execute(options: Options) -> int:
     argv = options.texts("argv")
     if not argv or not argv[0]:
-        raise wrong("Say what to run, behind two dashes", "obey exec -- fest status")
+        raise wrong("Put the command after `--`", "obey exec -- fest status")
     request = v1.ExecuteRequest(command=argv[0], args=argv[1:], campaign_id=campaign_of(options))
     if options.number("timeout"):
         request.timeout.FromNanoseconds(int(options.number("timeout") * 1e9))
@@ -31,9 +31,9 @@ async def _execute(options: Options, request: v1.ExecuteRequest) -> int:
     async with connected(options, screen) as client, aclosing(client.execute(request)) as output:
         ended = await (_as_json if options.as_json else _as_it_is)(options, output)
     if ended is None:
-        raise Failed(f"{request.command} did not say how it ended", "betcode daemon logs may say more")
+        raise Failed(f"{request.command} ended without an exit code", "betcode daemon logs may say more")
     if ended.timed_out:
-        raise Failed(f"{request.command} took too long and was ended", "--timeout gives it more time")
+        raise Failed(f"{request.command} timed out and was ended", "--timeout gives it more time")
     if ended.exit_code:
         raise Failed(f"{request.command} ended with {ended.exit_code}")
     return ObeyExit.OK

@@ -31,30 +31,30 @@ NO_DAEMON = "obey serve starts it"
 UNKNOWN_SESSION = "OBEY-2010"
 _ANY = "OBEY-2000"
 
-_ANEW = "obey session restart ID begins it anew"
-_LOOK = "betcode doctor looks for what is missing"
-_ALLOWANCE = "a session that is made by obey session create has an allowance of its own"
+_ANEW = "obey session restart ID starts it again"
+_LOOK = "betcode doctor finds the problem"
+_ALLOWANCE = "a new session (obey session create) has its own limit"
 
 # What helps, by the code of the error.
 HINTS: Mapping[str, str] = {
     _ANY: "betcode daemon logs may say more",
-    "OBEY-2001": "obey campaigns lists those that are registered",
-    "OBEY-2002": "obey session create --help names the providers",
-    "OBEY-2003": "without --model the provider takes its own",
+    "OBEY-2001": "obey campaigns lists the registered ones",
+    "OBEY-2002": "obey session create --help lists the providers",
+    "OBEY-2003": "without --model, the provider's default is used",
     "OBEY-2004": _LOOK,
     "OBEY-2005": "obey campaigns shows where it should be",
     UNKNOWN_SESSION: "obey session list --all shows every session",
-    "OBEY-2011": "obey session info ID says how it is",
-    "OBEY-2012": "obey session info ID says how it is; the message can be sent again",
+    "OBEY-2011": "obey session info ID shows its state",
+    "OBEY-2012": "obey session info ID shows its state; the message can be sent again",
     "OBEY-2013": _ALLOWANCE,
     "OBEY-2014": _ALLOWANCE,
     "OBEY-2020": _ANEW,
-    "OBEY-2021": "it was ended by force, and is stopped",
+    "OBEY-2021": "it was killed and is stopped",
     "OBEY-2030": _LOOK,
     "OBEY-2031": _ANEW,
     "OBEY-2032": _ANEW,
-    ErrorCode.PERMISSION_NOT_FOUND: "betcode permission list shows what waits, with the ids",
-    ErrorCode.ANSWER_REFUSED: "a person answers, in a shell that no agent runs",
+    ErrorCode.PERMISSION_NOT_FOUND: "betcode permission list shows the pending prompts and their ids",
+    ErrorCode.ANSWER_REFUSED: "answer it yourself, in a shell that no agent started",
 }
 
 

@@ -34,7 +34,7 @@ def _object(flag: str, text: str) -> dict[str, str]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as trouble:
-        raise wrong(f"{flag} is no JSON: {trouble}", "names and texts stand in double quotes") from None
+        raise wrong(f"{flag} is not JSON: {trouble}", "put names and texts in double quotes") from None
     return {name: _plain(each) for name, each in value.items()}
 
 
@@ -53,15 +53,18 @@ def message_of(options: Options, name: str = "message") -> str:
     if options.has(name) and given != _STDIN:
         text = given
     elif sys.stdin is None or sys.stdin.isatty():
-        raise wrong("There is no message", 'obey session send ID "MESSAGE"')
+        raise wrong("No message", 'obey session send ID "MESSAGE"')
     else:
         data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
         if len(data) > _AT_MOST_BYTES:
-            raise wrong(f"The message is longer than {_AT_MOST_BYTES >> 20} MiB", "a session can read files by itself")
+            raise wrong(
+                f"The message is longer than {_AT_MOST_BYTES >> 20} MiB",
+                "write it to a file and let the agent read that",
+            )
         try:
             text = data.decode().rstrip("\r\n")  # the end of a file's last line is nobody's word
         except UnicodeDecodeError:
-            raise wrong("What stdin says is not valid UTF-8", "a session can read files by itself") from None
+            raise wrong("stdin is not valid UTF-8", "write it to a file and let the agent read that") from None
     if not text.strip():
         raise wrong("The message is empty", 'obey session send ID "MESSAGE"')
     return text

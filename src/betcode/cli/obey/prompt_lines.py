@@ -25,9 +25,9 @@ def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
     match _kind(one):
         case "permission_requested":
             command = f"obey session answer {one.session_id} {one.tool_call_id}"
-            return [f"The agent asks, and waits: {what}", f"  {command} allow", f"  {command} deny"]
+            return [f"The agent asks and waits: {what}", f"  {command} allow", f"  {command} deny"]
         case "question_asked":
-            return [f"The agent asks, and waits: {what}", f"  betcode permission answer {one.tool_call_id} --choose 1"]
+            return [f"The agent asks and waits: {what}", f"  betcode permission answer {one.tool_call_id} --choose 1"]
         case "prompt_resolved":
             return [f"Answered ({what})"]
         case _:

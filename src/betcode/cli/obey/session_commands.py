@@ -31,7 +31,7 @@ async def stop(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     is_forced = options.flag("force")
     async with connected(
-        options, screen, doing="Stopping" if is_forced else "Stopping when its work is done"
+        options, screen, doing="Stopping" if is_forced else "Stopping after the current work"
     ) as client:
         found = await find_session(client, options)
         session = await client.stop(found.id, graceful=not is_forced)
@@ -54,9 +54,9 @@ async def answer(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     is_allowed = options.text("decision") == "allow"
     if options.flag("for_session") and not is_allowed:
-        raise wrong("--for-session goes with allow", "obey session answer --help")
+        raise wrong("--for-session requires allow", "obey session answer --help")
     if options.has("message") and is_allowed:
-        raise wrong("--message goes with deny", "obey session answer --help")
+        raise wrong("--message requires deny", "obey session answer --help")
     request = v1.AnswerPermissionRequest(
         request_id=options.text("prompt"),
         allow=is_allowed,
@@ -71,5 +71,5 @@ async def answer(options: Options) -> int:
         screen.json(versioned("session.answer", {**facts, "already_answered": was_answered}))
     else:
         how = "Allowed" if is_allowed else "Denied"
-        screen.line(f"{how}, as it had been already" if was_answered else how)
+        screen.line(f"{how}, as it already was" if was_answered else how)
     return ObeyExit.OK

@@ -46,7 +46,7 @@ def _directory(text: str) -> str:
         return ""
     path = Path(text).expanduser()
     if not path.is_dir():
-        raise wrong(f"--workdir {text} is no directory", "it is one inside of the campaign's root")
+        raise wrong(f"--workdir {text} is not a directory", "give a directory inside the campaign's root")
     return str(path.resolve())
 
 

@@ -31,7 +31,7 @@ async def list_sessions(options: Options) -> int:
         screen.json(versioned("session.list", {"sessions": found}), indent=2)
         return ObeyExit.OK
     if not sessions:
-        screen.line("No sessions" if request.include_terminated else "No sessions live; --all shows those of before")
+        screen.line("No sessions" if request.include_terminated else "No live sessions; --all shows ended ones")
         return ObeyExit.OK
     for line in list_lines(sessions, datetime.now(UTC), screen.width):
         screen.line(line)

@@ -23,7 +23,7 @@ from betcode.client.obey import ObeyClient
 from betcode.domain.error_codes import ErrorCode
 from obey.local.v1 import local_pb2 as v1
 
-_NOBODY = "nobody could be asked, since the command runs without a terminal"
+_NOBODY = "no terminal to ask on"
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ async def _send(options: Options, message: str) -> int:
     async with connected(options, screen) as client:
         session = await find_session(client, options)
         if not await _to_its_end(client, session.id, message, reply):
-            screen.show(f"Left, and the turn goes on. Watch it with: obey session watch {session.id}")
+            screen.show(f"Detached; the turn continues. Watch it with: obey session watch {session.id}")
             return -signal.SIGINT
     is_error = bool(reply.error) and not reply.text
     if options.as_json:
@@ -85,7 +85,7 @@ async def _send(options: Options, message: str) -> int:
         screen.answer(reply.text)
         screen.end_answer()
     if is_error:
-        raise Failed(reply.error, f"obey session info {session.id} says how it is")
+        raise Failed(reply.error, f"obey session info {session.id} shows its state")
     return ObeyExit.FAILED if reply.is_denied else ObeyExit.OK
 
 

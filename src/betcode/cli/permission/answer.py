@@ -25,12 +25,12 @@ def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.Permiss
         CommandFailed: the answer does not fit the prompt.
     """
     if options.text("message") and not options.flag("deny"):
-        raise _wrong("--message goes with --deny")
+        raise _wrong("--message requires --deny")
     if options.flag("stop") and not options.flag("deny"):
-        raise _wrong("--stop goes with --deny")
+        raise _wrong("--stop requires --deny")
     if options.texts("question") or options.texts("choose"):
         if options.flag("equal"):
-            raise _wrong("--equal is for permissions: questions are answered one group at a time")
+            raise _wrong("--equal applies only to permissions: questions are answered one group at a time")
         return _answers(options, prompt)
     if options.flag("allow"):
         return v1.PermissionResponse(decision=v1.ALLOW_ONCE)
@@ -45,7 +45,7 @@ def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.Permiss
 def _edited(options: Options, prompt: v1.PendingPrompt | None) -> str:
     text = options.text("edit").strip()
     if not text:
-        raise _wrong("--edit is empty: give the other input, or --allow for the one that was asked")
+        raise _wrong("--edit is empty: give the changed input, or use --allow")
     if prompt is None and not text.startswith("{"):
         return json.dumps({"command": text}, ensure_ascii=False)  # the daemon says what it was answered with
     try:
@@ -58,9 +58,9 @@ def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
     """The rule that was named, the offer of that number, or the narrowest where none was named."""
     text = options.text("allow_session").strip()
     if not text and not options.flag("allow_session"):
-        raise _wrong("--allow-session: name a rule, or leave the value out")
+        raise _wrong("--allow-session: give a rule, or omit the value")
     if not text and prompt is not None and asks_each_time(prompt.permission):
-        raise _wrong(f"A rule asks each time, so that a grant changes nothing: {prompt.permission.deciding_rule}")
+        raise _wrong(f"A rule requires asking each time, so a grant has no effect: {prompt.permission.deciding_rule}")
     if prompt is None or not (text.isascii() and text.isdigit()):
         return text
     pattern = offered(prompt.permission.grant_offers, int(text))
@@ -68,7 +68,7 @@ def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
         listed = "; ".join(
             f"{number} = {offer.pattern}" for number, offer in enumerate(prompt.permission.grant_offers, 1)
         )
-        raise _wrong(f"There is no offer {text}: {listed or 'name a rule'}")
+        raise _wrong(f"No offer {text}: {listed or 'name a rule'}")
     return pattern
 
 
@@ -78,7 +78,7 @@ def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
     questions = prompt.questions.questions
     if not questions:
         tool = prompt.permission.tool_name
-        raise _wrong(f"{tool} asks for permission, which is no question: answer it with --allow or --deny")
+        raise _wrong(f"{tool} asks for permission: answer with --allow or --deny")
     given: dict[str, str] = {}
     choices = options.texts("choose")
     if len(choices) > len(questions):
@@ -86,8 +86,10 @@ def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
     for question, choice in zip(questions, choices, strict=False):
         chosen = chosen_options(question, choice)
         if chosen is None:
-            several = "several with commas" if question.multi_select else "just one"
-            raise _wrong(f"{choice!r} is no choice of 1 to {len(question.options)}, {several}: {question.question}")
+            several = "several separated by commas" if question.multi_select else "just one"
+            raise _wrong(
+                f"{choice!r} is not an option from 1 to {len(question.options)}, {several}: {question.question}"
+            )
         given[question.question] = chosen
     for text in options.texts("question"):
         asked, answer = _worded(questions, text)
@@ -111,7 +113,7 @@ def _worded(questions: Sequence[v1.UserQuestion], text: str) -> tuple[v1.UserQue
                 if answer:
                     return question, answer
     names = "; ".join(f"{number} = {question.question}" for number, question in enumerate(questions, 1))
-    raise _wrong(f'{text!r} answers none of them: write --question "NUMBER=ANSWER" ({names})')
+    raise _wrong(f'{text!r} matches no question: write --question "NUMBER=ANSWER" ({names})')
 
 
 def _wrong(message: str) -> CommandFailed:

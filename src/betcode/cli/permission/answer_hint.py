@@ -12,12 +12,12 @@ def going_on(prompt: v1.PendingPrompt, decision: v1.PermissionDecision.ValueType
     """`run_state` is that of the session's agent before the answer, where the one that asked is gone."""
     attach = f"betcode attach {short_id(prompt.session_id)}"
     if decision == v1.DENY_WITH_INTERRUPT:
-        return f"Send a message to go on: {attach}"
+        return f"To continue, send a message: {attach}"
     if not prompt.agent_is_gone:
-        return f"The session goes on; see it with: {attach}"
+        return f"The session continues; watch it with: {attach}"
     again = ""
     if prompt.permission.tool_name in COMMAND_TOOLS and decision in _ALLOWING:
-        again = ". A command is asked about again then, with this answer offered"
+        again = ". A command is then asked about again, with this answer as the suggestion"
     if run_state in _BY_ITSELF:
-        return f"The session goes on when its agent asks again; see it with: {attach}{again}"
-    return f"The answer is kept, but the turn was stopped. Send a message to go on: {attach}{again}"
+        return f"The session continues when its agent asks again; watch it with: {attach}{again}"
+    return f"The answer is saved, but the turn was stopped. To continue, send a message: {attach}{again}"

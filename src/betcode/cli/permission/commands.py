@@ -24,10 +24,10 @@ from betcode.wording.terminal_text import one_line
 _WHAT = 100
 _SAID = {
     v1.ALLOW_ONCE: "Allowed",
-    v1.ALLOW_SESSION: "Allowed for the rest of its session",
-    v1.ALLOW_WITH_EDIT: "Allowed with the other input",
+    v1.ALLOW_SESSION: "Allowed for the rest of the session",
+    v1.ALLOW_WITH_EDIT: "Allowed with the changed input",
     v1.DENY: "Denied",
-    v1.DENY_WITH_INTERRUPT: "Denied, and the turn is stopped",
+    v1.DENY_WITH_INTERRUPT: "Denied; the turn is stopped",
 }
 
 
@@ -40,7 +40,7 @@ async def list_pending(options: Options) -> int:
         screen.json({"prompts": [pending_json(one) for one in prompts]}, indent=2)
         return ExitCode.OK
     if not prompts:
-        screen.line("Nothing waits for an answer")
+        screen.line("No pending prompts")
         return ExitCode.OK
     now = datetime.now(UTC)
     short = short_request_ids(one.request_id for one in prompts)
@@ -73,17 +73,17 @@ async def answer(options: Options) -> int:
             }
         )
         return ExitCode.OK
-    before = " (that had been said before)" if done.already_answered else ""
+    before = " (already answered so)" if done.already_answered else ""
     about = f": {tool_of(prompt)} {_what(prompt, said)}".rstrip() if prompt is not None else ""
     screen.line(f"{_SAID[said.decision]}{about}{before}")
     if prompt is not None and said.decision == v1.ALLOW_SESSION and asks_each_time(prompt.permission):
-        screen.note(f"What is like this is asked all the same: {prompt.permission.deciding_rule}")
+        screen.note(f"Similar calls still require an answer: {prompt.permission.deciding_rule}")
     if done.also_answered:
-        screen.line(f"Equal prompts answered with it: {len(done.also_answered)}")
+        screen.line(f"Equal prompts also answered: {len(done.also_answered)}")
     if prompt is not None:
         screen.note(going_on(prompt, said.decision, run_state))
         if said.decision == v1.ALLOW_SESSION:
-            screen.note(f"Take it back with: betcode session grants {short_id(prompt.session_id)} --clear")
+            screen.note(f"Revoke it with: betcode session grants {short_id(prompt.session_id)} --clear")
     return ExitCode.OK
 
 
@@ -115,11 +115,11 @@ async def _answer_questions(
             }
         )
         return ExitCode.OK
-    before = " (that had been said before)" if done.already_answered else ""
+    before = " (already answered so)" if done.already_answered else ""
     for question, text in said.given.items():
         screen.line(f"{question} {text}{before}")
     if not done.group_complete:
-        screen.line("Kept. The agent goes on when the other questions are answered too: betcode permission list")
+        screen.line("Saved. The agent continues when all questions are answered: betcode permission list")
     elif prompt is not None:
         screen.note(going_on(prompt, v1.ALLOW_ONCE, run_state))
     return ExitCode.OK

@@ -36,7 +36,7 @@ async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as trouble:
-            raise NotEdited("What the editor left cannot be read") from trouble
+            raise NotEdited("The edited file cannot be read") from trouble
     if text == shown:
-        raise NotEdited("Nothing was changed")
+        raise NotEdited("No change was made")
     return checked_input(text, request)

@@ -87,7 +87,7 @@ class Watcher:
             case "resolved":
                 self._resolved(change)
             case "all_told" if not self._as_json and not self._desk.all:
-                self._screen.note("Nothing waits for an answer yet; q ends the watching")
+                self._screen.note("Nothing pending. q quits")
             case _:
                 pass
 
@@ -129,7 +129,7 @@ class Watcher:
                 if typed is None or isinstance(typed, Skip) or await self._give(prompt, typed):
                     break
             if not asked.statistics().current_buffer_used:
-                self._screen.note("Nothing else is asked; q ends the watching")
+                self._screen.note("Nothing else pending. q quits")
         scope.cancel()
 
     async def _next(self, asked: MemoryObjectReceiveStream[Prompt]) -> Prompt | None:
@@ -160,7 +160,7 @@ class Watcher:
                     if answer is not None:
                         return answer
                 case Skip():
-                    self._screen.note("Left open")
+                    self._screen.note("Left pending")
                     return Skip()
                 case answer:
                     return answer
@@ -214,5 +214,5 @@ class Watcher:
         if isinstance(typed, Deny | DenyAndStop):
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
         self._desk.done(prompt)
-        self._screen.note("Told")
+        self._screen.note("Answer sent")
         return True

@@ -19,7 +19,7 @@ from betcode.wording.times import age
 
 WORDS = {v1.POLICY_OUTCOME_ALLOW: "allow", v1.POLICY_OUTCOME_ASK: "ask", v1.POLICY_OUTCOME_DENY: "deny"}
 _SAID = {"allow": "Allowed", "ask": "A person is asked", "deny": "Denied"}
-_ELSEWHERE = {"flags": "--allowed-tools", "session": "given for the session"}
+_ELSEWHERE = {"flags": "--allowed-tools", "session": "granted for the session"}
 _WIDTH = 300
 
 
@@ -32,7 +32,7 @@ async def check(options: Options) -> int:
             raise CommandFailed("Give either a session or a directory, not both", ExitCode.INVALID_ARGUMENTS)
         named = options.text("cwd")
         if named and not Path(working_directory(options)).is_dir():
-            raise CommandFailed(f"There is no directory {one_line(named, _WIDTH)}", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed(f"No such directory: {one_line(named, _WIDTH)}", ExitCode.INVALID_ARGUMENTS)
         found = await client.policy.check(
             tool,
             input_json,
@@ -52,7 +52,7 @@ def _use(options: Options) -> tuple[str, str]:
         raise CommandFailed("Give TOOL(WHAT) or --tool and --input, not both", ExitCode.INVALID_ARGUMENTS)
     if not options.text("use") and not options.text("tool"):
         raise CommandFailed(
-            'Say what is to be checked: betcode policy check "Bash(git push)", or --tool NAME --input JSON',
+            'Give a tool call: betcode policy check "Bash(git push)", or --tool NAME --input JSON',
             ExitCode.INVALID_ARGUMENTS,
         )
     if options.text("use"):
@@ -72,7 +72,7 @@ def _show(screen: Screen, found: v1.CheckPolicyResponse) -> None:
         screen.note(f"Not used: {problem}")
     if found.untrusted and found.outcome == v1.POLICY_OUTCOME_ASK:
         screen.note(
-            f"Allow rules of this project that do not count, since it is not trusted: {len(found.untrusted)}. "
+            f"Allow rules of this project are ignored, because it is not trusted: {len(found.untrusted)}. "
             f"To trust it: betcode policy trust {found.working_directory}"
         )
 
@@ -126,14 +126,14 @@ async def _set_trust(options: Options, *, trusted: bool) -> int:
     if options.as_json:
         screen.json({"directory": directory, "project": project, "trusted": trusted, "changed": answer.changed})
     elif not answer.changed:
-        screen.line(f"{project} was trusted already" if trusted else f"{project} was not trusted")
+        screen.line(f"{project} was already trusted" if trusted else f"{project} was not trusted")
     elif trusted:
         screen.line(
             f"{project} is trusted: agents that start there load its hooks, MCP servers, environment, plugins and "
             "allow rules, and its worktree setups may run, in all its worktrees"
         )
     else:
-        screen.line(f"{project} is not trusted any more: agents that start there run without its project settings")
+        screen.line(f"{project} is no longer trusted: agents that start there run without its project settings")
     return ExitCode.OK
 
 
@@ -149,7 +149,7 @@ async def list_trusted(options: Options) -> int:
         screen.json({"projects": entries}, indent=2)
         return ExitCode.OK
     if not projects:
-        screen.line("No project is trusted here. Those that Claude Code itself trusts are trusted too")
+        screen.line("No trusted projects. Projects that Claude Code trusts are also trusted")
         return ExitCode.OK
     now = datetime.now(UTC)
     rows = [(age(now - one.since.ToDatetime(UTC)), shown_client(one.trusted_by), one.directory) for one in projects]

@@ -76,7 +76,7 @@ def _show(screen: Screen, changed: list[v1.ChangedUse], summary: v1.TryPolicySum
         screen.note(f"Not used: {problem}")
     screen.line(f"{_many(summary.uses, 'use')} of tools in {_many(summary.sessions, 'session')}")
     if summary.unknown:
-        screen.line(f"{summary.unknown:,} more were too long to be recorded whole")
+        screen.line(f"{summary.unknown:,} more were too long to be recorded in full")
     for count in summary.counts:
         before, after = WORDS[count.before], WORDS[count.after]
         screen.line(f"  {count.uses:8,}  {before}" + (f" → {after}" if before != after else ", as now"))

@@ -37,11 +37,11 @@ async def list_rules(options: Options) -> int:
         for line in uncut_table(_HEADINGS, rows, screen.width if screen.is_terminal else None):
             screen.line(line)
     else:
-        screen.line("No rules: a person is asked about everything that the agent asks about")
+        screen.line("No rules: every request of the agent requires an answer")
     for problem in found.problems:
         screen.note(f"Not used: {problem}")
     for rule in found.untrusted:
-        screen.note(f"Not used, since the project is not trusted: {_WORDS.get(rule.action, '?')} {rule.text}")
+        screen.note(f"Ignored, because the project is not trusted: {_WORDS.get(rule.action, '?')} {rule.text}")
     return ExitCode.OK
 
 

@@ -34,7 +34,7 @@ def tool_use(text: str) -> tuple[str, str]:
     """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
-        raise _wrong(f"{text!r} is no use of a tool: write Tool(what), such as Bash(git push)")
+        raise _wrong(f"{text!r} is not a tool call: write Tool(what), such as Bash(git push)")
     tool, what = found[1], found[2]
     if not what:
         return tool, "{}"
@@ -45,7 +45,7 @@ def tool_use(text: str) -> tuple[str, str]:
     if field is None and meant:
         raise _wrong(f"No tool is called {tool}: write {meant}({what})")
     if field is None:
-        raise _wrong(f'It is not known what {tool}(…) stands for: write --tool {tool} --input \'{{"name": "value"}}\'')
+        raise _wrong(f'The input of {tool}(…) is unknown: write --tool {tool} --input \'{{"name": "value"}}\'')
     if tool == "WebFetch" and what.startswith("domain:"):
         what = f"https://{what.removeprefix('domain:')}/"
     return tool, json.dumps({field: what}, ensure_ascii=False)
@@ -64,9 +64,9 @@ def _checked(text: str) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as trouble:
-        raise _wrong(f"The input is no JSON: {trouble}") from None
+        raise _wrong(f"The input is not JSON: {trouble}") from None
     if not isinstance(value, dict):
-        raise _wrong("The input is no JSON object")
+        raise _wrong("The input is not a JSON object")
     return text
 
 

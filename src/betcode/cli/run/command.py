@@ -47,10 +47,10 @@ def _refuse_contradictions(options: Options) -> None:
     """Raises CommandFailed where the options name two sessions, or change one that is there already."""
     goes_on = options.has("session") or options.flag("continue")
     if options.has("session") and options.flag("continue"):
-        raise CommandFailed("Name one session: --session ID or --continue", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("Give either --session ID or --continue", ExitCode.INVALID_ARGUMENTS)
     if options.has("session") and any(map(options.has, _OF_A_PLACE)):
         raise CommandFailed(
-            "--session goes on where the session is: --cwd and --worktree are for --continue or a new one",
+            "--session runs in the session's directory: --cwd and --worktree require --continue or a new session",
             ExitCode.INVALID_ARGUMENTS,
         )
     if goes_on and (
@@ -60,8 +60,8 @@ def _refuse_contradictions(options: Options) -> None:
         or budget_from(options) is not None
     ):
         raise CommandFailed(
-            "--session and --continue go on with a session as it is: --provider, --config, --model, --allowed-tools, "
-            "--plan and limits are for a new one (betcode session budget changes those of another)",
+            "--session and --continue use an existing session: --provider, --config, --model, --allowed-tools, "
+            "--plan and limits require a new one (change the limits of a session with: betcode session budget)",
             ExitCode.INVALID_ARGUMENTS,
         )
 

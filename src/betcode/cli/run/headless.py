@@ -47,8 +47,10 @@ from betcode.wording.render import DESCRIBED, Describer
 
 _PATIENCE_S = 90.0
 _MOST_BUSY = 500  # sessions that work at once; there are never so many
-_AFTER_DENIAL = "To have it asked instead: --on-ask park leaves it open; --allowed-tools allows it from the start"
-_AFTER_UNANSWERED = "To answer it yourself: --on-ask park leaves it open. No rule and no --allowed-tools answers it"
+_AFTER_DENIAL = "Use --on-ask park to leave it pending, or --allowed-tools to allow it"
+_AFTER_UNANSWERED = (
+    "Use --on-ask park to leave it pending and answer it yourself. Rules and --allowed-tools do not apply to it"
+)
 
 
 class Output(Enum):
@@ -164,7 +166,7 @@ class HeadlessTurn:
                     return
                 if event.HasField("turn_complete"):
                     self._answer = Answer()  # what was said until now was said to others
-        self._screen.note("The session has ended, and the turn with it")
+        self._screen.note("The session and its turn have ended")
         watch.stop_reason = watch.stop_reason or "cancelled"
 
     async def _show(self, event: v1.AgentEvent) -> None:
@@ -311,9 +313,7 @@ class HeadlessTurn:
     def _say_how_to_go_on(self) -> None:
         for request_id in self._parked:
             self._screen.note(f"Parked: {request_id} waits for an answer. {how_to_answer(self._asked[request_id])}")
-        self._screen.note(
-            f"The session goes on when it is answered; see the rest with: betcode attach {self._session_id}"
-        )
+        self._screen.note(f"The session continues after the answer; watch it with: betcode attach {self._session_id}")
 
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupting.stop is not Stop.UNASKED:

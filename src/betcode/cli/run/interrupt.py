@@ -53,19 +53,19 @@ class Interrupting:
 
     def parting(self, session_id: str) -> str:
         """What to say to a person who leaves a turn that is open."""
-        find = f"Find it again with: betcode attach {session_id}"
+        find = f"Reattach with: betcode attach {session_id}"
         if self.stop is Stop.TAKEN:
-            return f"Left before the turn ended; it was told to stop. {find}"
-        return f"Left running. {find}"
+            return f"Detached before the turn ended; a stop was requested. {find}"
+        return f"Detached; the turn is still running. {find}"
 
     def _press(self, tasks: TaskGroup) -> None:
         if self.stop is Stop.UNASKED:
             self.stop = Stop.ASKED
-            self._screen.note("Interrupting the turn; Ctrl-C again leaves without waiting for its end")
+            self._screen.note("Interrupting the turn; Ctrl-C again exits without waiting")
             tasks.start_soon(self._ask)
         else:
             self.stop = Stop.DOUBTED
-            self._screen.note("The daemon has not answered yet; Ctrl-C again leaves the turn running")
+            self._screen.note("The daemon has not answered yet; Ctrl-C again exits and leaves the turn running")
 
     async def _ask(self) -> None:
         """Beside the waiting for signals: Ctrl-C must be heard even when the daemon does not answer."""
@@ -81,5 +81,5 @@ class Interrupting:
         if self.stop is Stop.UNASKED:
             return  # the turn was quicker
         if self.stop is Stop.DOUBTED and stop is Stop.TAKEN:
-            self._screen.note("The turn is being stopped; Ctrl-C again leaves without waiting for its end")
+            self._screen.note("The turn is being stopped; Ctrl-C again exits without waiting")
         self.stop = stop

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from betcode.config.units import NotUnderstood, duration_s
 
 _LONGEST_S = 30 * 86400.0  # a prompt does not stay open longer
-_NO_TERMINAL = "nobody could be asked, since the command runs without a terminal"
-_TOLD_TO = "nobody is asked, since the command was told to deny (--on-ask deny)"
+_NO_TERMINAL = "no terminal to ask on"
+_TOLD_TO = "--on-ask deny"
 
 
 class OnAsk(Enum):
@@ -52,5 +52,5 @@ def time_limit_s(text: str) -> float:
     except NotUnderstood as trouble:
         raise argparse.ArgumentTypeError(f"{text!r} is not {trouble}") from None
     if not 0 < wait_s <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is not more than nothing and at most 30 days")
+        raise argparse.ArgumentTypeError(f"{text!r} is not more than 0 and at most 30 days")
     return wait_s

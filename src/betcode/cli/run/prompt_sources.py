@@ -34,7 +34,7 @@ def prompt_of(options: Options, note: Callable[[str], None]) -> str:
         parts.append(_from_stdin())
     text = "\n\n".join(part for part in parts if part.strip())
     if not text:
-        raise CommandFailed('The prompt is empty. Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed('The prompt is empty: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -54,13 +54,13 @@ def _has_more(note: Callable[[str], None]) -> bool:
     try:
         return sys.stdin is not None and says_more(0, _FIRST_BYTE_S)
     except Silent:
-        note(f"Nothing came on stdin within {_FIRST_BYTE_S:g} s: going on without it (--file - waits for it)")
+        note(f"Nothing came on stdin within {_FIRST_BYTE_S:g} s: continuing without it (--file - waits for it)")
         return False
 
 
 def _from_stdin() -> str:
     if sys.stdin is None or sys.stdin.isatty():
-        raise CommandFailed('Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed('Give a prompt: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
     try:
         data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
     except OSError as trouble:  # it is open for writing, or its terminal has gone
@@ -71,14 +71,14 @@ def _from_stdin() -> str:
 def _text(data: bytes, source: str) -> str:
     if len(data) > _AT_MOST_BYTES:
         raise CommandFailed(
-            f"What {source} says is longer than {_AT_MOST_BYTES >> 20} MiB: attach a file or say less",
+            f"{source} is longer than {_AT_MOST_BYTES >> 20} MiB: use --attach FILE or a shorter prompt",
             ExitCode.INVALID_ARGUMENTS,
         )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise CommandFailed(
-            f"What {source} says is not valid UTF-8: send it with --attach FILE", ExitCode.INVALID_ARGUMENTS
+            f"{source} is not valid UTF-8: send it with --attach FILE", ExitCode.INVALID_ARGUMENTS
         ) from error
     return text.rstrip("\r\n")  # the end of a file's last line is nobody's word
 

@@ -69,7 +69,7 @@ class TimeLimit:
             return
         await anyio.sleep(self._limit_s)
         self.is_over = True
-        self._screen.note("The time is over: stopping the turn")
+        self._screen.note(f"Timed out after {short_duration(self._limit_s)}; stopping the turn")
         for wait_s in self._patience_s:
             with anyio.move_on_after(wait_s):
                 try:
@@ -78,11 +78,13 @@ class TimeLimit:
                 except ClientError as error:
                     self._screen.note(error.message)
                 await anyio.sleep_forever()  # the end of the turn ends this too
-            self._screen.note("The turn has not ended yet: insisting")
+            self._screen.note("The turn has not ended yet; stopping it again")
         self.has_left = True
         leave()
 
     def parting(self, session_id: str) -> str:
         """What to say where the turn is left."""
-        stands = "it was told to stop" if self._was_taken else "nobody answered when it was to stop, so it may go on"
-        return f"Left before the turn ended; {stands}. Find it again with: betcode attach {session_id}"
+        stands = (
+            "a stop was requested" if self._was_taken else "the daemon did not confirm the stop, so it may continue"
+        )
+        return f"Detached before the turn ended; {stands}. Reattach with: betcode attach {session_id}"

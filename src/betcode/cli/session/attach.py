@@ -28,7 +28,7 @@ _LOOKED_AT = 50  # how many sessions of a directory are looked through
 async def attach(options: Options) -> int:
     """Attach to the session that is named, or to the session of a worktree."""
     if options.has("session") == options.has("worktree"):
-        raise CommandFailed("Name one session: by its ID, or with --worktree", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("Give either a session ID or --worktree", ExitCode.INVALID_ARGUMENTS)
     if wants_screen(options):
 
         async def choose(client: Client, _notes: Screen) -> SessionSummary:
@@ -62,7 +62,7 @@ async def _session_of_worktree(client: Client, options: Options) -> str:
     page = await client.list_sessions(worktree_id=place.id, statuses=OPEN, limit=1)
     if not page.sessions:
         begin = f"betcode --worktree {shlex.quote(place.name)}"
-        raise CommandFailed(f"{place.name} has no open session. Begin one with: {begin}", ExitCode.SESSION_NOT_FOUND)
+        raise CommandFailed(f"{place.name} has no open session. Start one with: {begin}", ExitCode.SESSION_NOT_FOUND)
     return page.sessions[0].id
 
 
@@ -121,7 +121,7 @@ class _Here:
         if newest.message_count:
             ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
             whose = "this directory" if self.place is None else f"worktree {self.place.name}"
-            screen.note(f"Going on with the session of {whose}, last used {ago}; {screen.begins_another}")
+            screen.note(f"Continuing the session of {whose}, last used {ago}; {screen.begins_another}")
 
 
 async def _sessions_here(client: Client, options: Options, screen: Screen) -> _Here:
@@ -141,7 +141,7 @@ async def _sessions_here(client: Client, options: Options, screen: Screen) -> _H
     if is_demo and (agent := await default_agent(client, options)) != _DEMO:
         demo, found = found[0], [one for one in found if one.provider != _DEMO]
         if not found:
-            kept = f"the one with the demo stays: betcode attach {demo.id}"
+            kept = f"the demo session remains: betcode attach {demo.id}"
             screen.note(f"A new session with {agent}; {kept}")
     return _Here(found, place, is_named, gone)
 
@@ -163,10 +163,10 @@ async def converse(options: Options, client: Client, screen: Screen, session_id:
         summary = await find_summary(client, wanted)
         screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
         if summary.status != "closed":
-            screen.note("Type a message. /cancel stops a turn, /quit leaves, /help tells the rest")
+            screen.note("Type a message. /cancel stops a turn, /quit exits, /help lists all commands")
         elif not os.isatty(0):  # what stands on stdin would be said to nobody
             raise CommandFailed(
-                f"The session is closed and takes no messages; read it with: betcode session show {summary.id}",
+                f"The session is closed and accepts no messages; read it with: betcode session show {summary.id}",
                 ExitCode.INVALID_ARGUMENTS,
             )
         is_terminal = os.isatty(0)

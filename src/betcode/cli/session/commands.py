@@ -76,7 +76,7 @@ async def list_sessions(options: Options) -> int:
         return ExitCode.OK
     if not page.sessions:
         is_all = not (page.total or only_here or within or options.texts("status"))
-        screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
+        screen.line("No sessions yet. Start one with: betcode" if is_all else "No sessions found")
         return ExitCode.OK
     for line in session_lines(page.sessions, datetime.now(UTC), screen.width):
         screen.line(line)
@@ -217,13 +217,13 @@ async def follow(options: Options) -> int:
 
 async def close(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen, doing="Closing it, and its agent with it") as client:
+    async with connected(options, screen, doing="Closing the session and its agent") as client:
         session_id = await find_session(client, options.text("session"))
         was_open = await client.close(session_id)
     if options.as_json:
         screen.json({"session_id": session_id, "was_open": was_open})
     else:
-        screen.line("The session is closed; its history stays" if was_open else "The session was closed already")
+        screen.line("The session is closed; its history remains" if was_open else "The session was already closed")
     return ExitCode.OK
 
 
@@ -238,7 +238,7 @@ async def cancel(options: Options) -> int:
     else:
         screen.line("The turn is being stopped" if done.was_active else "No turn is open")
         if withdrawn:
-            screen.line(f"Messages withdrawn before an agent had them: {len(withdrawn)}")
+            screen.line(f"Queued messages cancelled: {len(withdrawn)}")
     return ExitCode.OK
 
 
@@ -247,14 +247,16 @@ async def lock(options: Options) -> int:
     async with connected(options, screen, doing="Waiting for its answer") as client:
         session_id = await find_session(client, options.text("session"))
         if (await find_summary(client, session_id)).input_lock_client_id:
-            screen.note("Asking the client that types there; it has a moment to answer")
+            screen.note("Asked the holder of the input lock; waiting for its answer")
         answer = await client.input_lock.request(session_id)
     if options.as_json:
         screen.json(
             {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}
         )
     elif answer.granted:
-        screen.line("The input lock is free: who waits in line has it now, else the next to send a message")
+        screen.line(
+            "The input lock is released: the next client in line gets it, otherwise the next one to send a message"
+        )
     else:
-        screen.line("The client that types there keeps the input lock")
+        screen.line("The holder keeps the input lock")
     return ExitCode.OK if answer.granted else ExitCode.PERMISSION_DENIED

@@ -26,9 +26,9 @@ async def compact(options: Options) -> int:
         counts = {field.name: getattr(done, field.name) for field in done.DESCRIPTOR.fields}
         screen.json({"session_id": summary.id, **counts})
     elif done.messages_before == done.messages_after and not done.tokens_saved:
-        screen.line("There is nothing to compact")
+        screen.line("Nothing to compact")
     else:
-        saved = f", and the context has {done.tokens_saved:,} tokens less" if done.tokens_saved else ""
+        saved = f", {done.tokens_saved:,} tokens fewer in the context" if done.tokens_saved else ""
         screen.line(f"Compacted: {done.messages_before:,} messages became {done.messages_after:,}{saved}")
     return ExitCode.OK
 

@@ -30,7 +30,7 @@ async def grants(options: Options) -> int:
     if clear is not None:
         screen.line(f"Cleared: {cleared}")
     if not left:
-        screen.line("Nothing is granted in this session")
+        screen.line("No grants in this session")
         return ExitCode.OK
     now = datetime.now(UTC)
     rows = [
@@ -60,7 +60,7 @@ async def _clear(client: Client, session_id: str, text: str) -> int:
         return await client.grants.clear(session_id, pattern=text)
     listed = "; ".join(one.pattern for one in there[:_LISTED]) + (" and more" if len(there) > _LISTED else "")
     raise CommandFailed(
-        f"Nothing is granted or refused as {text!r} in this session: {listed or 'there is nothing at all'}",
+        f"No grant matches {text!r} in this session: {listed or 'there are none'}",
         ExitCode.INVALID_ARGUMENTS,
     )
 

@@ -37,7 +37,7 @@ async def rename(options: Options) -> int:
     if options.as_json:
         screen.json({"session_id": session_id, "name": name})
     else:
-        screen.line(f"The session is called {name}" if name else "The session has no name any more")
+        screen.line(f"The session is called {name}" if name else "The session's name was removed")
     return ExitCode.OK
 
 
@@ -50,7 +50,7 @@ async def fork(options: Options) -> int:
         screen.json({"session_id": made.session_id, "forked_from": session_id, "at_sequence": made.at_sequence})
     else:
         screen.line(made.session_id)
-        screen.note(f"Forked after event {made.at_sequence}. Go on with: betcode attach {short_id(made.session_id)}")
+        screen.note(f"Forked after event {made.at_sequence}. Continue with: betcode attach {short_id(made.session_id)}")
     return ExitCode.OK
 
 
@@ -60,7 +60,9 @@ async def export(options: Options) -> int:
     file_format = options.text("format") or (format_of(file) if file else "json")
     raw = options.flag("raw")
     if options.as_json and file is None and file_format != "json":
-        raise CommandFailed(f"--json prints no {file_format}: name a file with -o", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(
+            f"--json cannot print {file_format}: give an output file with -o", ExitCode.INVALID_ARGUMENTS
+        )
     async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
         session_id = await find_session(client, options.text("session"))
         pieces = client.export(session_id, file_format, raw=raw)
@@ -121,9 +123,9 @@ async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
     """
     summary = await find_summary(client, session_id)
     if not can_ask():
-        raise CommandFailed("Nobody can be asked here: give --yes to delete it", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("No terminal to ask on: add --yes to delete it", ExitCode.INVALID_ARGUMENTS)
     if summary.status == "active":
-        screen.note("Its agent is at work and will be ended")
+        screen.note("Its agent is working and will be ended")
     called = one_line(summary.name or summary.last_message_preview, 60)
     keyboard = Keyboard()
     keyboard.forget_what_was_typed()
@@ -151,12 +153,12 @@ async def search(options: Options) -> int:
         for line in hit_lines(found.hits, screen.width):
             screen.line(line)
     else:
-        screen.line("Nothing was found")
+        screen.line("No matches")
     shown = options.number("offset") + len(found.hits)
     if found.hits and shown < found.total:
         screen.note(f"{found.total - shown} more: add --offset {shown}")
     if found.incomplete:
-        screen.note("Not all history is indexed yet: search again in a moment for more")
+        screen.note("The index is not complete yet: search again in a moment")
     return ExitCode.OK
 
 

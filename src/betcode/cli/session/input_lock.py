@@ -14,8 +14,8 @@ _NO = frozenset({"n", "no"})
 def locked_out(error: ClientError, session_id: str) -> CommandFailed:
     """The end of a command whose message was refused: who has the lock, and how to ask for it."""
     return CommandFailed(
-        f"Another client types in this session ({holder_in(error)}), so nothing was sent. Ask it to let go with: "
-        f"betcode session lock {short_id(session_id)}",
+        f"Another client holds the input lock ({holder_in(error)}), so the message was not sent. "
+        f"Request the lock with: betcode session lock {short_id(session_id)}",
         ExitCode.PERMISSION_DENIED,
     )
 
@@ -25,7 +25,7 @@ def who_lines(summary: v1.SessionSummary, own_id: str) -> list[str]:
     lines = [
         called(each.client_id, each.client_type, each.client_name)
         + (" (you)" if each.client_id == own_id else "")
-        + (", types" if each.client_id == summary.input_lock_client_id else "")
+        + (", holds the input lock" if each.client_id == summary.input_lock_client_id else "")
         + (f", {each.behind} events behind" if each.lagging else "")
         for each in summary.clients
     ]
@@ -51,17 +51,17 @@ class LockTalk:
         had_it, self._is_ours = self._is_ours, change.holder_client_id == own
         if had_it and change.holder_client_id and not self._is_ours:
             holder = called(change.holder_client_id, change.holder_client_type, change.holder_client_name)
-            self._screen.note(f"The input lock went to {holder}; /lock asks for it")
+            self._screen.note(f"{holder} has the input lock now; /lock requests it")
         elif self._is_ours and self._waits and not self._asks:
             self._screen.note("You have the input lock now")
         self._waits = own in change.waiting_client_ids
         asked_before, self.asking = self.asking, change.asking_client_id if self._is_ours else ""
         if asked_before and not self.asking and self._is_ours:
-            self._screen.note("Nobody asks for the input lock any more; you keep it")
+            self._screen.note("The request was withdrawn; you keep the input lock")
         if not self.asking or self.asking == asked_before:
             return False
         asking = called(self.asking, change.asking_client_type, change.asking_client_name)
-        self._screen.note(f"{asking} asks to type here. Without an answer it gets the input lock in a moment")
+        self._screen.note(f"{asking} requests the input lock and gets it soon if you do not answer")
         return True
 
     async def answered(self, line: str, *, only_commands: bool) -> bool:
@@ -70,29 +70,31 @@ class LockTalk:
         gives = word == "/give" or (word in _YES and not only_commands)
         keeps = word == "/keep" or (word in _NO and not only_commands)
         if not self.asking and word in ("/give", "/keep"):
-            self._screen.note("Nobody asks for the input lock")
+            self._screen.note("Nobody requests the input lock")
             return True
         if not self.asking or not (gives or keeps):
             return False
         asking, self.asking = self.asking, ""
         await self._client.input_lock.answer(self._session_id, asking, grant=gives)
         if keeps:
-            self._screen.note("You keep the input lock; the other one waits in line")
+            self._screen.note("You keep the input lock; the other client waits in line")
         return True
 
     async def ask(self) -> None:
         """Ask for the lock, and say what became of it."""
         if self._is_ours:
-            self._screen.note("You have the input lock already")
+            self._screen.note("You already have the input lock")
             return
-        self._screen.note("Asking for the input lock; its holder has a moment to answer")
+        self._screen.note("Requested the input lock; waiting for its holder")
         self._asks = True
         try:
             answer = await self._client.input_lock.request(self._session_id)
         except ClientError as error:
             self._screen.note(error.message)
         else:
-            refused = "The holder keeps the input lock; you are in line, and get it when the holder leaves or rests"
-            self._screen.note("You have the input lock: type" if answer.granted else refused)
+            refused = (
+                "The holder keeps the input lock; you are in line and get it when the holder disconnects or is idle"
+            )
+            self._screen.note("You have the input lock" if answer.granted else refused)
         finally:
             self._asks = False

@@ -28,7 +28,7 @@ async def session_to_continue(client: Client, options: Options) -> str:
     if not page.sessions:
         where = f"worktree {place.name}" if place is not None else directory
         raise CommandFailed(
-            f"There is no open session of {where} to go on with: leave out --continue to begin one",
+            f"No open session of {where} to continue: omit --continue to start one",
             ExitCode.SESSION_NOT_FOUND,
         )
     return page.sessions[0].id

@@ -87,7 +87,7 @@ async def on_screen(options: Options, choose: Choose) -> int:
         )
         parting = await run_screen(client, opening, options.places.state_dir / "screen")
     if parting.session_id:
-        lines.note(f"Come back with: {own_command()} attach {parting.session_id}")
+        lines.note(f"Reattach with: {own_command()} attach {parting.session_id}")
     return parting.code
 
 

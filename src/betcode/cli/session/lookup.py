@@ -26,7 +26,7 @@ async def find_session(client: Client, text: str) -> str:
         found = [one.id async for one in sessions if one.id.startswith(wanted) or one.name == text]
     if not wanted or not found:
         raise CommandFailed(
-            f"No session begins with {text!r} or has that name. See: betcode session list", ExitCode.SESSION_NOT_FOUND
+            f"No session has the id prefix or name {text!r}. See: betcode session list", ExitCode.SESSION_NOT_FOUND
         )
     if len(found) > 1:
         few = ", ".join([*found[:3], "…"] if len(found) > 3 else found)

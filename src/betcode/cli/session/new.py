@@ -27,5 +27,5 @@ async def new(options: Options) -> int:
     if ignored:
         screen.note(f"The project is not trusted: its agent will run without {', '.join(ignored)}")
     screen.line(session_id)
-    screen.note(f"Go on with: betcode attach {short_id(session_id)}")
+    screen.note(f"Continue with: betcode attach {short_id(session_id)}")
     return ExitCode.OK

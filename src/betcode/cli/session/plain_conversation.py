@@ -43,15 +43,15 @@ _TURNS_SHOWN = 3
 _HELP = """\
 Lines are messages to the agent, or answers while it asks.
 /cancel       stop the open turn
-/say TEXT     a message, also while the agent asks
+/say TEXT     send a message, also while the agent asks
 /attach FILE  send a file with the next message
-/compact      have the agent shorten its context
-/lock         ask to be the one who types
-/give, /keep  answer who asks for that
-/who          who is here, and who types
-/new          begin another session here
-/quit         leave; the agent goes on"""
-_NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
+/compact      have the agent summarize its context
+/lock         request the input lock
+/give, /keep  answer a request for the lock
+/who          list the clients and the lock holder
+/new          start another session here
+/quit         exit; the agent continues"""
+_NO_TERMINAL = "no answer on stdin"
 
 
 class Talk:
@@ -227,7 +227,7 @@ class Talk:
         if is_locked(error):
             self._denied = self._denied or not self._is_terminal
             ask = f"betcode session lock {self._session_id}" if not self._is_terminal else "/lock"
-            self._screen.note(f"Not sent: {holder_in(error)} types in this session. Ask it to let go with: {ask}")
+            self._screen.note(f"Not sent: {holder_in(error)} holds the input lock. Request it with: {ask}")
         else:
             self._screen.note(error.message + when_again(error.retry_after_s))
 
@@ -268,7 +268,7 @@ class Talk:
         if self._interrupting.has_left and self._interrupting.stop is not Stop.UNASKED:
             self._screen.note(self._interrupting.parting(self._session_id))
         elif self._is_terminal and not self.wants_another:
-            self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
+            self._screen.note(f"Detached. Reattach with: betcode attach {self._session_id}")
         scope.cancel()
 
     async def _say(self, text: str) -> None:
@@ -286,14 +286,14 @@ class Talk:
 
     def _attach(self, path: str) -> None:
         if not path:
-            self._screen.note("Say which file: /attach FILE")
+            self._screen.note("Give a file: /attach FILE")
             return
         try:
             self._files += read_files([path])
         except CannotAttach as failed:
             self._screen.note(failed.message)
         else:
-            self._screen.note(f"Goes with the next message: {', '.join(file.filename for file in self._files)}")
+            self._screen.note(f"Attached to the next message: {', '.join(file.filename for file in self._files)}")
 
     async def _ask_for_lock(self) -> None:
         await self._lock.ask()
@@ -306,7 +306,7 @@ class Talk:
     async def _answer_typed(self, prompt: Prompt, line: str) -> None:
         match understand(prompt, line):
             case None:
-                self._screen.note("The agent waits for an answer first; /say TEXT sends a message all the same")
+                self._screen.note("The agent waits for an answer; /say TEXT sends a message anyway")
                 self._screen.ask(prompt.question)
             case ShowAll():
                 assert isinstance(prompt, Permission)

@@ -15,7 +15,7 @@ from betcode.v1 import version_pb2 as v1
 _COMPATIBILITY: Mapping[int, str] = {
     v1.FULLY_COMPATIBLE: "fully compatible",
     v1.LIKELY_COMPATIBLE: "likely compatible, not tested",
-    v1.DEGRADED: "works in part",
+    v1.DEGRADED: "partly compatible",
     v1.INCOMPATIBLE: "incompatible",
 }
 _HEADINGS = ("FEATURE", "STATE", "STAGE", "SINCE", "DESCRIPTION")
@@ -32,7 +32,7 @@ async def show_versions(options: Options) -> int:
     if met is None:
         screen.line(f"daemon   {trouble}")
     elif not met.knows_versions:
-        screen.line("daemon   runs, and is too old to say its version")
+        screen.line("daemon   running, too old to report its version")
     else:
         _show(met, screen)
     return ExitCode.OK
@@ -40,7 +40,7 @@ async def show_versions(options: Options) -> int:
 
 async def _meet(options: Options) -> tuple[Handshake | None, str]:
     if options.places.remote is None and not options.places.socket.exists():
-        return None, "does not run"
+        return None, "not running"
     async with open_client(options.places, own_identity(options)) as client:
         try:
             return await client.versions(), ""
@@ -55,7 +55,7 @@ def _show(met: Handshake, screen: Screen) -> None:
         fits = _COMPATIBILITY.get(agent.compatibility, "not known to this daemon")
         screen.line(f"agent    Claude Code {agent.version}, {fits}")
     else:
-        screen.line("agent    Claude Code is not there, or does not say its version")
+        screen.line("agent    Claude Code is not installed, or reports no version")
     if met.too_old:
         screen.show(met.too_old)
     for line in filter(None, [*met.warnings, met.agent_refusal]):
@@ -97,7 +97,7 @@ async def list_features(options: Options) -> int:
         screen.json({"features": [_flag_json(flag) for flag in flags]}, indent=2)
         return ExitCode.OK
     if not flags:
-        screen.line("This daemon does not tell its features: it may be older")
+        screen.line("This daemon does not report its features: it may be older")
     for line in table(_HEADINGS, [_row(flag) for flag in flags], screen.width):
         screen.line(line)
     return ExitCode.OK
@@ -106,7 +106,7 @@ async def list_features(options: Options) -> int:
 def _state(flag: v1.FeatureFlag) -> str:
     if flag.stage == v1.REMOVED:
         return "removed"
-    return ("on" if flag.is_enabled else "off") if flag.is_built else "not there yet"
+    return ("on" if flag.is_enabled else "off") if flag.is_built else "planned"
 
 
 def _row(flag: v1.FeatureFlag) -> tuple[str, ...]:

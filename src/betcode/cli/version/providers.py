@@ -22,7 +22,7 @@ _LOGIN: Mapping[int, str] = {
 _FITS: Mapping[int, str] = {
     version_pb2.FULLY_COMPATIBLE: "fully compatible",
     version_pb2.LIKELY_COMPATIBLE: "likely compatible, not tested",
-    version_pb2.DEGRADED: "works in part",
+    version_pb2.DEGRADED: "partly compatible",
     version_pb2.INCOMPATIBLE: "incompatible",
 }
 _OWN = "part of betcode"
@@ -44,7 +44,7 @@ async def providers(options: Options) -> int:
         rows = [row for one in found for row in _rows(one, names)]
         for line in table(_HEADINGS, rows, screen.width, spare=("LOGIN", "VERSION")):
             screen.line(line)
-        screen.note("More of one: betcode providers KIND")
+        screen.note("Details of one: betcode providers KIND")
     return ExitCode.OK
 
 

@@ -24,13 +24,13 @@ _FAILED = (v1.WORKTREE_SETUP_FAILED, v1.WORKTREE_SETUP_TIMED_OUT)
 
 async def list_worktrees(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen, doing="Looking at the worktrees") as client:
+    async with connected(options, screen, doing="Reading the worktrees") as client:
         found = await client.worktrees.list("" if options.flag("all") else working_directory(options))
     if options.as_json:
         screen.json({"worktrees": [info_json(one) for one in found]}, indent=2)
         return ExitCode.OK
     if not found:
-        screen.line("No worktrees are known yet. Make one with: betcode worktree create BRANCH")
+        screen.line("No worktrees yet. Create one with: betcode worktree create BRANCH")
         return ExitCode.OK
     for line in table(_HEADINGS, [_row(one) for one in found], screen.width, path="PATH", spare=_SPARE):
         screen.line(line)
@@ -47,7 +47,7 @@ def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
     """What is wrong, where a person has to do something; a setup that nobody wanted is no trouble."""
     for one in found:
         if one.trouble and one.setup != v1.WORKTREE_SETUP_SKIPPED:
-            again = f"; again: betcode worktree setup {one.name}" if one.setup in _FAILED else ""
+            again = f"; retry with: betcode worktree setup {one.name}" if one.setup in _FAILED else ""
             screen.note(one_line(f"{one.name}: {one.trouble}", _TROUBLE_WIDTH) + again)
 
 

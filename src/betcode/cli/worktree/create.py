@@ -31,11 +31,11 @@ async def create(options: Options) -> int:
     async with connected(options, screen) as client:
         made = await _watched(client, options, screen, client.worktrees.watch_create(new))
         if made is None:
-            return _left(screen, "The worktree is being made by the daemon, with or without this window")
+            return _left(screen, "The daemon continues to create the worktree")
         if made.setup == v1.WORKTREE_SETUP_UNTRUSTED:
             made = await _set_up_if_trusted(client, options, screen, made)
             if made is None:
-                return _left(screen, "The worktree is there, and the daemon goes on with its setup")
+                return _left(screen, "The worktree exists, and the daemon continues its setup")
         elif made.trouble and not options.flag("no_setup"):
             screen.note(made.trouble)
         facts: dict[str, object] = {"worktree": info_json(made)}
@@ -54,9 +54,9 @@ def _wanted(options: Options) -> NewWorktree:
     for name in _GIVEN:
         if options.has(name) and not options.text(name):
             flag = "BRANCH" if name == "branch" else f"--{name}"
-            raise CommandFailed(f"{flag} is empty: say which one, or leave it out", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed(f"{flag} is empty: give a value, or omit it", ExitCode.INVALID_ARGUMENTS)
     if options.text("base") and not options.flag("new"):
-        raise CommandFailed("--base is what a new branch begins from: add --new", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("--base requires --new", ExitCode.INVALID_ARGUMENTS)
     return NewWorktree(
         repo_path=working_directory(options),
         branch=as_utf8("branch", options.text("branch")),
@@ -82,7 +82,7 @@ def path_of(options: Options) -> str:
     """The path that was asked for, as typed from where the person is; empty: none was."""
     text = as_utf8("path", options.text("path"))
     if options.has("path") and not text:
-        raise CommandFailed("--path is empty: say which one, or leave it out", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("--path is empty: give a value, or omit it", ExitCode.INVALID_ARGUMENTS)
     if not text or (options.places.remote is not None and Path(text).is_absolute()):
         return text
     try:
@@ -104,11 +104,11 @@ async def _set_up(options: Options) -> int:
         if done is not None and done.setup == v1.WORKTREE_SETUP_UNTRUSTED:
             done = await _set_up_if_trusted(client, options, screen, done)
     if done is None:
-        return _left(screen, "The daemon goes on with the setup")
+        return _left(screen, "The daemon continues the setup")
     if options.as_json:
         screen.json({"worktree": info_json(done)}, indent=2)
     elif done.setup == v1.WORKTREE_SETUP_NONE:
-        screen.line(f"There is nothing to run for {in_a_line(done.name)}")
+        screen.line(f"No setup to run for {in_a_line(done.name)}")
     elif done.setup == v1.WORKTREE_SETUP_DONE:
         screen.line(f"{in_a_line(done.name)} is set up")
     elif done.trouble:
@@ -145,7 +145,7 @@ async def _show_output(options: Options) -> int:
         worktree = await find_worktree(client, options, options.text("name"))
         async with aclosing(client.worktrees.setup_output(worktree.id)) as pieces:
             async for piece in pieces:
-                missing = f"\n… {readable(piece.left_out_bytes)} were left out\n" if piece.left_out_bytes else ""
+                missing = f"\n… {readable(piece.left_out_bytes)} omitted\n" if piece.left_out_bytes else ""
                 if options.as_json:
                     text += missing + decoder.decode(piece.data)
                 else:
@@ -158,5 +158,5 @@ async def _show_output(options: Options) -> int:
 
 def _left(screen: Screen, what: str) -> int:
     screen.interrupted()
-    screen.note(f"{what}. See how it stands: betcode worktree list")
+    screen.note(f"{what}. See its state: betcode worktree list")
     return ExitCode.INTERRUPTED

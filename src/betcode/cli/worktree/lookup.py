@@ -35,7 +35,9 @@ async def find_worktree(client: Client, options: Options, text: str) -> v1.Workt
         return _only(found, text)
     if found := [one for one in everywhere if len(text) >= _LEAST_OF_AN_ID and one.id.startswith(text.lower())]:
         return _only(found, text)
-    raise CommandFailed(f"No worktree is called {_shown(text)}. See: betcode worktree list", ExitCode.INVALID_ARGUMENTS)
+    raise CommandFailed(
+        f"No worktree has the name {_shown(text)}. See: betcode worktree list", ExitCode.INVALID_ARGUMENTS
+    )
 
 
 async def worktrees_near(client: Client, directory: str) -> Worktrees | None:
@@ -72,7 +74,7 @@ async def _at_path(client: Client, options: Options, near: Worktrees | None, tex
     here = near if text == "." or not is_there else await worktrees_near(client, str(path))
     found = around(here or (), str(path))
     if text == "." and found is None:
-        raise CommandFailed(f"{base} is in no worktree: give the name of one", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed(f"{base} is not in a worktree: give a worktree's name", ExitCode.INVALID_ARGUMENTS)
     if text == "." or is_there:
         return [found] if found is not None else []
     return [one for one in await client.worktrees.list() if one.path == str(path)]
@@ -82,7 +84,7 @@ def _only(found: Sequence[v1.WorktreeInfo], text: str) -> v1.WorktreeInfo:
     if len(found) > 1:
         few = ", ".join(f"{one.id[:13]} {one.path}" for one in found[:3]) + (", …" if len(found) > 3 else "")
         raise CommandFailed(
-            f"{len(found)} worktrees are meant by {_shown(text)} ({few}): give the id or the path",
+            f"{len(found)} worktrees match {_shown(text)} ({few}): give the id or the path",
             ExitCode.INVALID_ARGUMENTS,
         )
     return found[0]

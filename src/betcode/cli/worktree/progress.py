@@ -77,7 +77,7 @@ class ProgressLines:
     def output(self, output: v1.WorktreeOutput) -> None:
         if output.left_out_bytes:
             self.end()
-            self._screen.note(f"… {readable(output.left_out_bytes)} were left out")
+            self._screen.note(f"… {readable(output.left_out_bytes)} omitted")
         for line in self._lines.feed(output.data):
             self._screen.show(f"  {line}")
         if self._lines.begun:

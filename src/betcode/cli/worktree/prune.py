@@ -24,7 +24,7 @@ from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import columns, in_a_line, one_line, wrapped
 from betcode.wording.times import age
 
-_HEADINGS = ("NAME", "SIZE", "USED", "BRANCH", "LAST SESSION", "WHY OR WHY NOT")
+_HEADINGS = ("NAME", "SIZE", "USED", "BRANCH", "LAST SESSION", "REASON")
 _SPARE = ("USED", "BRANCH")
 _REASON_WIDTH = 300
 _RECENT_NS = 24 * 3600 * 10**9
@@ -58,7 +58,7 @@ async def prune(options: Options) -> int:
         if not options.as_json:
             _show(screen, reports)
         if own is not None and any(one.worktree.id == own.id for one in offered):
-            screen.note(f"{in_a_line(own.name)} is not offered: you are in it")
+            screen.note(f"{in_a_line(own.name)} is not offered: it is the current directory")
             offered = [one for one in offered if one.worktree.id != own.id]
         pruned = Pruned()
         await _go_through(client, options, screen, offered, pruned, but=_left_alone(recent))
@@ -71,7 +71,7 @@ async def prune(options: Options) -> int:
     elif pruned.removed or pruned.forgotten:
         done = [f"{counted(len(pruned.removed), 'worktree')} removed ({readable(pruned.freed_bytes)})"]
         done += [f"{len(pruned.forgotten)} forgotten"] if pruned.forgotten else []
-        screen.line(", ".join(done if pruned.removed else done[1:]) + "; branches stay")
+        screen.line(", ".join(done if pruned.removed else done[1:]) + "; branches remain")
     return ExitCode.AGENT_ERROR if pruned.failed else ExitCode.OK
 
 
@@ -84,7 +84,7 @@ def _before_ns(options: Options) -> int:
 async def _measured(client: Client, options: Options, screen: Screen) -> list[v1.WorktreeReport]:
     directory = "" if options.flag("all") else working_directory(options)
     reports: list[v1.WorktreeReport] = []
-    screen.passing("Looking at the worktrees…")
+    screen.passing("Reading the worktrees…")
     try:
         async with aclosing(client.worktrees.report(directory)) as told:
             async for one in told:
@@ -124,7 +124,7 @@ def _only(reports: Sequence[v1.WorktreeReport], named: Sequence[v1.WorktreeInfo]
     for one in named:
         if one.id not in measured:
             there = f"-C {shlex.quote(one.repo_path)}"
-            raise CommandFailed(f"{one.name} is of another repository: add {there}", ExitCode.INVALID_ARGUMENTS)
+            raise CommandFailed(f"{one.name} belongs to another repository: add {there}", ExitCode.INVALID_ARGUMENTS)
     return [measured[one.id] for one in named]
 
 
@@ -138,12 +138,12 @@ def _left_alone(recent: Sequence[v1.WorktreeReport]) -> str:
     if not recent:
         return ""
     names = ", ".join(one.worktree.name for one in recent[:_NAMED]) + (", …" if len(recent) > _NAMED else "")
-    return f"Used within the last day, and offered only by name or with --older-than: {names}"
+    return f"Used within the last day (offered only by name or with --older-than): {names}"
 
 
 def _show(screen: Screen, reports: Sequence[v1.WorktreeReport]) -> None:
     if not reports:
-        screen.line("No worktrees are known here")
+        screen.line("No worktrees")
         return
     for line in report_lines(reports, datetime.now(UTC), screen.width):
         screen.line(line)
@@ -188,11 +188,11 @@ async def _go_through(
         screen.note(but)
     if not offered:
         if not options.as_json and not but:
-            screen.note("Nothing here may be removed" + (" that is so old" if options.has("older_than") else ""))
+            screen.note("No worktree can be removed" + (" of that age" if options.has("older_than") else ""))
         return
     sure = options.flag("yes")
     if not sure and (options.as_json or not can_ask()):
-        screen.note(f"{len(offered)} may go: add --yes, or run this in a terminal to be asked for each")
+        screen.note(f"{len(offered)} can be removed: add --yes, or run this in a terminal to confirm each")
         return
     for one in offered:
         if not sure:
@@ -207,7 +207,7 @@ async def _go_through(
 
 async def _answer(screen: Screen, one: v1.WorktreeReport) -> str:
     what = (
-        f"Forget {in_a_line(one.worktree.name)}, which is not there any more?"
+        f"Forget {in_a_line(one.worktree.name)}, which no longer exists?"
         if _is_stale(one)
         else f"Remove {in_a_line(one.worktree.name)} ({readable(one.size_bytes)}, {in_a_line(one.worktree.path)})?"
     )
@@ -215,7 +215,7 @@ async def _answer(screen: Screen, one: v1.WorktreeReport) -> str:
         typed = await asked(screen, f"{what} [y/N/all/quit] ")
         if typed in _ANSWERS:
             return _ANSWERS[typed]
-        screen.note("That is no answer: type y, n, all or quit")
+        screen.note("Invalid answer: type y, n, all or quit")
 
 
 async def _take_away(client: Client, screen: Screen, one: v1.WorktreeReport, pruned: Pruned) -> None:

@@ -22,7 +22,7 @@ from betcode.v1 import worktree_pb2 as v1
 from betcode.wording.terminal_text import in_a_line, one_line
 from betcode.wording.times import age
 
-_HEADINGS = ("ID", "NAME", "BRANCH", "REMOVED", "KEPT UNTIL", "HAS")
+_HEADINGS = ("ID", "NAME", "BRANCH", "REMOVED", "RESTORABLE UNTIL", "HAS")
 _SPARE = ("REMOVED", "BRANCH")
 _LEAST_OF_AN_ID = 4
 
@@ -45,7 +45,7 @@ async def remove(options: Options) -> int:
                 raise
             _show(screen, options, await client.worktrees.inspect(worktree.id))
             raise CommandFailed(
-                f"{in_a_line(worktree.name)} is not removed, since this would be lost: "
+                f"{in_a_line(worktree.name)} was not removed, because this would be lost: "
                 "commit and push it, or add --force",
                 ExitCode.INVALID_ARGUMENTS,
             ) from refusal
@@ -55,9 +55,9 @@ async def remove(options: Options) -> int:
         is_in_it = not options.text("cwd") and around([worktree], here) is not None
         _say_removed(screen, worktree, done, is_near=not is_in_it and Path(here).is_relative_to(worktree.repo_path))
         if worktree.is_active:
-            screen.note("It was the active worktree: new sessions start where you are again")
+            screen.note("It was the active worktree: new sessions start in the current directory again")
         if is_in_it:
-            screen.note(f"This directory is gone. Go to: cd {shlex.quote(worktree.repo_path)}")
+            screen.note(f"This directory was removed. Go to: cd {shlex.quote(worktree.repo_path)}")
     return ExitCode.OK
 
 
@@ -76,7 +76,7 @@ def _removed_facts(
 
 def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse, *, is_near: bool) -> None:
     closed = f", and {counted(done.sessions_closed, 'session')} closed" if done.sessions_closed else ""
-    stays = f"; the branch {worktree.branch} stays" if worktree.branch else ""
+    stays = f"; the branch {worktree.branch} remains" if worktree.branch else ""
     screen.line(f"{in_a_line(worktree.name)} is removed{closed}{stays}")
     if done.removed_id:
         until = done.kept_until.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d")
@@ -101,14 +101,14 @@ async def _agreed(options: Options, screen: Screen, worktree: v1.WorktreeInfo, l
     if worktree.session_count:
         screen.show(f"{counted(worktree.session_count, 'session')} in it will be closed")
     return await says_yes(
-        screen, f"Remove {in_a_line(worktree.name)} with all this? It can be restored for a while [y/N] "
+        screen, f"Remove {in_a_line(worktree.name)} with all of this? It can be restored for a while [y/N] "
     )
 
 
 async def restore(options: Options) -> int:
     """Restore a removed worktree; without a name, list those that can be restored."""
     if options.has("path") and not options.has("name"):
-        raise CommandFailed("--path is for one of them: say which one", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("--path requires the name of a removed worktree", ExitCode.INVALID_ARGUMENTS)
     return await (_restore if options.has("name") else _list)(options)
 
 
@@ -120,7 +120,7 @@ async def _list(options: Options) -> int:
         screen.json({"removed": [removed_json(one) for one in found]}, indent=2)
         return ExitCode.OK
     if not found:
-        screen.line("Nothing was removed that could be restored")
+        screen.line("Nothing to restore")
         return ExitCode.OK
     now = datetime.now(UTC)
     for line in table(_HEADINGS, [_row(one, now) for one in found], screen.width, spare=_SPARE):
@@ -154,7 +154,7 @@ async def _restore(options: Options) -> int:
     if options.as_json:
         screen.json({"worktree": info_json(back), "restored_id": one.id}, indent=2)
     else:
-        screen.note(f"{in_a_line(back.name)} is back, with its changes")
+        screen.note(f"{in_a_line(back.name)} is restored, with its changes")
         screen.line(back.path)
     return ExitCode.OK
 
@@ -176,12 +176,12 @@ def _meant(removed: Sequence[v1.RemovedWorktree], text: str) -> v1.RemovedWorktr
     shown = repr(one_line(text, 60))
     if not found:
         raise CommandFailed(
-            f"Nothing that was removed is called {shown}. See: betcode worktree restore", ExitCode.INVALID_ARGUMENTS
+            f"No removed worktree has the name {shown}. See: betcode worktree restore", ExitCode.INVALID_ARGUMENTS
         )
     if len(found) > 1:
         few = ", ".join(one.id[:13] for one in found[:5])
         raise CommandFailed(
-            f"{len(found)} removed worktrees are meant by {shown} ({few}): give the id of one",
+            f"{len(found)} removed worktrees match {shown} ({few}): give the id of one",
             ExitCode.INVALID_ARGUMENTS,
         )
     return found[0]

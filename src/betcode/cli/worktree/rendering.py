@@ -107,8 +107,8 @@ def contents_lines(found: v1.WorktreeContents) -> list[str]:
     unpushed = [f"{each.commit[:10]} {each.subject}" for each in found.unpushed]
     lines += _part("Changed", changed, found.changed_count)
     lines += _part("Untracked", found.untracked, found.untracked_count)
-    lines += _part("Commits that are nowhere else", unpushed, found.unpushed_count)
-    lines += _part("Brought along and changed since", found.brought_along_changed, 0)
+    lines += _part("Commits that exist only here", unpushed, found.unpushed_count)
+    lines += _part("Copied files changed since", found.brought_along_changed, 0)
     lines += _part("In submodules", found.submodules, 0)
     return lines
 

@@ -25,14 +25,12 @@ def run(options: Options) -> int:
     argv = options.texts("argv")
     if not argv or not argv[0]:
         raise CommandFailed(
-            "Say what to run, behind two dashes: betcode worktree run NAME -- make test", ExitCode.INVALID_ARGUMENTS
+            "Put the command after `--`: betcode worktree run NAME -- make test", ExitCode.INVALID_ARGUMENTS
         )
     refuse_remote(options.places)
     worktree = anyio.run(_found, options)
     if not Path(worktree.path).is_dir():
-        raise CommandFailed(
-            f"{worktree.path} is not there any more. See: betcode worktree list", ExitCode.INVALID_ARGUMENTS
-        )
+        raise CommandFailed(f"{worktree.path} no longer exists. See: betcode worktree list", ExitCode.INVALID_ARGUMENTS)
     try:
         return _wait(worktree, argv) if options.as_json else _become(worktree, argv)
     except OSError as trouble:

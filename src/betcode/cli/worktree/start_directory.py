@@ -41,7 +41,7 @@ async def named_worktree(client: Client, options: Options) -> v1.WorktreeInfo:
         CommandFailed: there is none, or --cwd names another place.
     """
     if options.text("cwd"):
-        raise CommandFailed("Name one place: --worktree or --cwd", ExitCode.INVALID_ARGUMENTS)
+        raise CommandFailed("Give either --worktree or --cwd", ExitCode.INVALID_ARGUMENTS)
     return await find_worktree(client, options, options.text("worktree"))
 
 
@@ -78,7 +78,9 @@ def _active(worktrees: Sequence[v1.WorktreeInfo]) -> v1.WorktreeInfo | None:
 def say_it_is_gone(screen: Screen, active: v1.WorktreeInfo) -> None:
     """Why somebody is not led to the active worktree."""
     end = f"betcode worktree switch {shlex.quote(active.repo_path)}"
-    screen.note(f"The active worktree {active.name} is not there, so this is in the main one. To leave it so: {end}")
+    screen.note(
+        f"The active worktree {active.name} does not exist; using the main worktree. To make that permanent: {end}"
+    )
 
 
 async def _say_where(client: Client, screen: Screen, session_id: str, asked_for: str) -> None:

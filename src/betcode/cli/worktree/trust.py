@@ -22,9 +22,9 @@ async def asked_to_trust(client: Client, options: Options, screen: Screen, made:
     """Whether a person trusts the repository from now on; where none can be asked, they are told how."""
     how = f"betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup {shlex.quote(made.name)}"
     if not can_ask() or options.places.remote is not None:
-        screen.note(made.trouble or f"Not set up, since nobody has trusted this repository yet. To trust it: {how}")
+        screen.note(made.trouble or f"Not set up, because this repository is not trusted. To trust it: {how}")
         return False
-    screen.show("The worktree is there. Its setup waits, since nobody has trusted this repository yet:")
+    screen.show("The worktree exists. Its setup waits, because this repository is not trusted:")
     for line in what_would_run(made, options):
         screen.show(line)
     question = f"Trust {made.repo_path}, with this and its allow rules, in all its worktrees? [y/N] "

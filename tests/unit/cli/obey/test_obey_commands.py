@@ -101,5 +101,5 @@ def test_an_error_without_a_number_has_the_hint_of_what_it_is() -> None:
     assert "logs" in hint_for("OBEY-2000", "INTERNAL") == hint_for("OBEY-2000", "")
     assert hint_for("OBEY-2000", "INVALID_REQUEST") == ""
     assert "permission list" in hint_for("OBEY-2000", "PERMISSION_NOT_FOUND")
-    assert "a person" in hint_for("OBEY-2000", "ANSWER_REFUSED")
+    assert "answer it yourself" in hint_for("OBEY-2000", "ANSWER_REFUSED")
     assert hint_for("OBEY-2001", "CAMPAIGN_NOT_FOUND") == HINTS["OBEY-2001"]

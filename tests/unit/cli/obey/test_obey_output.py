@@ -73,7 +73,7 @@ def test_a_prompt_is_shown_with_the_commands_that_answer_it() -> None:
     assert is_prompt(asked)
     assert not is_prompt(activity(v1.ACTIVITY_TYPE_STATUS, "RUNNING"))
     assert prompt_lines(asked) == [
-        "The agent asks, and waits: Bash: make␛ tea",
+        "The agent asks and waits: Bash: make␛ tea",
         "  obey session answer sess_1 5f0c allow",
         "  obey session answer sess_1 5f0c deny",
     ]

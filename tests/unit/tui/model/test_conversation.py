@@ -152,7 +152,7 @@ def test_the_end_of_a_turn_says_what_it_took() -> None:
     ("event", "line", "tone"),
     [
         (v1.AgentEvent(error=v1.ErrorEvent(message="it broke")), "error: it broke", Tone.BAD),
-        (v1.AgentEvent(gap=v1.Gap(reason="a lost line")), "Something is missing here: a lost line", Tone.BAD),
+        (v1.AgentEvent(gap=v1.Gap(reason="a lost line")), "History gap: a lost line", Tone.BAD),
         (v1.AgentEvent(plan_mode=v1.PlanModeChange(active=True)), "Plan mode is on", Tone.QUIET),
         (v1.AgentEvent(compaction=v1.CompactionBoundary()), "The conversation was compacted", Tone.NOTABLE),
         (
@@ -169,7 +169,7 @@ def test_the_end_of_a_turn_says_what_it_took() -> None:
                     ]
                 )
             ),
-            "1 of 2 things done, now: Writing",
+            "1 of 2 tasks done, now: Writing",
             Tone.QUIET,
         ),
         (v1.AgentEvent(notice=v1.Notice(kind=v1.NOTICE_KIND_API_RETRY, message="again")), "again", Tone.QUIET),

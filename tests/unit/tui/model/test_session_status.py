@@ -131,8 +131,8 @@ def _soon(seconds: int) -> str:
 def test_what_a_session_waits_for_is_told_until_it_goes_on() -> None:
     crash = v1.AgentEvent(error=v1.ErrorEvent(code="SUBPROCESS_CRASHED", details={"retry_at": _soon(5)}))
     retry = v1.AgentEvent(notice=v1.Notice(details={"waiting_for": "overload", "reset_at": _soon(9)}))
-    assert _of(crash).waits(_NOW) == "crashed, starts again in 5 s"
-    assert _of(retry).waits(_NOW) == "API overloaded, tries again in 9 s"
+    assert _of(crash).waits(_NOW) == "crashed, restarts in 5 s"
+    assert _of(retry).waits(_NOW) == "API overloaded, retries in 9 s"
     assert _of(crash, _status(v1.THINKING)).waits(_NOW) == ""
     assert _of(retry, v1.AgentEvent(text_delta=v1.TextDelta(text="ah"))).waits(_NOW) == ""
     slot = v1.SessionSummary(status="active", waiting_for="slot")

@@ -57,7 +57,7 @@ def test_things_to_do_are_told_by_the_line_of_the_call_that_wrote_them_down() ->
     todo = v1.AgentEvent(todo_update=v1.TodoUpdate(items=[v1.TodoItem(subject="Read", status=v1.COMPLETED)]))
     (use,) = blocks_of(start_event("t1"), result_event("t1"), todo)
     assert isinstance(use, ToolCallBlock)
-    assert use.progress == "1 of 1 things done"
+    assert use.progress == "1 of 1 tasks done"
     later = blocks_of(start_event("t1"), result_event("t1"), text_event("Now"), todo)
     assert [type(block) for block in later] == [ToolCallBlock, AgentText, NoticeBlock]
 

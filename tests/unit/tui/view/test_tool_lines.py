@@ -46,7 +46,7 @@ def test_a_call_is_one_line(width: int, line: str) -> None:
         ({"state": ToolState.FAILED, "output": "no\nrule"}, ["✗ Bash make  failed", "  └ no rule"]),
         ({"state": ToolState.DENIED, "denied_by": "a rule"}, ["⊘ Bash make  denied by a rule"]),
         ({"state": ToolState.BROKEN_OFF}, ["◌ Bash make  interrupted"]),
-        ({"progress": "1 of 2 things done"}, ["✓ Bash make · 1 of 2 things done"]),
+        ({"progress": "1 of 2 tasks done"}, ["✓ Bash make · 1 of 2 tasks done"]),
     ],
 )  # fmt: skip
 def test_how_it_went_is_told_without_colours(fields: dict[str, object], lines: list[str]) -> None:
