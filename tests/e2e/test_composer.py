@@ -134,4 +134,4 @@ async def test_the_files_of_another_machine_are_not_looked_for_on_this_one(
     monkeypatch.setattr(Client, "is_local", False)
     async with open_screen(daemon) as screen:
         await write(screen, "/attach there.md")
-        await screen.notes_say("there.md is not there")
+        await screen.notes_say("there.md is missing")

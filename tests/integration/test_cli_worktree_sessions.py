@@ -88,7 +88,7 @@ def test_an_active_worktree_that_is_gone_is_said_where_a_session_starts(here: Sh
     made = created(here, "vanishes")
     here.run("worktree", "switch", "vanishes")
     shutil.rmtree(made)
-    said = "The active worktree vanishes is not there, so this is in the main one."
+    said = "The active worktree vanishes does not exist; using the main worktree."
     started = here.run("session", "new")
     assert directory_of(here, started.stdout.strip()) == here.work
     assert started.stderr.startswith(said)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,6 +47,10 @@ def agent_program(directory: Path, script: str = "obedient.py", *, version: str 
     program.write_text(beginning + (AGENTS / script).read_text())
     program.chmod(0o755)
     return program
+
+
+_LOG_SETTLES_S = 0.02
+_LOG_READS = 10
 
 
 class Daemon:
@@ -103,9 +108,18 @@ class Daemon:
 
     @property
     def log(self) -> str:
-        """What the daemon wrote so far, over all its starts."""
+        """What the daemon wrote so far, over all its starts.
+
+        A thread of the daemon writes the log, a moment after the event. So the file is read until it stops growing.
+        """
         path = self.places.daemon_log
-        return path.read_text(errors="replace") if path.exists() else ""
+        text = path.read_text(errors="replace") if path.exists() else ""
+        for _ in range(_LOG_READS):
+            time.sleep(_LOG_SETTLES_S)
+            before, text = text, path.read_text(errors="replace") if path.exists() else ""
+            if text == before:
+                break
+        return text
 
     @property
     def agent_pids(self) -> list[int]:

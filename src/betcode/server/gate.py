@@ -42,7 +42,7 @@ _WORDS_KEPT = 1000
 _THREADS = 4
 _UNKNOWN = Judgement(Membership.GONE)
 
-INSIDE = "This process runs inside an agent, which may read and not act for a person: use a terminal of your own"
+INSIDE = "This process runs inside an agent, which may read but not act for a person: use your own terminal"
 _SUSPECT = (
     "This process was started while an agent ran whose holder was killed, and may belong to it: use a terminal that "
     "was opened before or log in again"

@@ -125,7 +125,7 @@ async def test_a_message_behind_a_compaction_that_was_stopped_waits_for_the_next
         assert len(daemon.agent_pids) == 1, "none was begun again by itself"
         told = await talk.until(is_idle)
         assert kinds(told)[-2:] == ["turn_complete", "status_change"]
-        assert "goes on with the next message" in str(told)
+        assert "are delivered with the next message" in str(told)
         assert states_of(talk.events, behind.message_id) == []
         next_one = await talk.say("say three")
         await talk.until(
@@ -208,10 +208,10 @@ async def test_an_agents_own_process_cannot_stop_the_daemon_by_a_call(tmp_path: 
         argv += f" --config-dir {places.config_dir} --socket {places.socket}"
         talk = await obedient_talk(daemon, client)
         await talk.turn(f"spawn {argv}")
-        assert "may read and not act for a person" in settled_text(talk.events)
+        assert "may read but not act for a person" in settled_text(talk.events)
         assert await client.is_serving()
         await talk.turn(f"spawn {argv.replace('stop --agents', 'restart')}")
-        assert "may read and not act for a person" in settled_text(talk.events)
+        assert "may read but not act for a person" in settled_text(talk.events)
         assert await client.is_serving()
 
 

@@ -13,7 +13,7 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, agent_program, running_daemon
+from support.daemon import Agent, Daemon, agent_program, becomes_true, running_daemon
 from support.patience import PATIENCE_S
 from support.rule_files import write_rules
 from support.stream import Stream, conversation, info_of, is_idle, kind_of, kinds
@@ -256,6 +256,7 @@ async def test_an_answer_to_nothing_and_a_decision_of_nothing_are_errors(
 ) -> None:
     unknown = str(uuid.uuid4())
     assert (await refused(agent, unknown, v1.ALLOW_ONCE)).code() is grpc.StatusCode.NOT_FOUND
+    await becomes_true(lambda: unknown in daemon.log)  # a thread writes the log
     warned = [json.loads(line) for line in daemon.log.splitlines() if unknown in line]
     assert [line["level"] for line in warned] == ["warn"]
     async with conversation(agent, working_directory=str(tmp_path)) as stream:

@@ -67,7 +67,7 @@ async def test_commands_that_change_something_are_refused_with_3_inside_an_agent
         await attacker.turn(f"spawn {sys.executable} {tmp_path / 'all.py'} {tmp_path / 'commands.json'}")
         found = json.loads(settled_text(attacker.events))
         assert {name: code for name, (code, _) in found.items() if code != 3} == {}, found
-        assert all("terminal of your own" in said[0] for _, said in found.values()), found
+        assert all("your own terminal" in said[0] for _, said in found.values()), found
         assert daemon.exit_code is None
         assert [prompt.request_id for prompt in await client.pending()] == [request.request_id]
         assert (await client.list_sessions()).total == 2
