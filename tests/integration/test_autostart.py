@@ -126,7 +126,7 @@ def test_a_daemon_that_a_service_started_offers_them_to_the_first_person(here: S
     while here.run("daemon", "status").returncode != 0:
         assert time.monotonic() < deadline
     shown = here.run("daemon", "status").stdout
-    assert f"Settings: betcode config import copies those of Claude Code: {claude}" in shown
+    assert f"Settings: to copy those of Claude Code, use betcode config import: {claude}" in shown
     targets = [json.loads(line) for line in here.daemon.log.splitlines()]
     offered = next(at for at, line in enumerate(targets) if "can be imported" in line["message"])
     served = next(at for at, line in enumerate(targets) if line["target"] == "betcode.server.server")

@@ -240,14 +240,14 @@ import sys
 import anyio
 from pathlib import Path
 from betcode.client import ClientIdentity, open_client
-from betcode.config.paths import Places, Remote
+from betcode.config.paths import Paths, Remote
 from betcode.config.tcp_address import parse_address
 
 address, token, session = sys.argv[1:]
 remote = Remote(parse_address(address), Path(token))
 
 async def main():
-    async with open_client(Places(Path("/"), Path("/"), Path("/none"), remote), ClientIdentity("phone")) as client:
+    async with open_client(Paths(Path("/"), Path("/"), Path("/none"), remote), ClientIdentity("phone")) as client:
         async for event in client.follow(session):
             print("here", flush=True)
 
