@@ -114,7 +114,7 @@ def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -
         waits(run)
         done = here.run("daemon", verb, "--agents")
         assert done.returncode == 0, done.stderr
-        assert "1 agent ended, 0 go on" in done.stdout
+        assert "1 agent ended, 0 continue" in done.stdout
         assert holder_pids(here.places.runs) == frozenset()
         assert not [pid for pid in here.daemon.agent_pids if Path(f"/proc/{pid}").exists()]
         assert is_held(here.places.lock) is (verb == "restart")

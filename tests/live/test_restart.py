@@ -61,7 +61,7 @@ async def test_stopping_with_agents_ends_a_real_agent_and_its_tool(tmp_path: Pat
         with anyio.fail_after(PATIENCE_S):
             await anyio.Path(world.work / "started").read_text()  # the tool is at work
         agent = world.runs[0].agent_pid
-        assert "1 agent ended, 0 go on" in await command(world, "stop", "--agents")
+        assert "1 agent ended, 0 continue" in await command(world, "stop", "--agents")
         await gone(agent)
         await world.daemon.ended()
         await becomes_true(lambda: world.daemon.processes() == [])
