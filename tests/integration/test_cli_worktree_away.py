@@ -44,7 +44,7 @@ def test_what_would_be_lost_is_shown_and_comes_back_after_it_was_forced(here: Sh
     assert "--force" in refused.stderr.splitlines()[-1]
     with here.terminal("worktree", "remove", "--force", "busy") as person:
         person.expect("new file")
-        person.expect("Remove busy with all this?")
+        person.expect("Remove busy with all of this?")
         person.interrupt()
         person.expect("Nothing was removed")
         assert person.ended() == 0

@@ -37,10 +37,11 @@ async def test_it_is_ended_with_a_clear_error_and_nothing_is_said_to_it(tmp_path
 
 
 def settings_of(command_line: bytes) -> dict[str, object]:
-    [settings] = [word for word in command_line.decode().split("\0") if word.startswith("--settings=")]
-    found = json.loads(settings.removeprefix("--settings="))["permissions"]
-    assert isinstance(found, dict)
-    return found
+    """The rules that were passed; where a file that Claude reads denies a whole tool, as its only ones."""
+    words = command_line.decode().split("\0")
+    [settings] = [word for word in words if word.startswith(("--settings=", "--managed-settings="))]
+    found = json.loads(settings.partition("=")[2])["permissions"]
+    return {name: rules for name, rules in found.items() if rules}
 
 
 async def test_one_that_refuses_is_replaced_by_one_that_gets_every_rule_at_its_launch(tmp_path: Path) -> None:
