@@ -234,7 +234,7 @@ async def test_five_crashes_in_a_short_time_are_the_end_and_the_next_message_sta
         events = await here.until(is_idle)
         assert here.agents == 5
         assert [error.details.get("crashes") for error in crashes(events)] == ["1", "2", "3", "4", None]
-        assert "afresh" in crashes(events)[-1].message
+        assert "start it again" in crashes(events)[-1].message
         last = [event for event in events if kinds([event])[0] in ("status_change", "error", "turn_complete")][-4:]
         assert kinds(last) == ["status_change", "error", "turn_complete", "status_change"]
         assert (last[0].status_change.status, last[0].status_change.message) == (v1.ERROR, "CRASHED")
