@@ -100,7 +100,7 @@ async def test_a_flood_is_dropped_past_a_hundred_and_said_once(caplog: pytest.Lo
         for _ in range(1000):
             notifying.notify(ASK)
     assert [record.getMessage() for record in caplog.records] == [
-        "notifications are dropped: too many wait for the command"
+        "dropping notifications: too many are queued for the command"
     ]
 
 
