@@ -106,8 +106,8 @@ async def test_escape_before_enter_does_not_cancel_what_enter_sends(daemon: Daem
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         for number in range(5):
-            type_burst(screen.app, as_bytes(f"message {number}", "escape", "enter"))
-            await screen.shows(f"> message {number}")
+            type_burst(screen.app, as_bytes(f"say number {number}", "escape", "enter"))
+            await screen.shows(f"> say number {number}")
             with anyio.fail_after(PATIENCE_S):
                 while len(ends := await turn_ends(screen)) <= number:
                     await screen.pilot.pause(0.02)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.command import Shell, shell
-from support.daemon import Daemon, agent_program
+from support.daemon import Daemon, agent_program, becomes_true
 
 pytestmark = pytest.mark.anyio
 
@@ -38,8 +38,8 @@ async def test_a_daemon_whose_log_is_no_regular_file_serves_and_reports_it(tmp_p
     try:
         await daemon.start()
         problem = f"`daemon.log` is {entry}, not a regular file"
-        assert problem in daemon.stderr
-        assert '"message": "serving"' in daemon.stderr, "the log is on stderr"
+        await becomes_true(lambda: problem in daemon.stderr)
+        await becomes_true(lambda: '"message": "serving"' in daemon.stderr)  # the log is on stderr
         assert await daemon.stop() == 0
     finally:
         daemon.end_everything()
