@@ -81,9 +81,11 @@ async def test_a_reason_is_typed_in_the_burst_that_opens_its_line(daemon: Daemon
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
         await here.screen.shows("d + reason")
-        type_burst(here.screen.app, as_bytes("d", "nox", "backspace", "t now", "enter", "next"))
+        type_burst(here.screen.app, as_bytes("d", "nox", "backspace", "t now", "enter"))
         [answer] = await here.heard()
         assert answer["message"].endswith("not now")
+        await here.screen.hides("d + reason")
+        type_burst(here.screen.app, as_bytes("next"))
         await draft_becomes(here.screen, "next")
 
 

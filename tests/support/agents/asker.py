@@ -126,8 +126,8 @@ def _groups(prompt: str) -> list[str | list[tuple[str, Frame]]]:
     groups: list[str | list[tuple[str, Frame]]] = []
     for line in prompt.splitlines():
         verb, _, rest = line.partition(" ")
-        if verb == "say":
-            groups.append(rest)
+        if verb not in ("use", "and"):  # any other text is answered with itself
+            groups.append(rest if verb == "say" else line)
             continue
         name, _, given = rest.partition(" ")
         use = (name, json.loads(given))
