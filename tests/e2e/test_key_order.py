@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from betcode.tui.composer.composer import Composer
+from betcode.wording.prompts import give_answer
 from support.cards import BASH, asking_daemon, asking_screen
 from support.daemon import Daemon
 from support.patience import PATIENCE_S
@@ -81,11 +83,25 @@ async def test_a_reason_is_typed_in_the_burst_that_opens_its_line(daemon: Daemon
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
         await here.screen.shows("d + reason")
-        type_burst(here.screen.app, as_bytes("d", "nox", "backspace", "t now", "enter"))
+        type_burst(here.screen.app, as_bytes("d", "nox", "backspace", "t now", "enter", "next"))
         [answer] = await here.heard()
         assert answer["message"].endswith("not now")
-        await here.screen.hides("d + reason")
-        type_burst(here.screen.app, as_bytes("next"))
+        await draft_becomes(here.screen, "next")
+
+
+async def test_letters_behind_an_answer_that_takes_its_time_are_in_the_draft(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def give_slowly(*arguments: Any) -> None:
+        await anyio.sleep(0.3)
+        await give_answer(*arguments)
+
+    monkeypatch.setattr("betcode.tui.pending_board.give_answer", give_slowly)
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH)
+        await here.screen.shows("d + reason")
+        type_burst(here.screen.app, as_bytes("d", "not now", "enter", "next"))
+        await here.heard()
         await draft_becomes(here.screen, "next")
 
 

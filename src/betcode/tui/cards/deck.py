@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,11 +14,13 @@ from betcode.client import LinkState
 from betcode.tui.cards.card import Card, CardContext
 from betcode.tui.cards.texts import how_it_ended
 from betcode.tui.composer.composer import Composer
+from betcode.tui.input_sequencer import SequencedApp
 from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Given, Prompt
 
 _TOLD_FOR_S = 12.0
+_HOLD_S = 1.0  # a daemon that takes longer does not block the keyboard
 
 
 class CardDeck(Vertical):
@@ -44,6 +47,8 @@ class CardDeck(Vertical):
         self._current = ""
         self._stop_listening: Callable[[], None] | None = None
         self._telling: Timer | None = None
+        self._answering = ""  # the prompt whose answer later input waits for
+        self._input_hold = ExitStack()
 
     def compose(self) -> ComposeResult:
         told = Static(id="card-told", markup=False)
@@ -61,6 +66,7 @@ class CardDeck(Vertical):
         if self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None
+        self._release_input()
 
     def show(self, prompts: Sequence[v1.PendingPrompt]) -> None:
         """What is open in this session now."""
@@ -125,6 +131,8 @@ class CardDeck(Vertical):
             case PromptOpened() | PromptClosed() | BoardChanged():
                 pass
         self.show(self._board.of(self._session_id))
+        if self._answering and not self._is_being_answered:
+            self._release_input()
 
     def _tell(self, words: str) -> None:
         told = self.query_one("#card-told", Static)
@@ -162,7 +170,25 @@ class CardDeck(Vertical):
 
     def _answer(self, prompt: Prompt, given: Given) -> None:
         if self._board.delivery(prompt.request_id) is AnswerDelivery.NONE:
-            self._board.give(prompt, given)
+            self._hold_input(prompt.request_id)
+            if not self._board.give(prompt, given):
+                self._release_input()
+
+    def _hold_input(self, request_id: str) -> None:
+        """Keep input that was typed after an answer for what follows its card, such as the draft."""
+        self._release_input()
+        if isinstance(self.app, SequencedApp):
+            self._answering = request_id
+            self._input_hold.enter_context(self.app.input.hold(_HOLD_S))
+
+    def _release_input(self) -> None:
+        self._answering = ""
+        self._input_hold.close()
+
+    @property
+    def _is_being_answered(self) -> bool:
+        is_open = any(each.request_id == self._answering for each in self._open)
+        return is_open and self._board.delivery(self._answering) is AnswerDelivery.ON_ITS_WAY
 
     def on_card_stepped(self, message: Card.Stepped) -> None:
         message.stop()
