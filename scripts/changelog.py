@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ HEAD = """# Changelog
 Changes for people who use betcode. Versions follow [semantic versioning](https://semver.org); the promises of the API
 are in `proto/`. `scripts/changelog.py` writes this file from the notes in `changes/`.
 """
+_WIDTH = 100
 _NAME = re.compile(rf"[a-z0-9-]+\.({'|'.join(KINDS)})\.md")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -32,9 +34,15 @@ def changelog(releases: Mapping[str, Notes]) -> str:
 
 def _section(name: str, notes: Notes) -> str:
     kinds = [kind for kind in KINDS if notes.get(kind)]
-    lists = ("\n".join(f"- {change}" for change in notes[kind]) for kind in kinds)
+    lists = ("\n".join(map(_item, notes[kind])) for kind in kinds)
     shown = (f"\n### {kind.capitalize()}\n\n{text}\n" for kind, text in zip(kinds, lists, strict=True))
     return f"\n## {name}\n" + "".join(shown)
+
+
+def _item(change: str) -> str:
+    return textwrap.fill(
+        change, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _newest_first(name: str) -> tuple[int, ...]:
