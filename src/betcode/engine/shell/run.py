@@ -24,10 +24,9 @@ from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import RunRow
 from betcode.domain.values.identifiers import RunKey, new_run_id
-from betcode.engine.core import exit as run_exit
 from betcode.engine.core.ingest import RecordIngest
 from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
-from betcode.engine.core.status import pause_after_agent, pause_fields
+from betcode.engine.core.status import pause_fields
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations import compact
 from betcode.engine.permissions.tool_calls import ToolCallScreener
@@ -35,6 +34,7 @@ from betcode.engine.shell import compaction_triggers
 from betcode.engine.shell.auto_responses import AutoResponses, hand_over
 from betcode.engine.shell.cancel_escalation import Escalation
 from betcode.engine.shell.delivery import deliver
+from betcode.engine.shell.exit_record import record_exit
 from betcode.engine.shell.hang_watchdog import HangWatch
 from betcode.engine.shell.holder_client import (
     END_GRACE_S,
@@ -45,7 +45,6 @@ from betcode.engine.shell.holder_client import (
     is_shortage,
     see_off,
 )
-from betcode.engine.shell.partial_output import cut_short
 from betcode.engine.shell.record_logging import log_records
 from betcode.engine.shell.spawn import start
 from betcode.holder.launch import bar, end_leftovers
@@ -377,40 +376,6 @@ class AgentRun:
         await self.ended.wait()
 
     async def _finish(self, trouble: str) -> None:
-        session = self.session
-        advice = await run_exit.directory_advice(self)
-        async with session.lock:
-            now_ns = clock_ns()
-            session.context.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
-            end = run_exit.classify_exit(self, self._exit, trouble, now_ns, directory_advice=advice)
-            said, changes, fields = run_exit.exit_effects(session, end)
-            told, left = await run_exit.prompts_after(self, end, fields, is_told=self._exit is not None)
-            said, changes = [*told.said, *said], [*told.changes, *changes]
-            if end.cancelled:
-                said = [
-                    *await cut_short(session.context.store, session.writer.key, session.writer.state.last_seq),
-                    *said,
-                ]
-            state = self.row.state
-            for stimulus in end.stimuli:
-                state = advance(state, stimulus)
-            row = replace(self.row, state=state, ended_ns=now_ns, exit_note=end.note)
-            if row.key:
-                changes.append(SaveRun(row))
-            if end.retry_in_s is None:
-                changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)  # it could not be followed by this one
-            fields |= pause_after_agent(session.writer.state, now_ns)
-            await session.writer.write_surely(said, changes, **fields)
-            self.row = row
-            session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
-            session.prompts, session.left = {}, left
-            session.budget.settle()
-            compact.settle(session, "it was cancelled" if end.after_cancel else end.note)
-            if end.crashed:
-                session.context.counts.subprocess_crashes += 1
-                logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
-            else:
-                logger.info("the agent ended: %s", end.note, extra=session.log_extra)
-            session.run_ended(row, end)
+        await record_exit(self, self._exit, trouble)
         self.ended.set()
         self.escalation.note_turn_over()
