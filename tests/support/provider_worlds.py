@@ -64,6 +64,7 @@ async def _openclaw(root: Path) -> AsyncIterator[ProviderWorld]:
     settings = {"agents": {"openclaw": {"url": gateway.url, "token_file": str(gateway.token_file)}}}
     gateway.start()
     try:
+        await gateway.serves()
         async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
 
             async def session() -> Talk:
