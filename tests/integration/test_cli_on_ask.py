@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.server.gate import INSIDE
+from betcode.server.auth.gate import INSIDE
 from support.asking_shell import Heard, asking_shell, heard_from_now_on, rest
 from support.command import Shell, shell
 

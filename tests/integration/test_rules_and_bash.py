@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from betcode.rules.commands import CommandKind, Script
-from betcode.rules.shell import taken_apart
+from betcode.rules.syntax.commands import CommandKind, Script
+from betcode.rules.syntax.shell import taken_apart
 from support.requirements import needs
 
 BASH = shutil.which("bash")

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2
 from betcode.client import Client, open_client
 from betcode.engine import EngineFacts
 from betcode.engine.maintenance.adoption import AdoptionReport
-from betcode.server.health_checks import SQLITE, components, look_at
+from betcode.server.health.checks import SQLITE, components, look_at
 from betcode.storage import open_store
 from betcode.v1 import health_pb2 as v1
 from support.command import shell

@@ -8,18 +8,18 @@ from typing import Final
 
 import msgspec
 
-from betcode.rules.command_files import TooManyNames, Touched, short
-from betcode.rules.commands import Script, Unclear, Word
 from betcode.rules.domains import host_of
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
 from betcode.rules.patterns import CommandIndex, covering, speaking_of
+from betcode.rules.programs.command_files import TooManyNames, Touched, short
 from betcode.rules.protected_files import guarded_name, mentions
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.session_paths import PathContext, expanded, is_by_process, spellings, within
-from betcode.rules.shell import taken_apart
+from betcode.rules.syntax.commands import Script, Unclear, Word
+from betcode.rules.syntax.shell import taken_apart
+from betcode.rules.syntax.variables import is_own_variable
+from betcode.rules.syntax.words import coarse_pieces
 from betcode.rules.uncertainty import unsure_commands, unsure_hosts
-from betcode.rules.variables import is_own_variable
-from betcode.rules.words import coarse_pieces
 
 FOR_PEOPLE: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})  # no rule answers these
 INPUT_CHARACTERS: Final = 16 * 1024 * 1024

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from betcode.rules.commands import CommandKind, Script, names
 from betcode.rules.domains import host_of
 from betcode.rules.evaluate import FOR_PEOPLE, Coverage, ToolUse
 from betcode.rules.lists import EDITING, READING, RuleList, canonical
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
 from betcode.rules.session_paths import PathContext
+from betcode.rules.syntax.commands import CommandKind, Script, names
 
 _SESSION: Final = Source(Layer.SESSION)
 _MOST: Final = 8

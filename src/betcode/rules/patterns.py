@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from betcode.rules.commands import CommandKind, CommandNode, Script, SimpleCommand
-from betcode.rules.git import git_globals
-from betcode.rules.options import risky_words
+from betcode.rules.programs.git import git_globals
+from betcode.rules.programs.options import risky_words
+from betcode.rules.programs.wrappers import runs_nothing
 from betcode.rules.rule import Rule
-from betcode.rules.variables import is_safe_for_a_program
+from betcode.rules.syntax.commands import CommandKind, CommandNode, Script, SimpleCommand
+from betcode.rules.syntax.variables import is_safe_for_a_program
 from betcode.rules.wildcards import starred
-from betcode.rules.wrappers import runs_nothing
 
 _STAR = re.compile(r"(?<!\\)\*")
 

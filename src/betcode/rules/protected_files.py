@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from betcode.rules.commands import names
 from betcode.rules.globs import folded
 from betcode.rules.rule import Rule
+from betcode.rules.syntax.commands import names
 
 _DIRECTORIES: Final = names(".git .claude .betcode .vscode .idea .husky .devcontainer")
 _FILES: Final = names(

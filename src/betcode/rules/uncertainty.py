@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from betcode.rules.command_files import short
-from betcode.rules.commands import Script, SimpleCommand, names
 from betcode.rules.domains import host_in
-from betcode.rules.inline_code import mentioned_in_code
 from betcode.rules.lists import RuleList
 from betcode.rules.patterns import CommandIndex
-from betcode.rules.uncertain_denials import (
+from betcode.rules.programs.command_files import short
+from betcode.rules.programs.inline_code import mentioned_in_code
+from betcode.rules.programs.uncertain_denials import (
     has_unknown,
     leading_elsewhere,
     may_start_anything,
     possibly_started,
     starts_nothing,
 )
+from betcode.rules.syntax.commands import Script, SimpleCommand, names
 
 _CODE_WORDS: Final = 6  # of a command in code
 _FETCHES: Final = names("aria2c curl elinks http https httpie lynx links w3m wget xh")  # an address may lack its scheme

@@ -4,11 +4,11 @@ It decides nothing about sessions; that is the engine's. It knows who may call, 
 errors travel, and how a stream begins and ends.
 """
 
-from betcode.server.health import About
+from betcode.server.health.runner import About
+from betcode.server.listeners.socket_file import SocketTaken, make_private_directory
+from betcode.server.listeners.tcp import TcpListeners, prepare
 from betcode.server.release import Release
 from betcode.server.server import ObeyOptions, ServerHandle, serve
-from betcode.server.socket_file import SocketTaken, make_private_directory
-from betcode.server.tcp import TcpListeners, prepare
 
 __all__ = [
     "About",

@@ -21,12 +21,12 @@ from grpc import aio
 from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
 from betcode.domain.values.text import shortened
 from betcode.engine import ClientName
+from betcode.server.auth.tcp_peer import TcpPeer, tcp_peer
 from betcode.server.errors import InternalFault, status_of
 from betcode.server.open_streams import OpenStreams
 from betcode.server.release import Release
 from betcode.server.request_checks import DeprecatedUses, RequestInspector
 from betcode.server.stream_trace import note_frame, traced
-from betcode.server.tcp_peer import TcpPeer, tcp_peer
 from betcode.server.value_checks import check_values
 from betcode.telemetry.log_context import Span
 from betcode.v1 import agent_pb2 as v1

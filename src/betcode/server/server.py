@@ -20,33 +20,33 @@ from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.obey.activities import ReportStore
 from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Engine
-from betcode.server.admin import AdminCalls, AskStop
-from betcode.server.agent import AgentCalls
-from betcode.server.audit import AuditCalls
-from betcode.server.config import ConfigCalls
-from betcode.server.converse import Conversations
-from betcode.server.diffs import DiffCalls
-from betcode.server.gate import Gate, Tickets, serve_tickets
-from betcode.server.grpc_health import SERVICE as HEALTH_SERVICE
-from betcode.server.health import About, Health
-from betcode.server.health_checks import Listener, components
-from betcode.server.http2_sample import FRAME_OPTIONS
-from betcode.server.pending_calls import PendingCalls
-from betcode.server.policy import PolicyCalls
-from betcode.server.providers import ProviderCalls
-from betcode.server.rate_limits import RateLimits
+from betcode.server.auth.gate import Gate, Tickets, serve_tickets
+from betcode.server.auth.rate_limits import RateLimits
+from betcode.server.health.checks import Listener, components
+from betcode.server.health.grpc_health import SERVICE as HEALTH_SERVICE
+from betcode.server.health.runner import About, Health
+from betcode.server.listeners.http2_sample import FRAME_OPTIONS
+from betcode.server.listeners.reset_floods import ResetFloods
+from betcode.server.listeners.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
+from betcode.server.listeners.tcp import TcpListeners, serve_tcp
 from betcode.server.reflection import lazy_reflection
 from betcode.server.registration import handlers_of
-from betcode.server.reset_floods import ResetFloods
 from betcode.server.rpc import RpcAdapter
-from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
-from betcode.server.tcp import TcpListeners, serve_tcp
+from betcode.server.services.admin import AdminCalls, AskStop
+from betcode.server.services.agent import AgentCalls
+from betcode.server.services.audit import AuditCalls
+from betcode.server.services.config import ConfigCalls
+from betcode.server.services.converse import Conversations
+from betcode.server.services.diffs import DiffCalls
+from betcode.server.services.pending_calls import PendingCalls
+from betcode.server.services.policy import PolicyCalls
+from betcode.server.services.providers import ProviderCalls
+from betcode.server.services.version import VersionCalls
+from betcode.server.services.worktree import WorktreeCalls
+from betcode.server.services.worktree_creation import WorktreeCreationCalls
+from betcode.server.services.worktree_removal import WorktreeRemovalCalls
+from betcode.server.services.worktree_switch import WorktreeSwitchCalls
 from betcode.server.unimplemented_methods import unimplemented_error
-from betcode.server.version import VersionCalls
-from betcode.server.worktree import WorktreeCalls
-from betcode.server.worktree_creation import WorktreeCreationCalls
-from betcode.server.worktree_removal import WorktreeRemovalCalls
-from betcode.server.worktree_switch import WorktreeSwitchCalls
 from betcode.util.background_loops import keep_running
 from betcode.v1 import (
     admin_pb2,

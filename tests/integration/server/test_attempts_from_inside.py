@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.server.access import TABLE, Access, access_of
+from betcode.server.auth.access import TABLE, Access, access_of
 from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from support import inside_attempts

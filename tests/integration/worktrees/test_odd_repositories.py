@@ -13,7 +13,7 @@ from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeState
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import new_session_id
 from betcode.git.links import repository_of_linked
-from betcode.server.worktree import info
+from betcode.server.services.worktree import info
 from betcode.worktrees import CreateRequest, SeenWorktree
 from integration.worktrees.conftest import Bench
 from support.hostile_repository import make_hostile_repository

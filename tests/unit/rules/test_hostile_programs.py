@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.rules import ScreenOutcome, ToolUse, screen
-from betcode.rules.commands import names
+from betcode.rules.syntax.commands import names
 from support.ruling import HOME, PROJECT, grants, rules, screened
 
 PROGRAMS = names(

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from betcode.rules import Action, Layer, Rule, RuleProblem, Rules, ScreenOutcome, Source, ToolUse, parse_rule, screen
-from betcode.rules.commands import CommandKind, Script
-from betcode.rules.shell import taken_apart
+from betcode.rules.syntax.commands import CommandKind, Script
+from betcode.rules.syntax.shell import taken_apart
 from support.ruling import PLACE, bash, rules, screened
 
 ORDER = {ScreenOutcome.ALLOW: 0, ScreenOutcome.ASK: 1, ScreenOutcome.DENY: 2}

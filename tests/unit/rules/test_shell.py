@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.rules.commands import Script, Unclear
-from betcode.rules.shell import taken_apart
+from betcode.rules.syntax.commands import Script, Unclear
+from betcode.rules.syntax.shell import taken_apart
 
 UNCLEAR = [
     "cat <<E\nE \nls\nE",  # the grammar takes a blank after the end for the end

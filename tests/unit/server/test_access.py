@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.server.access import TABLE, Access
+from betcode.server.auth.access import TABLE, Access
 
 # How the names of methods begin that change nothing.
 READING = (

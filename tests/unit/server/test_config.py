@@ -10,8 +10,8 @@ from betcode.config.load import load_settings
 from betcode.config.paths import choose_places
 from betcode.config.reload import SettingsReloader
 from betcode.engine import ClientName
-from betcode.server.config import ConfigCalls
 from betcode.server.rpc import Caller
+from betcode.server.services.config import ConfigCalls
 from betcode.v1 import config_pb2 as v1
 
 BEFORE, AFTER = '{"agents": {"turn_limit": 3}}', '{"agents": {"turn_limit": 4}}'

@@ -14,12 +14,12 @@ import pytest
 from betcode.domain.errors import AnswerRefused
 from betcode.engine import AgentCall, AgentProcesses, ClientName
 from betcode.holder.platform import process, start_time
-from betcode.server import gate
-from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, serve_tickets
+from betcode.server.auth import gate
+from betcode.server.auth.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, serve_tickets
+from betcode.server.auth.socket_peers import connected_peers, is_connected
+from betcode.server.auth.tcp_peer import TcpPeer
+from betcode.server.listeners.socket_file import own_socket_file
 from betcode.server.rpc import Caller
-from betcode.server.socket_file import own_socket_file
-from betcode.server.socket_peers import connected_peers, is_connected
-from betcode.server.tcp_peer import TcpPeer
 
 PID_ATTEMPTS = 1000  # another program may be started between
 ONE, TWO, THREE = (TicketOwner(pid, 7, 1000) for pid in (1, 2, 3))

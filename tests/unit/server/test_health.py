@@ -14,8 +14,8 @@ from betcode.domain.metrics.health import POOL_FULL, HealthOutcome
 from betcode.engine import ClientName, EngineFacts
 from betcode.engine.maintenance.adoption import AdoptionReport
 from betcode.holder.platform import resident_bytes
-from betcode.server.health import About, Health, metadata_of
-from betcode.server.health_checks import Component, Listener, components, look_at
+from betcode.server.health.checks import Component, Listener, components, look_at
+from betcode.server.health.runner import About, Health, metadata_of
 from betcode.server.rpc import Caller
 from betcode.v1 import health_pb2 as v1
 from support.served import demo_by_default
@@ -110,7 +110,7 @@ async def test_memory_is_compared_with_its_limit() -> None:
 
 
 async def test_a_check_that_hangs_or_cannot_be_made_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("betcode.server.health_checks.CHECK_BOUND_S", 0.05)
+    monkeypatch.setattr("betcode.server.health.checks.CHECK_BOUND_S", 0.05)
     parts = three()
     parts[1].hangs = True
     answer = await details(health_of(parts))
@@ -183,7 +183,7 @@ async def test_a_look_that_its_client_left_counts_for_nobody() -> None:
 async def test_a_program_whose_disk_hangs_does_not_take_a_thread_with_each_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("betcode.server.health_checks.CHECK_BOUND_S", 0.001)
+    monkeypatch.setattr("betcode.server.health.checks.CHECK_BOUND_S", 0.001)
     answers = threading.Event()
 
     async def nothing() -> None: ...

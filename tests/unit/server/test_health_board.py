@@ -11,7 +11,7 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.server.grpc_health import SERVING, HealthBoard
+from betcode.server.health.grpc_health import SERVING, HealthBoard
 from support.patience import PATIENCE_S
 from support.raw import RawCalls
 
@@ -37,7 +37,7 @@ class Arrivals(aio.ServerInterceptor):
 async def test_calls_that_send_nothing_do_not_keep_a_probe_waiting(
     monkeypatch: pytest.MonkeyPatch, is_probe_port: bool
 ) -> None:
-    monkeypatch.setattr("betcode.server.grpc_health._STRANGER_S", 3600.0)
+    monkeypatch.setattr("betcode.server.health.grpc_health._STRANGER_S", 3600.0)
     board, arrivals = HealthBoard(), Arrivals()
     board.show({"": SERVING})
     server = aio.server(interceptors=(arrivals,))

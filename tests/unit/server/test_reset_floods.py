@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.metrics.request_counts import RequestCounts
-from betcode.server.reset_floods import (
+from betcode.server.listeners.reset_floods import (
     FORGET_AFTER_S,
     LEAST_SIGHTINGS,
     LEAST_SPAN_S,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file
+from betcode.server.listeners.socket_file import SocketFile, SocketTaken, own_socket_file
 
 
 def listening(file: SocketFile) -> socket.socket:

@@ -19,13 +19,13 @@ from betcode.domain.errors import RateLimited
 from betcode.domain.metrics.request_counts import RequestCounts
 from betcode.engine import ClientName
 from betcode.holder.platform import processes
-from betcode.server import tcp_peer as tcp_peer_module
-from betcode.server.grpc_health import HealthBoard
-from betcode.server.rate_limits import RateLimits
-from betcode.server.reset_floods import ResetFloods
+from betcode.server.auth import tcp_peer as tcp_peer_module
+from betcode.server.auth.rate_limits import RateLimits
+from betcode.server.auth.tcp_peer import TcpPeer, candidates_behind, tcp_peer
+from betcode.server.health.grpc_health import HealthBoard
+from betcode.server.listeners.reset_floods import ResetFloods
+from betcode.server.listeners.tcp import TcpListeners, TokenCheck, serve_tcp
 from betcode.server.rpc import Caller
-from betcode.server.tcp import TcpListeners, TokenCheck, serve_tcp
-from betcode.server.tcp_peer import TcpPeer, candidates_behind, tcp_peer
 from support.patience import PATIENCE_S
 from support.tcp import certificate
 
@@ -223,7 +223,7 @@ def test_a_name_that_no_file_can_have_is_no_token_file(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("betcode.server.tcp._GREETING_S", 0.1)
+    monkeypatch.setattr("betcode.server.listeners.tcp._GREETING_S", 0.1)
     listeners = TcpListeners(health=TcpAddress("127.0.0.1", 0))
     async with serve_tcp(listeners, (), HealthBoard(), (), ResetFloods(RequestCounts())) as (listener,):
         address = parse_address(listener.shown)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.server.tcp_admission import FIRST_CALL_WITHIN_S, ConnectionState, TcpConnection, surplus
-from betcode.server.tcp_peer import TcpPeer
+from betcode.server.auth.tcp_peer import TcpPeer
+from betcode.server.listeners.tcp_admission import FIRST_CALL_WITHIN_S, ConnectionState, TcpConnection, surplus
 
 SILENT, OPEN_CALLS, AUTHENTICATED = ConnectionState.SILENT, ConnectionState.OPEN_CALLS, ConnectionState.AUTHENTICATED
 

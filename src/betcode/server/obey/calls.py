@@ -1,7 +1,7 @@
 """The objects that implement the obey API."""
 
 from betcode.campaigns import Campaigns, Executor
-from betcode.server.gate import Gate
+from betcode.server.auth.gate import Gate
 from betcode.server.obey.create_session import CreateSessionCalls, SessionEnvironment
 from betcode.server.obey.daemon_calls import DaemonCalls
 from betcode.server.obey.messages import MessageCalls

@@ -11,14 +11,14 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.activities import PushedActivity, ReportStore
 from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.engine import AgentShutdownPolicy, Engine
-from betcode.server.admin import AskStop
-from betcode.server.gate import Gate
+from betcode.server.auth.gate import Gate
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.external_activities import pushed
 from betcode.server.obey.festivals import festivals_of
 from betcode.server.obey.times import moment_ns, span_ns
 from betcode.server.obey.views import session_summary
 from betcode.server.rpc import Caller, Context, decode
+from betcode.server.services.admin import AskStop
 from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.values.identifiers import Seq, new_message_id
 from betcode.engine import ClientName, Engine, PermissionAnswer
-from betcode.server.gate import Gate
+from betcode.server.auth.gate import Gate
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.message_outcome import MessageOutcome

@@ -15,15 +15,15 @@ from grpc import aio
 from betcode.config.settings import ObeySettings
 from betcode.domain.obey.activities import ReportStore
 from betcode.engine import Engine
-from betcode.server.admin import AskStop
-from betcode.server.gate import Gate
+from betcode.server.auth.gate import Gate
+from betcode.server.listeners.reset_floods import ResetFloods
+from betcode.server.listeners.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from betcode.server.obey.errors import status_of
 from betcode.server.reflection import lazy_reflection
 from betcode.server.registration import handlers_of
 from betcode.server.release import Release
-from betcode.server.reset_floods import ResetFloods
 from betcode.server.rpc import Handler, RpcAdapter
-from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
+from betcode.server.services.admin import AskStop
 from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)

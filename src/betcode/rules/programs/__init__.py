@@ -1,0 +1,1 @@
+"""Knowledge of particular programs: what they run, which files they use, which options change that."""

@@ -1,0 +1,1 @@
+"""Shell syntax: a command's text is parsed into words, commands and redirected files."""

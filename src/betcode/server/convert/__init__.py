@@ -1,0 +1,1 @@
+"""Conversions between the engine's values and the messages of the API."""

@@ -1,0 +1,1 @@
+"""Health checks, and the two health services that report them."""

@@ -1,0 +1,178 @@
+"""The standard health service, grpc.health.v1: one status per service name, and a stream of changes.
+
+Ours, and not the one that comes with gRPC for Python: there, one watcher that leaves takes the news from all others of
+the same name, and one that does not read keeps everybody from setting a status.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
+
+import grpc
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health_pb2
+
+from betcode.server.auth.tcp_peer import tcp_peer
+from betcode.server.rpc import Context, Handler
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+SERVICE_UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+OPEN_METHODS = frozenset({f"/{SERVICE}/Check", f"/{SERVICE}/Watch"})
+_REQUEST_LIMIT_BYTES = 1024
+_STRANGERS_LIMIT = 100
+_STRANGERS_READ = 8
+_READ_OF_ONE = 2
+_STRANGER_S = 5.0
+
+
+class HealthBoard:
+    """What anybody may read. A name that was never set is unknown."""
+
+    def __init__(self) -> None:
+        self._status: dict[str, int] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._strangers = 0  # that watch
+        self._reading = _Turns(_STRANGERS_READ, _READ_OF_ONE)
+
+    def show(self, statuses: Mapping[str, int]) -> None:
+        """From now on these; on a closed board nothing changes any more."""
+        if not self._closed:
+            self._put(statuses)
+
+    def close(self) -> None:
+        """The daemon stops: nothing is served from now on, whatever the checks say."""
+        self._closed = True
+        self._put(dict.fromkeys(self._status, NOT_SERVING))
+
+    def _put(self, statuses: Mapping[str, int]) -> None:
+        if any(self._status.get(name) != status for name, status in statuses.items()):
+            self._status.update(statuses)
+            self._changed.set()
+            self._changed = asyncio.Event()  # who waits for the old one has been woken
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        calls: dict[str, Handler] = {
+            "Check": grpc.unary_unary_rpc_method_handler(self._check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self._watch),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, calls)
+
+    def probe_handlers(self) -> grpc.GenericRpcHandler:
+        """The same where strangers can send no more than a name."""
+        calls: dict[str, Handler] = {
+            "Check": grpc.unary_unary_rpc_method_handler(self._check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self._probe_watch),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, calls)
+
+    def careful_handlers(self) -> grpc.GenericRpcHandler:
+        """The same for strangers who could send 50 MB in place of a name: few of them are read at once, and not long.
+
+        One address that begins calls and sends nothing does not keep those of others waiting.
+        A stream of the server's is read when it is asked for; to a client with one request it looks the same.
+        """
+        calls: dict[str, Handler] = {
+            "Check": grpc.stream_stream_rpc_method_handler(self._careful_check),
+            "Watch": grpc.stream_stream_rpc_method_handler(self._careful_watch),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, calls)
+
+    async def _careful_check(self, _: object, context: Context) -> None:
+        await context.write(await self._status_of(await self._stranger(context), context))
+
+    async def _careful_watch(self, _: object, context: Context) -> None:
+        await self._refuse_too_many(context)
+        with self._counted():
+            await self._tell_changes(await self._stranger(context), context)
+
+    async def _probe_watch(self, data: bytes, context: Context) -> None:
+        await self._refuse_too_many(context)
+        with self._counted():
+            await self._watch(data, context)
+
+    async def _refuse_too_many(self, context: Context) -> None:
+        if self._strangers >= _STRANGERS_LIMIT:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Too many watch the health of this daemon")
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._strangers += 1
+        try:
+            yield
+        finally:
+            self._strangers -= 1
+
+    async def _stranger(self, context: Context) -> str | None:
+        """The name it asks for, and nothing else of what it sent: see `_check`."""
+        peer = tcp_peer(context.peer())
+        try:
+            async with asyncio.timeout(_STRANGER_S), self._reading.turn(peer.group if peer else ""):
+                data: object = await context.read()
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not come")
+        return _read(data) if isinstance(data, bytes) else ""
+
+    async def _check(self, data: bytes, context: Context) -> bytes:
+        # The frames of a call that failed stay until garbage is collected: none may hold a request, which may be long.
+        service, data = _read(data), b""
+        return await self._status_of(service, context)
+
+    async def _watch(self, data: bytes, context: Context) -> None:
+        service, data = _read(data), b""
+        await self._tell_changes(service, context)
+
+    async def _status_of(self, service: str | None, context: Context) -> bytes:
+        status = self._status.get(await _named(service, context))
+        if status is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "No such service here")
+        return _response(status)
+
+    async def _tell_changes(self, service: str | None, context: Context) -> None:
+        name = await _named(service, context)
+        told: int | None = None
+        while True:
+            changed = self._changed
+            status = self._status.get(name, SERVICE_UNKNOWN)
+            if status != told:
+                await context.write(_response(status))
+                told = status
+            else:
+                await changed.wait()
+
+
+class _Turns:
+    """So many at once, and fewer of them for any one address."""
+
+    def __init__(self, together: int, of_one: int) -> None:
+        self._together = asyncio.Semaphore(together)
+        self._of_one = of_one
+        self._own: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, address: str) -> AsyncIterator[None]:
+        own = self._own.setdefault(address, asyncio.Semaphore(self._of_one))
+        async with own, self._together:
+            yield
+
+
+def _response(status: int) -> bytes:
+    return health_pb2.HealthCheckResponse(status=status).SerializeToString()
+
+
+async def _named(service: str | None, context: Context) -> str:
+    if service is None:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The HealthCheckRequest cannot be read")
+    return service
+
+
+def _read(data: bytes) -> str | None:
+    if len(data) > _REQUEST_LIMIT_BYTES:
+        return None
+    try:
+        return health_pb2.HealthCheckRequest.FromString(data).service
+    except DecodeError:
+        return None

@@ -1,0 +1,151 @@
+"""Choose TCP connections to close, so that connections without a token cannot use up the limit.
+
+gRPC counts connections and knows nothing of tokens: two hundred that never call anything would keep everybody out until
+they are given up as dead. So the sockets of a listener are listed from the process's own descriptors. One that calls
+nothing in time is closed; where most of the allowed connections are taken, so are the oldest without a token, first
+those of the address that has the most.
+"""
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from heapq import heapify, heappop, heappush
+from inspect import isasyncgenfunction
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import grpc
+
+from betcode.server.auth.tcp_peer import TcpPeer, tcp_peer
+from betcode.server.listeners.own_sockets import own_sockets
+from betcode.server.rpc import Context, Handler
+
+logger = logging.getLogger(__name__)
+
+FIRST_CALL_WITHIN_S = 10.0
+_CHECK_EVERY_S = 0.25
+_SHAPES: tuple[tuple[str, Callable[..., Handler]], ...] = (
+    ("unary_unary", grpc.unary_unary_rpc_method_handler),
+    ("unary_stream", grpc.unary_stream_rpc_method_handler),
+    ("stream_unary", grpc.stream_unary_rpc_method_handler),
+    ("stream_stream", grpc.stream_stream_rpc_method_handler),
+)
+
+
+class ConnectionState(IntEnum):
+    """What a connection has shown so far."""
+
+    SILENT = 0  # it has called nothing
+    OPEN_CALLS = 1  # it has called what is open to everybody
+    AUTHENTICATED = 2  # a call of it had the token
+
+
+@dataclass(frozen=True, slots=True)
+class TcpConnection:
+    peer: TcpPeer
+    standing: ConnectionState
+    age_s: float
+
+
+def surplus(connections: Sequence[TcpConnection], limit: int) -> list[TcpConnection]:
+    """The connections to close now."""
+    overdue = [each for each in connections if _is_overdue(each)]
+    groups: dict[str, list[TcpConnection]] = {}
+    for each in connections:
+        if each.standing is not ConnectionState.AUTHENTICATED and not _is_overdue(each):
+            groups.setdefault(each.peer.group, []).append(each)
+    for members in groups.values():
+        members.sort(key=lambda each: (-each.standing, each.age_s))  # who goes first is last
+    largest = [(-len(members), group) for group, members in groups.items()]
+    heapify(largest)
+    closed: list[TcpConnection] = []
+    excess = len(connections) - len(overdue) - limit * 3 // 4
+    while largest and len(closed) < excess:
+        _, group = heappop(largest)
+        members = groups[group]
+        closed.append(members.pop())
+        if members:
+            heappush(largest, (-len(members), group))
+    return [*overdue, *closed]
+
+
+def _is_overdue(connection: TcpConnection) -> bool:
+    return connection.standing is ConnectionState.SILENT and connection.age_s > FIRST_CALL_WITHIN_S
+
+
+class Admission:
+    """The connections of one listener."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._standings: dict[TcpPeer, ConnectionState] = {}
+        self._first_seen: dict[TcpPeer, float] = {}
+
+    def noting(self, handler: "Handler | None", standing: ConnectionState) -> "Handler | None":
+        """The same handler; its calls show what their connection is."""
+        known: Any = handler
+        for name, make in _SHAPES:
+            if inner := getattr(known, name, None):
+                return make(self._noted(inner, standing), known.request_deserializer, known.response_serializer)
+        return handler
+
+    async def watch(self, port: int) -> None:
+        """Close what is surplus, until cancelled."""
+        while True:
+            peers = await anyio.to_thread.run_sync(_peers_at, port)
+            now = anyio.current_time()
+            self._first_seen = {peer: self._first_seen.get(peer, now) for peer in peers}
+            self._standings = {peer: self._standings[peer] for peer in peers if peer in self._standings}
+            found = [
+                TcpConnection(peer, self._standings.get(peer, ConnectionState.SILENT), now - since)
+                for peer, since in self._first_seen.items()
+            ]
+            if closing := surplus(found, self._limit):
+                logger.warning("closing %d TCP connections without a token", len(closing))
+                await anyio.to_thread.run_sync(_shut_down, port, frozenset(each.peer for each in closing))
+            await anyio.sleep(_CHECK_EVERY_S)
+
+    def _noted(self, inner: Callable[[Any, Context], Any], standing: ConnectionState) -> Callable[[Any, Context], Any]:
+        async def call(request: Any, context: Context) -> Any:
+            self._note(context, standing)
+            carried = inner(request, context)
+            del request  # a call that failed stays until garbage is collected, and may not hold 50 MB
+            return await carried
+
+        async def generate(request: Any, context: Context) -> AsyncIterator[Any]:
+            self._note(context, standing)
+            async for each in inner(request, context):
+                yield each
+
+        return generate if isasyncgenfunction(inner) else call  # gRPC calls these two in different ways
+
+    def _note(self, context: Context, standing: ConnectionState) -> None:
+        if peer := tcp_peer(context.peer()):
+            self._standings[peer] = max(standing, self._standings.get(peer, standing))
+
+
+def _peers_at(port: int) -> list[TcpPeer]:
+    return [peer for connection in own_sockets() if (peer := _peer_of(connection, port))]
+
+
+def _shut_down(port: int, wanted: frozenset[TcpPeer]) -> None:
+    """gRPC sees the end of the connection and lets go of it."""
+    for connection in own_sockets():
+        if _peer_of(connection, port) in wanted:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+def _peer_of(connection: socket.socket, port: int) -> TcpPeer | None:
+    """Who is at the other end; None where it is no connection to that port."""
+    try:
+        if connection.family in (socket.AF_INET, socket.AF_INET6) and connection.getsockname()[1] == port:
+            host, peer_port = connection.getpeername()[:2]
+            return tcp_peer(f"ipv6:[{host}]:{peer_port}" if ":" in host else f"ipv4:{host}:{peer_port}")
+    except OSError:
+        pass  # it listens, or has ended
+    return None
