@@ -23,7 +23,7 @@ from betcode.domain.agents.commands import (
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.values.identifiers import MessageId
-from betcode.providers.acp import opening
+from betcode.providers.acp.handshake import opening
 from betcode.wire.acp.decoder import decode, read
 from betcode.wire.acp.frames import Initialized, Message, Opened, Prompted
 from support.acp_recordings import PROVIDER, following, lives_of, recordings, session_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.runs.journal_record import Record, RecordKind
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, decode
 from support.outline import outline, read_outlines

@@ -14,7 +14,7 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.engine import open_engine
 from betcode.engine.context import NOT_WRITABLE_YET
 from betcode.engine.fault_points import FaultPoint
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true
 from support.engine import EngineSession, engine

@@ -10,8 +10,8 @@ import pytest
 from betcode.client import open_client
 from betcode.domain.ports import Provider
 from betcode.domain.runs.journal_record import RecordKind
-from betcode.providers.claude import ClaudeProvider
-from betcode.providers.demo import DemoProvider
+from betcode.providers.claude.provider import ClaudeProvider
+from betcode.providers.demo.provider import DemoProvider
 from betcode.v1 import agent_pb2 as v1
 from support.claude import CLAUDE, needs_claude
 from support.daemon import Daemon

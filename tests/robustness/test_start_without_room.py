@@ -15,7 +15,7 @@ from betcode.domain.sessions.budget import NO_BUDGET
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import Seq, SessionId, new_message_id, new_session_id
 from betcode.engine import ClientName, Engine, open_engine
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program
 from support.runs import runs_in

@@ -10,7 +10,7 @@ from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import MessageId
-from betcode.providers.acp import opening
+from betcode.providers.acp.handshake import opening
 from betcode.v1 import agent_pb2 as v1
 from support.acp_recordings import PROVIDER
 from support.recordings import SESSION

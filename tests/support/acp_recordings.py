@@ -7,7 +7,7 @@ from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
-from betcode.providers.acp import AcpProvider
+from betcode.providers.acp.provider import AcpProvider
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import SESSION, records_of
 

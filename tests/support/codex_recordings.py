@@ -8,7 +8,7 @@ from typing import Any
 from betcode.domain.runs.journal_record import Record
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.codex import CodexProvider
+from betcode.providers.codex.provider import CodexProvider
 from betcode.v1.agent_pb2 import AgentEvent
 from support.recordings import records_from
 

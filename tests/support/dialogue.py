@@ -3,7 +3,7 @@
 from typing import Any
 
 from betcode.domain.runs.journal_record import RecordKind
-from betcode.providers.claude import ClaudeDialogue
+from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import SESSION, record

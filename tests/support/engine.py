@@ -16,7 +16,7 @@ from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import NewSession, PromptRow
 from betcode.domain.values.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
 from betcode.engine import ClientName, Engine, PermissionAnswer, open_engine
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.server.convert import views
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1

@@ -10,7 +10,7 @@ from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine import open_engine
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true
 from support.engine import EngineSession, a_session

@@ -12,8 +12,8 @@ from betcode.client import NewConversation
 from betcode.config.agent_settings import AcpSettings
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.ports import Provider
-from betcode.providers.acp import AcpProvider
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.acp.provider import AcpProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from support.daemon import AGENT_HEAD
 
 _PROFILE = "mindful"

@@ -10,7 +10,7 @@ from betcode.domain.repositories.worktrees import TurnSnapshot
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import SessionRow
 from betcode.engine import Engine, open_engine
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees
 from support.daemon import agent_program, becomes_true

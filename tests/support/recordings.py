@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1.agent_pb2 import AgentEvent
 from support.outline import FILE as OUTLINES
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.journal_record import Record
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import SESSION, WIRE, records_of
 

@@ -13,7 +13,7 @@ from betcode.config.paths import Paths, choose_places
 from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, Settings
 from betcode.engine import AgentShutdownPolicy, Engine, ShutdownReport, open_engine
-from betcode.providers.demo import DemoProvider
+from betcode.providers.demo.provider import DemoProvider
 from betcode.server import About, Release, make_private_directory, serve
 from betcode.storage import SqliteStore
 from support.stored import store_at

@@ -1,7 +1,7 @@
 """A kind of agent whose table says no to everything that can be refused."""
 
 from betcode.domain.agents.capabilities import Capabilities
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 
 NOTHING = Capabilities(
     resume=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 from betcode.config.agent_settings import AgentSettings
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.registry import MAKERS, Providers
 from betcode.providers.versions import AgentVersions
 

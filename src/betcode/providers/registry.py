@@ -8,31 +8,31 @@ from betcode.domain.ports import Provider
 
 
 def _demo(_: AgentSettings) -> Provider:
-    from betcode.providers.demo import DemoProvider
+    from betcode.providers.demo.provider import DemoProvider
 
     return DemoProvider()
 
 
 def _codex(agents: AgentSettings) -> Provider:
-    from betcode.providers.codex import CodexProvider
+    from betcode.providers.codex.provider import CodexProvider
 
     return CodexProvider(agents.codex)
 
 
 def _acp(agents: AgentSettings, profile: str = "") -> Provider:
-    from betcode.providers.acp import AcpProvider
+    from betcode.providers.acp.provider import AcpProvider
 
     return AcpProvider(agents.acp, profile)
 
 
 def _openai(agents: AgentSettings) -> Provider:
-    from betcode.providers.openai import OpenAiProvider
+    from betcode.providers.openai.provider import OpenAiProvider
 
     return OpenAiProvider(agents.openai)
 
 
 def _openclaw(agents: AgentSettings) -> Provider:
-    from betcode.providers.openclaw import OpenClawProvider
+    from betcode.providers.openclaw.provider import OpenClawProvider
 
     return OpenClawProvider(agents.openclaw)
 

@@ -15,7 +15,7 @@ from betcode.domain.values.identifiers import Seq, SessionId, new_message_id
 from betcode.engine import ClientName, Engine, open_engine
 from betcode.engine.maintenance import adoption
 from betcode.holder.launch import holder_pids
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, obedient_daemon
 from support.stored import store_at

@@ -11,7 +11,7 @@ from betcode.config.paths import Paths, choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeRow
 from betcode.engine import Engine, open_engine
-from betcode.providers.demo import DemoProvider
+from betcode.providers.demo.provider import DemoProvider
 from betcode.server import make_private_directory
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.engine import open_engine
-from betcode.providers.demo import DemoProvider
+from betcode.providers.demo.provider import DemoProvider
 from betcode.worktrees import SeenWorktree, Worktrees
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository

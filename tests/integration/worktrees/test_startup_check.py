@@ -10,7 +10,7 @@ import pytest
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.engine import open_engine
-from betcode.providers.demo import DemoProvider
+from betcode.providers.demo.provider import DemoProvider
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
 from support.engine import EngineSession

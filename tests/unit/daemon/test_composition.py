@@ -38,7 +38,7 @@ def test_a_kind_of_agent_is_imported_when_it_is_first_asked_for() -> None:
         "from betcode.daemon.providers import find_providers\n"
         "found = find_providers({}, None)\n"
         "assert 'demo' in found.providers\n"
-        "early = 'betcode.providers.demo' in sys.modules\n"
+        "early = 'betcode.providers.demo.provider' in sys.modules\n"
         "assert found.providers['demo'] is found.providers['demo']\n"
         "print(early, found.providers['demo'].name)\n"
     )

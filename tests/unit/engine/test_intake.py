@@ -27,7 +27,7 @@ from betcode.domain.store.rows import (
 from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.engine.core.ingest import RecordIngest
 from betcode.engine.permissions.screening import ScreeningResult
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:

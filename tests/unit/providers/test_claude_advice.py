@@ -3,8 +3,8 @@
 import pytest
 
 from betcode.domain.runs.journal_record import RecordKind
-from betcode.providers.claude import ClaudeProvider
 from betcode.providers.claude.advice import FAILURES, failure_in
+from betcode.providers.claude.provider import ClaudeProvider
 from support.recordings import SESSION, WIRE, records_of
 
 

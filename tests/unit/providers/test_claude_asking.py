@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from betcode.providers.claude import ClaudeDialogue
+from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.state import VERSION, State, load
 from support.deep_json import UNREADABLY_DEEP
 from support.dialogue import INIT, fresh, hear, say

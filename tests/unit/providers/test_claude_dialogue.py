@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from betcode.domain.events.size_limit import bound
 from betcode.domain.runs.journal_record import Record, RecordKind
-from betcode.providers.claude import ClaudeDialogue, ClaudeProvider
-from betcode.providers.claude.dialogue import HANDLERS
+from betcode.providers.claude.dialogue import HANDLERS, ClaudeDialogue
 from betcode.providers.claude.event_builder import ClaudeEventBuilder
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result

@@ -18,7 +18,7 @@ from betcode.domain.agents.commands import (
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.values.identifiers import MessageId
-from betcode.providers.codex import CodexDialogue
+from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.state import OpenRequest, State
 from support.codex_recordings import SESSION
 from support.recordings import record

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from betcode.domain.agents.commands import AnswerPermission, Behaviour, Interrupt
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
-from betcode.providers.codex import CodexDialogue
-from betcode.providers.codex.dialogue import NEWS
+from betcode.providers.codex.dialogue import NEWS, CodexDialogue
 from betcode.providers.codex.state import State, load
 from betcode.v1 import agent_pb2 as v1
 from support.codex_recordings import PROVIDER, SESSION

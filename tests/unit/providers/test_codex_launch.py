@@ -14,7 +14,7 @@ from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.codex import CodexProvider
+from betcode.providers.codex.provider import CodexProvider
 
 _ARCHITECTURE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.demo import DemoProvider
+from betcode.providers.demo.provider import DemoProvider
 
 SESSION = NewSession(
     SessionId("0f0e0d0c-0b0a-4908-8706-050403020100"),

@@ -11,7 +11,7 @@ from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.runs.launch import Forbidden, LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.openai import OpenAiProvider
+from betcode.providers.openai.provider import OpenAiProvider
 
 WITH_KEY = {"OPENAI_API_KEY": "sk-secret", "PATH": "/bin"}
 

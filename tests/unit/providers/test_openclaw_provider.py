@@ -10,7 +10,7 @@ from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.openclaw import OpenClawProvider
+from betcode.providers.openclaw.provider import OpenClawProvider
 
 URL = "wss://gateway.example/path"
 

@@ -9,7 +9,8 @@ from betcode.domain.ports import Dialogue
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.claude import ClaudeProvider, greeting
+from betcode.providers.claude.provider import ClaudeProvider
+from betcode.providers.claude.slash_commands import greeting
 from betcode.v1 import agent_pb2 as v1
 
 CONVERSATION = "5b1d6f0e-0000-4000-8000-000000000001"

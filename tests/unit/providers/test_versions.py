@@ -10,7 +10,7 @@ import pytest
 from betcode.domain.errors import AgentUnavailable
 from betcode.holder.platform import processes
 from betcode.providers import versions as version
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.versions import AgentVersions
 from support.claude import CLAUDE, needs_claude
 from support.daemon import becomes_true

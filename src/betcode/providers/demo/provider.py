@@ -12,7 +12,8 @@ from betcode.domain.ports import Dialogue
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import time_ordered_uuid
-from betcode.providers.claude import ClaudeProvider, greeting
+from betcode.providers.claude.provider import ClaudeProvider
+from betcode.providers.claude.slash_commands import greeting
 
 # How a session's environment, which its client chooses, directs the demo agent: for tests, benchmarks and bug reports.
 _FLAGS: Mapping[str, str] = {

@@ -19,7 +19,9 @@ from betcode.domain.agents.provider_config import check_keys, provider_config
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
-from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
+from betcode.providers.acp.family import AcpFamily
+from betcode.providers.acp.handshake import opening
+from betcode.providers.acp.profile import CAPABILITIES, Profile
 from betcode.util.extras import OPENAI, missing_extra
 
 _TITLE = "OpenAI-compatible API"

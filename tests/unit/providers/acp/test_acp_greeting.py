@@ -7,7 +7,7 @@ import pytest
 
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.runs.launch import LaunchContext
-from betcode.providers.acp import opening
+from betcode.providers.acp.handshake import opening
 from support.acp_dialogue import NATIVE, Spoken, begun, with_config
 from support.acp_recordings import PROVIDER
 from support.recordings import SESSION
