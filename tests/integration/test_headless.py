@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from betcode.cli.core.console import Screen
-from betcode.cli.run.headless import HeadlessTurn, Output
+from betcode.cli.run.headless import HeadlessTurn, OutputFormat
 from betcode.cli.run.on_ask import ask_policy
 from betcode.client import open_client
 from betcode.v1 import agent_pb2 as v1
@@ -48,7 +48,7 @@ async def test_what_was_answered_as_the_time_ran_out_is_not_parked(tmp_path: Pat
     out, err = StringIO(), StringIO()
     async with scripted(tmp_path, AnsweredMeanwhile()) as places, open_client(places) as client:
         screen = Screen(out, err, colour=False)
-        turn = HeadlessTurn(client, "s", screen, output=Output.TEXT, policy=ask_policy("wait=1ms"), is_new=True)
+        turn = HeadlessTurn(client, "s", screen, output=OutputFormat.TEXT, policy=ask_policy("wait=1ms"), is_new=True)
         with anyio.fail_after(PATIENCE_S):
             assert await turn.run("go") == 0
     assert "Waiting for an answer" in err.getvalue()

@@ -9,21 +9,21 @@ from typing import NoReturn
 
 import anyio
 
-from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.connect import checked_client
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.dispatch import guarded
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.options import Options, options_from
+from betcode.cli.core.options import CommandOptions, options_from
 from betcode.cli.core.parser import build_parser
 from betcode.cli.daemon.control import ensure_daemon
-from betcode.cli.run.headless import HeadlessTurn, Output
+from betcode.cli.run.headless import HeadlessTurn, OutputFormat
 from betcode.cli.run.on_ask import AskPolicy, OnAsk
 from betcode.cli.session.attach import converse
 from betcode.cli.session.commands import connected
-from betcode.cli.session.launch_tui import on_screen, own_command, wants_screen
+from betcode.cli.session.launch_tui import launch_tui, own_command, wants_screen
 from betcode.cli.session.lookup import OPEN, find_summary
 from betcode.cli.session.new_session import default_agent, new_conversation
 from betcode.cli.worktree.start_directory import started_session
@@ -45,7 +45,7 @@ def main() -> NoReturn:
     sys.exit(guarded(lambda: anyio.run(_lead_in if can_ask() else _first_run, options)))
 
 
-async def _lead_in(options: Options) -> int:
+async def _lead_in(options: CommandOptions) -> int:
     """Into the demo: its session of this directory, or a new one."""
     screen = standard_screen()
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
@@ -61,7 +61,7 @@ async def _lead_in(options: Options) -> int:
         return await find_summary(client, await started_session(client, options, notes))
 
     if wants_screen(options):
-        return await on_screen(options, choose)
+        return await launch_tui(options, choose)
     async with connected(options, screen) as client:
         summary = await choose(client, screen)
         return await converse(options, client, screen, summary.id, show_all=False)
@@ -75,7 +75,7 @@ def _what_to_try() -> Iterator[str]:
         yield f"With Claude Code (claude on your PATH), {own_command()} in a project of yours works with that."
 
 
-async def _say_which_agent(options: Options, screen: Screen) -> str:
+async def _say_which_agent(options: CommandOptions, screen: Screen) -> str:
     """Which agent a new session gets, and why; the agent's name."""
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     async with open_client(options.places) as client:
@@ -90,11 +90,11 @@ async def _say_which_agent(options: Options, screen: Screen) -> str:
     return chosen
 
 
-async def _first_run(options: Options) -> int:
+async def _first_run(options: CommandOptions) -> int:
     screen = standard_screen()
     agent = await _say_which_agent(options, screen)
     new = new_conversation(options)
-    async with greeted_client(options.places, own_identity(options), screen) as client:
+    async with checked_client(options.places, own_identity(options), screen) as client:
         code = await _one_turn(client, new, screen, is_demo=agent == _DEMO)
         if code != ExitCode.OK and agent != _DEMO:
             screen.note(f"{agent} could not answer; this is the built-in demo agent instead")
@@ -108,7 +108,9 @@ async def _one_turn(client: Client, new: NewConversation, screen: Screen, *, is_
     screen.note(f"> {_PROMPT}")
     session_id = await client.start_session(new)
     policy = AskPolicy(OnAsk.ALLOW if is_demo else OnAsk.DENY)
-    return await HeadlessTurn(client, session_id, screen, output=Output.TEXT, policy=policy, is_new=True).run(_PROMPT)
+    return await HeadlessTurn(client, session_id, screen, output=OutputFormat.TEXT, policy=policy, is_new=True).run(
+        _PROMPT
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What an answer says of what comes next."""
 
-from betcode.cli.permission.answer_hint import going_on
+from betcode.cli.permission.answer_hint import answer_hint
 from betcode.v1 import agent_pb2 as v1
 
 WAITS = v1.PendingPrompt(
@@ -10,19 +10,19 @@ LEFT = v1.PendingPrompt(session_id=WAITS.session_id, permission=WAITS.permission
 
 
 def test_a_session_whose_agent_waits_goes_on() -> None:
-    assert going_on(WAITS, v1.DENY, "") == "The session continues; watch it with: betcode attach 01a1ddff-31fb"
+    assert answer_hint(WAITS, v1.DENY, "") == "The session continues; watch it with: betcode attach 01a1ddff-31fb"
 
 
 def test_a_stopped_turn_is_not_said_to_go_on() -> None:
-    assert going_on(WAITS, v1.DENY_WITH_INTERRUPT, "") == "To continue, send a message: betcode attach 01a1ddff-31fb"
+    assert answer_hint(WAITS, v1.DENY_WITH_INTERRUPT, "") == "To continue, send a message: betcode attach 01a1ddff-31fb"
 
 
 def test_without_an_agent_a_message_is_needed_and_a_command_is_asked_again() -> None:
-    said = going_on(LEFT, v1.ALLOW_ONCE, "exited")
+    said = answer_hint(LEFT, v1.ALLOW_ONCE, "exited")
     assert "To continue, send a message: betcode attach 01a1ddff-31fb" in said
     assert said.endswith("A command is then asked about again, with this answer as the suggestion")
-    assert "asked about again" not in going_on(LEFT, v1.DENY, "exited")
+    assert "asked about again" not in answer_hint(LEFT, v1.DENY, "exited")
 
 
 def test_an_agent_that_is_started_again_needs_no_message() -> None:
-    assert "send a message" not in going_on(LEFT, v1.ALLOW_ONCE, "backing_off")
+    assert "send a message" not in answer_hint(LEFT, v1.ALLOW_ONCE, "backing_off")

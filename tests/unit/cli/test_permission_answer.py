@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options, options_from
+from betcode.cli.core.options import CommandOptions, options_from
 from betcode.cli.core.parser import build_parser
 from betcode.cli.permission.answer import Answers, answer_from
 from betcode.cli.permission.commands import find_prompt
@@ -31,7 +31,7 @@ ASKED = v1.PendingPrompt(
 )
 
 
-def said(*words: str) -> Options:
+def said(*words: str) -> CommandOptions:
     return options_from(build_parser().parse_args(["permission", "answer", "abcd", *words]), {"HOME": "/home/ada"})
 
 

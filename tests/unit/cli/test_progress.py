@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from betcode.cli.core.console import Screen
-from betcode.cli.core.progress import told_during, told_while
+from betcode.cli.core.progress import show_blocking_progress, show_progress
 
 
 class Tty(io.StringIO):
@@ -31,7 +31,7 @@ class Tty(io.StringIO):
 async def test_long_work_shows_a_line_that_passes() -> None:
     out, err = io.StringIO(), Tty()
     with anyio.fail_after(5):
-        async with told_while(Screen(out, err, colour=False, rewrites=True), "Searching", after_s=0.001):
+        async with show_progress(Screen(out, err, colour=False, rewrites=True), "Searching", after_s=0.001):
             while "Searching… 0 s" not in err.getvalue():  # noqa: ASYNC110
                 await anyio.sleep(0.001)
     assert err.getvalue().endswith("\r\x1b[K")
@@ -43,12 +43,12 @@ async def test_nothing_is_said_in_the_middle_of_an_answer_or_behind_a_question()
     out, err = Tty(), Tty()
     screen = Screen(out, err, colour=False, rewrites=True)
     screen.answer("half a li")
-    async with told_while(screen, "Working", after_s=0.001):
+    async with show_progress(screen, "Working", after_s=0.001):
         await anyio.sleep(0.02)
     assert (out.getvalue(), err.getvalue()) == ("half a li", "")
     screen.end_answer()
     screen.ask("Really? ")
-    async with told_while(screen, "Working", after_s=0.001):
+    async with show_progress(screen, "Working", after_s=0.001):
         await anyio.sleep(0.02)
     assert err.getvalue() == "Really? \n"
 
@@ -56,13 +56,13 @@ async def test_nothing_is_said_in_the_middle_of_an_answer_or_behind_a_question()
 @pytest.mark.anyio
 async def test_what_goes_wrong_comes_through_as_it_is() -> None:
     with pytest.raises(ValueError, match="as it is"):
-        async with told_while(Screen(io.StringIO(), io.StringIO(), colour=False), "Working"):
+        async with show_progress(Screen(io.StringIO(), io.StringIO(), colour=False), "Working"):
             raise ValueError("as it is")
 
 
 @pytest.mark.parametrize("rewrites", [True, False])
 def test_work_that_blocks_is_told_of_where_a_line_can_pass(*, rewrites: bool) -> None:
     err = Tty()
-    with told_during(Screen(io.StringIO(), err, colour=False, rewrites=rewrites), "Checking", after_s=0.001):
+    with show_blocking_progress(Screen(io.StringIO(), err, colour=False, rewrites=rewrites), "Checking", after_s=0.001):
         assert err.written.wait(5 if rewrites else 0.02) == rewrites
     assert ("Checking… 0 s" in err.getvalue()) == rewrites

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.run.prompt_sources import Silent, says_more
+from betcode.cli.run.prompt_sources import StdinSilent, says_more
 
 
 def test_a_pipe_is_read_where_something_comes_or_it_ends() -> None:
     reading, writing = os.pipe()
     try:
-        with pytest.raises(Silent):
+        with pytest.raises(StdinSilent):
             says_more(reading, 0)
         os.write(writing, b"x")
         assert says_more(reading, 0)

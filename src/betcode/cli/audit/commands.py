@@ -12,7 +12,7 @@ from pathlib import Path
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.daemon.control import serves
@@ -38,7 +38,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _PROGRESS_S = 1.0
 
 
-async def list_audit(options: Options) -> int:
+async def list_audit(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Reading the audit") as client:
         which = await _wanted(client, options, options.number("limit"))
@@ -57,7 +57,7 @@ async def list_audit(options: Options) -> int:
     return ExitCode.OK
 
 
-async def export(options: Options) -> int:
+async def export(options: CommandOptions) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
     as_csv = (options.text("format") or ("csv" if file and file.suffix.lower() == ".csv" else "jsonl")) == "csv"
@@ -79,7 +79,7 @@ async def export(options: Options) -> int:
     return ExitCode.OK
 
 
-async def verify(options: Options) -> int:
+async def verify(options: CommandOptions) -> int:
     screen = standard_screen()
     noted = _noted(options.text("head"))
     said_at = time.monotonic()
@@ -109,7 +109,9 @@ async def verify(options: Options) -> int:
 
 
 @asynccontextmanager
-async def _steps(options: Options, noted: AuditHead | None) -> AsyncIterator[AsyncGenerator[AuditVerification, None]]:
+async def _steps(
+    options: CommandOptions, noted: AuditHead | None
+) -> AsyncIterator[AsyncGenerator[AuditVerification, None]]:
     """Through the daemon that runs, else from the file itself; none is started for this."""
     if await serves(options.places):
         async with (
@@ -139,7 +141,7 @@ async def _from_file(database: Path, noted: AuditHead | None) -> AsyncGenerator[
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
 
 
-async def _wanted(client: Client, options: Options, newest: int) -> AuditFilter:
+async def _wanted(client: Client, options: CommandOptions, newest: int) -> AuditFilter:
     session, now_ns, usual = options.text("session"), time.time_ns(), AuditFilter()
     since, until = options.text("since"), options.text("until")
     return AuditFilter(

@@ -11,7 +11,7 @@ import anyio.to_thread
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard, can_ask
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
@@ -40,7 +40,7 @@ class _Recording:
     missing: int = 0  # runs whose journals are gone, in whole or in part
 
 
-async def save(options: Options) -> int:
+async def save(options: CommandOptions) -> int:
     refuse_remote(options.places)
     screen = standard_screen()
     async with connected(options, screen) as client:
@@ -74,7 +74,7 @@ async def save(options: Options) -> int:
     return ExitCode.OK
 
 
-def _recorded(options: Options, session_id: str) -> _Recording:
+def _recorded(options: CommandOptions, session_id: str) -> _Recording:
     """Raises CommandFailed where nothing is left of its journals."""
     from betcode.storage import runs_of_session  # only these commands look into the database themselves
 
@@ -161,7 +161,7 @@ def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole
     screen.note("Likely secrets are removed. Check the rest before you share it: it contains the whole conversation")
 
 
-async def _agreed(options: Options, screen: Screen, file: Path) -> bool:
+async def _agreed(options: CommandOptions, screen: Screen, file: Path) -> bool:
     """Raises CommandFailed where nobody can be asked."""
     if options.as_json or not can_ask():
         raise CommandFailed("No terminal to ask on: add --yes to save it", ExitCode.INVALID_ARGUMENTS)

@@ -25,21 +25,21 @@ _LISTS = (Action.DENY, Action.ASK, Action.ALLOW)
 
 
 @dataclass(slots=True)
-class Copied:
+class ClaudeSettings:
     settings: str | None = None  # the text; None: there is none that can be used
     files: dict[str, bytes] = field(default_factory=dict)  # below rules/, by their relative names
     left_out: list[str] = field(default_factory=list)  # sentences
 
 
-def look(source: Path) -> Copied:
+def look(source: Path) -> ClaudeSettings:
     """All that can be copied, and what cannot, in words; never raises for what it finds."""
-    found = Copied()
+    found = ClaudeSettings()
     _take_settings(source / FILE_NAME, found)
     _take_rules(source / RULES_DIRECTORY, found)
     return found
 
 
-def _take_settings(path: Path, found: Copied) -> None:
+def _take_settings(path: Path, found: ClaudeSettings) -> None:
     try:
         text = read_text(path)
     except WrongFile as wrong:
@@ -83,7 +83,7 @@ def _anchored_rule(entry: Located, action: Action, directory: Path) -> object:
     return f"{rule.tool}(/{directory.absolute()}{rule.specifier})" if beside else entry.value
 
 
-def _take_rules(directory: Path, found: Copied) -> None:
+def _take_rules(directory: Path, found: ClaudeSettings) -> None:
     if not os.path.lexists(directory):
         return
     try:
@@ -99,7 +99,7 @@ def _take_rules(directory: Path, found: Copied) -> None:
         found.left_out.append(f"{directory} cannot be read: {trouble.strerror}")
 
 
-def _walk(directory: Path, prefix: str, depth: int, found: Copied) -> Iterator[tuple[str, Path]]:
+def _walk(directory: Path, prefix: str, depth: int, found: ClaudeSettings) -> Iterator[tuple[str, Path]]:
     if depth > _DEPTH:
         found.left_out.append(f"{directory} is nested too deeply")
         return
@@ -121,7 +121,7 @@ def _walk(directory: Path, prefix: str, depth: int, found: Copied) -> Iterator[t
             found.left_out.append(f"{path} is not a regular file")
 
 
-def _take_file(name: str, path: Path, found: Copied) -> None:
+def _take_file(name: str, path: Path, found: ClaudeSettings) -> None:
     try:
         data = read_plain(path, _FILE_BYTES + 1)
     except OSError as trouble:

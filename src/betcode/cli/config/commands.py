@@ -9,7 +9,7 @@ from betcode.cli.config.files import chosen_file, daemon_runs, file_of, refuse_i
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import uncut_table
 from betcode.config.file_edit import NotChanged, change, setting_of, value_of
 from betcode.config.file_reader import WrongFile, read_file, read_text
@@ -20,7 +20,7 @@ from betcode.config.schema import SETTINGS, Setting
 _PRIVATE = "(private)"
 
 
-def show(options: Options) -> int:
+def show(options: CommandOptions) -> int:
     """Exit code 5 where something is wrong, after all that is right."""
     screen = standard_screen()
     _say_whose(options, screen)
@@ -41,7 +41,7 @@ def show(options: Options) -> int:
     return _say_problems(screen, loaded)
 
 
-def get(options: Options) -> int:
+def get(options: CommandOptions) -> int:
     screen = standard_screen()
     key = options.text("key")
     setting = _setting(key)
@@ -60,7 +60,7 @@ def get(options: Options) -> int:
     return ExitCode.OK
 
 
-def set_value(options: Options) -> int:
+def set_value(options: CommandOptions) -> int:
     words = (options.text("key"), options.chosen.value, *options.texts("more"))
     if len(words) % 2:
         raise CommandFailed(f"{words[-1]} has no value: each KEY takes a VALUE", ExitCode.INVALID_ARGUMENTS)
@@ -71,13 +71,13 @@ def set_value(options: Options) -> int:
     return _change(options, values, ())
 
 
-def unset(options: Options) -> int:
+def unset(options: CommandOptions) -> int:
     key = options.text("key")
     _setting(key)
     return _change(options, {}, (key,))
 
 
-def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) -> int:
+def _change(options: CommandOptions, values: dict[str, object], gone: tuple[str, ...]) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
     _say_whose(options, screen)
@@ -101,7 +101,7 @@ def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) 
     return ExitCode.OK
 
 
-def _say_whose(options: Options, screen: Screen) -> None:
+def _say_whose(options: CommandOptions, screen: Screen) -> None:
     if options.places.remote is not None:
         screen.note(
             f"These are the settings of this machine; the daemon at {options.places.remote.address} has its own"
@@ -117,7 +117,7 @@ def _taken(key: str, value: object) -> str:
     return f"set to {meant if isinstance(meant, str) and meant else json.dumps(meant, ensure_ascii=False)} "
 
 
-def _say_what_holds(options: Options, screen: Screen, keys: Iterable[str], layer: Layer) -> None:
+def _say_what_holds(options: CommandOptions, screen: Screen, keys: Iterable[str], layer: Layer) -> None:
     loaded = _loaded(options)
     order = list(Layer)
     waits = False
@@ -148,7 +148,7 @@ def _remarks(loaded: Loaded) -> Iterable[str]:
     return tuple(FeatureFlags(__version__, loaded.settings.feature_flags).remarks())
 
 
-def validate(options: Options) -> int:
+def validate(options: CommandOptions) -> int:
     """Everything that is wrong, not only the first; exit code 5 where there is anything."""
     screen = standard_screen()
     named = options.text("file")
@@ -171,7 +171,7 @@ def validate(options: Options) -> int:
     return ExitCode.INVALID_ARGUMENTS if faults else ExitCode.OK
 
 
-def path(options: Options) -> int:
+def path(options: CommandOptions) -> int:
     screen = standard_screen()
     found, layer = chosen_file(options)
     if options.as_json:
@@ -203,7 +203,7 @@ def _json(loaded: Loaded, setting: Setting) -> dict[str, object]:
     }
 
 
-def _loaded(options: Options) -> Loaded:
+def _loaded(options: CommandOptions) -> Loaded:
     return resolve(options.places.config_dir, os.environ, None, Path(working_directory(options)))
 
 
@@ -226,7 +226,7 @@ def _code(loaded: Loaded) -> int:
     return ExitCode.INVALID_ARGUMENTS if loaded.faults else ExitCode.OK
 
 
-def _files_here(options: Options) -> list[tuple[Path, Layer]]:
+def _files_here(options: CommandOptions) -> list[tuple[Path, Layer]]:
     return [(file_of(options, layer), layer) for layer in (Layer.USER, Layer.PROJECT, Layer.LOCAL)]
 
 

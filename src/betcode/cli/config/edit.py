@@ -8,7 +8,7 @@ from betcode.cli.config.files import chosen_file, refuse_inside
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask, says_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.config.file_edit import NotChanged, faults_in, rewrite, state_of
 from betcode.config.file_reader import WrongFile, read_text
 from betcode.config.load import WrongSetting
@@ -18,7 +18,7 @@ from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_edit
 _NEW = "{\n  // every setting: betcode config show\n}\n"
 
 
-def edit(options: Options) -> int:
+def edit(options: CommandOptions) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
     try:
@@ -45,7 +45,7 @@ def edit(options: Options) -> int:
     return _say(options, screen, path, changed=True)
 
 
-def _say(options: Options, screen: Screen, path: Path, *, changed: bool) -> int:
+def _say(options: CommandOptions, screen: Screen, path: Path, *, changed: bool) -> int:
     if options.as_json:
         screen.json({"path": str(path), "changed": changed})
     else:

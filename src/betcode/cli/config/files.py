@@ -4,7 +4,7 @@ from pathlib import Path
 
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.config.load import FILE_NAME
 from betcode.config.lockfile import is_held
 from betcode.config.origins import OF_PROJECTS, Layer
@@ -12,13 +12,13 @@ from betcode.config.paths import Paths
 from betcode.holder.launch import runs_inside
 
 
-def chosen_file(options: Options) -> tuple[Path, Layer]:
+def chosen_file(options: CommandOptions) -> tuple[Path, Layer]:
     """The file that --user, --project or --local names."""
     layer = next((each for each in OF_PROJECTS if options.flag(each.value)), Layer.USER)
     return file_of(options, layer), layer
 
 
-def file_of(options: Options, layer: Layer) -> Path:
+def file_of(options: CommandOptions, layer: Layer) -> Path:
     if layer in OF_PROJECTS:
         return Path(working_directory(options)) / OF_PROJECTS[layer]
     return options.places.config_dir / FILE_NAME

@@ -4,19 +4,19 @@ import os
 import tempfile
 from pathlib import Path
 
-from betcode.cli.config.claude_import import Copied, look
+from betcode.cli.config.claude_import import ClaudeSettings, look
 from betcode.cli.config.files import refuse_inside
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask, says_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.config.first_run import RULES_DIRECTORY, claude_directory, has_importable_settings, importable_settings
 from betcode.config.load import FILE_NAME
 
 _BEFORE = ".before"
 
 
-def offer_import(options: Options, *, hint: bool = True) -> None:
+def offer_import(options: CommandOptions, *, hint: bool = True) -> None:
     """At the first run of all: ask a person, and tell a script how it can be done later."""
     target = options.places.config_dir
     source = importable_settings(os.environ, target)
@@ -37,7 +37,7 @@ def offer_import(options: Options, *, hint: bool = True) -> None:
         screen.note(f"{target} cannot be written: {trouble.strerror}")
 
 
-def import_settings(options: Options) -> int:
+def import_settings(options: CommandOptions) -> int:
     """Copy them now."""
     screen = standard_screen()
     refuse_inside(options.places)
@@ -58,7 +58,7 @@ def import_settings(options: Options) -> int:
     return ExitCode.OK if _names(found) else ExitCode.INVALID_ARGUMENTS
 
 
-def _copy(source: Path, target: Path, *, replace: bool) -> Copied:
+def _copy(source: Path, target: Path, *, replace: bool) -> ClaudeSettings:
     """What was copied. It is made beside the place where it belongs, so that nothing is ever there by halves."""
     found = look(source)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def _copy(source: Path, target: Path, *, replace: bool) -> Copied:
     return found
 
 
-def _write(made: Path, found: Copied) -> None:
+def _write(made: Path, found: ClaudeSettings) -> None:
     files = {f"{RULES_DIRECTORY}/{name}": data for name, data in found.files.items()}
     if found.settings is not None:
         files[FILE_NAME] = found.settings.encode()
@@ -86,7 +86,7 @@ def _write(made: Path, found: Copied) -> None:
             os.fsync(file.fileno())
 
 
-def _move_into(made: Path, target: Path, found: Copied, *, replace: bool) -> None:
+def _move_into(made: Path, target: Path, found: ClaudeSettings, *, replace: bool) -> None:
     for name in (FILE_NAME, RULES_DIRECTORY):
         if not (made / name).exists():
             continue
@@ -109,19 +109,19 @@ def _set_aside(place: Path) -> None:
     place.replace(kept)
 
 
-def _forget(found: Copied, name: str) -> None:
+def _forget(found: ClaudeSettings, name: str) -> None:
     if name == FILE_NAME:
         found.settings = None
     else:
         found.files.clear()
 
 
-def _names(found: Copied) -> list[str]:
+def _names(found: ClaudeSettings) -> list[str]:
     names = [] if found.settings is None else [FILE_NAME]
     return names + [f"{RULES_DIRECTORY}/{name}" for name in found.files]
 
 
-def _say(screen: Screen, source: Path, target: Path, found: Copied) -> None:
+def _say(screen: Screen, source: Path, target: Path, found: ClaudeSettings) -> None:
     count = len(found.files)
     parts = [] if found.settings is None else [FILE_NAME]
     if count:

@@ -2,14 +2,14 @@
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.v1.config_pb2 import McpServerStatus
 
 
-async def mcp(options: Options) -> int:
+async def mcp(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session = options.text("session")

@@ -62,7 +62,7 @@ def commands_of(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tu
     yield words, parser
 
 
-class LiveWord(argparse._StoreAction):
+class DynamicArgument(argparse._StoreAction):
     """An argument whose words only something that runs knows."""
 
     def found(self, typed: Sequence[str], beginning: str) -> list[tuple[str, str]]:

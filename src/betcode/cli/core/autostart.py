@@ -5,12 +5,12 @@ import os
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask, says_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting, load_settings
 
 
-def refuse_unwanted_start(options: Options, *, asked_for: bool) -> None:
+def refuse_unwanted_start(options: CommandOptions, *, asked_for: bool) -> None:
     """Raises CommandFailed where the settings are wrong, or they or a person who is asked do not want it."""
     try:
         flags = flags_of(options.texts("set"))

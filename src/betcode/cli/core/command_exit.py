@@ -4,7 +4,7 @@ import os
 import sys
 
 
-def give_up() -> None:
+def discard_unwritten() -> None:
     """What cannot be written must not raise again while Python shuts down: that would change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -13,7 +13,7 @@ def give_up() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def single(error: BaseException) -> BaseException:
+def first_cause(error: BaseException) -> BaseException:
     """The first cause in a group that a task group made."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -12,7 +12,7 @@ from betcode.cli.core.arguments import Parser
 from betcode.cli.core.completion_candidates import candidates
 
 if TYPE_CHECKING:
-    from betcode.cli.core.options import Options  # not needed to complete a word
+    from betcode.cli.core.options import CommandOptions  # not needed to complete a word
 
 _SCRIPTS = {
     "bash": """\
@@ -81,7 +81,7 @@ complete -c betcode -f -k -a '(__betcode_complete)'
 }
 
 
-def print_script(options: "Options") -> int:
+def print_script(options: "CommandOptions") -> int:
     """The script of a shell, to be evaluated by it."""
     shell = options.text("shell")
     script = script_of(shell)

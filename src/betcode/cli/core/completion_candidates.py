@@ -3,9 +3,9 @@
 import argparse
 from collections.abc import Iterator, Sequence
 
-from betcode.cli.core.arguments import LiveWord
+from betcode.cli.core.arguments import DynamicArgument
 from betcode.cli.session.new_session_options import PROVIDERS
-from betcode.cli.worktree.completion import BranchWord, WorktreeWord
+from betcode.cli.worktree.completion import BranchArgument, WorktreeArgument
 
 Candidate = tuple[str, str]  # a word, and what it is
 FILES: Candidate = (":files", "")  # the shell knows them best
@@ -84,9 +84,9 @@ def _option(parser: argparse.ArgumentParser, flag: str) -> argparse.Action | Non
 
 
 def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> list[Candidate]:
-    if isinstance(action, WorktreeWord | BranchWord):
+    if isinstance(action, WorktreeArgument | BranchArgument):
         return [(word, "") for word in action.words()]
-    if isinstance(action, LiveWord):
+    if isinstance(action, DynamicArgument):
         return action.found(typed, beginning)
     if action.choices:
         return [(str(choice), "") for choice in action.choices]
@@ -104,8 +104,8 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
             return [(key, setting.help) for key, setting in SETTINGS.items()]
         case "session" | "id" | "model" | "config" | "open_config":
             # Imported only now: few words need a daemon.
-            from betcode.cli.core.dynamic_completion import live_words
+            from betcode.cli.core.dynamic_completion import dynamic_words
 
-            return live_words(action.dest.removeprefix("open_"), typed, beginning)
+            return dynamic_words(action.dest.removeprefix("open_"), typed, beginning)
         case _:
             return []

@@ -10,7 +10,7 @@ from betcode.v1 import version_pb2 as v1
 
 
 @asynccontextmanager
-async def greeted_client(
+async def checked_client(
     places: Paths,
     identity: ClientIdentity,
     screen: Screen,

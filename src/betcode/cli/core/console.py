@@ -78,7 +78,7 @@ class Screen:
         """While another program has the terminal: what is written is kept, and comes in order afterwards."""
         out, err = self._out, self._err
         kept: list[tuple[TextIO, str]] = []
-        self._out, self._err = _Kept(out, kept), _Kept(err, kept)
+        self._out, self._err = _RecordingStream(out, kept), _RecordingStream(err, kept)
         try:
             yield
         finally:
@@ -160,7 +160,7 @@ class Screen:
             self._asked = False
 
 
-class _Kept(StringIO):
+class _RecordingStream(StringIO):
     """Takes what is meant for a stream."""
 
     def __init__(self, stream: TextIO, kept: list[tuple[TextIO, str]]) -> None:

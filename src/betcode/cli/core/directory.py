@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 
 
-def working_directory(options: Options) -> str:
+def working_directory(options: CommandOptions) -> str:
     """The directory that was asked for, or the current one, as an absolute path without links.
 
     Raises:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from betcode.cli.core.command_exit import give_up, single
+from betcode.cli.core.command_exit import discard_unwritten, first_cause
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.handlers import load_handler
 from betcode.cli.core.parser import build_parser
@@ -51,9 +51,9 @@ def _code_of(run: Callable[[], int]) -> int:
 
 
 def _end_with(error: BaseException) -> int:
-    cause = single(error)
+    cause = first_cause(error)
     if isinstance(cause, BrokenPipeError):
-        give_up()  # nobody reads one of them any more
+        discard_unwritten()  # nobody reads one of them any more
         return ExitCode.BROKEN_PIPE
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
@@ -66,7 +66,7 @@ def _end_with(error: BaseException) -> int:
             import traceback
 
             traceback.print_exception(error)
-    give_up()
+    discard_unwritten()
     return code
 
 

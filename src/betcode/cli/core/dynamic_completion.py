@@ -19,7 +19,7 @@ _MODELS = ("haiku", "opus", "sonnet")  # names that the claude program knows, wh
 _TYPABLE = re.compile(r"[\w.@-]+")
 
 
-def live_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candidate]":
+def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     """Those of `kind`, newest first; nothing where no daemon answers at once."""
     places = _places(typed)
     fallback = [(name, "") for name in _MODELS] if kind == "model" else []

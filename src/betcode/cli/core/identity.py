@@ -6,14 +6,14 @@ import re
 import secrets
 import socket
 
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.client import ClientIdentity
 
 _WHO = 64  # characters
 _COMMAND_ID = re.compile(r"^([A-Za-z0-9._-]+@[A-Za-z0-9._-]+)-[0-9a-f]{8}(?: \(pid \d+\))?$")
 
 
-def own_identity(options: Options, client_type: str = "cli") -> ClientIdentity:
+def own_identity(options: CommandOptions, client_type: str = "cli") -> ClientIdentity:
     """This command: whose it is, on which machine, what it does, and its terminal or else its process."""
     verb = " ".join(filter(None, (options.text("command"), options.text("verb")))) or "betcode"
     host = socket.gethostname().partition(".")[0]

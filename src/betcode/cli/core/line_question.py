@@ -7,7 +7,7 @@ import anyio
 from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard
-from betcode.cli.core.race import unless
+from betcode.cli.core.race import first_of
 
 
 class QuestionInterrupted(CommandFailed):
@@ -51,7 +51,7 @@ async def answer_of(screen: Screen, question: str) -> str:
 
         keyboard.forget_what_was_typed()
         screen.ask(question)
-        answer = await unless(interrupt, keyboard.line)
+        answer = await first_of(interrupt, keyboard.line)
     if was_interrupted:
         screen.passed()
         raise QuestionInterrupted

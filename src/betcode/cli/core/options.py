@@ -11,7 +11,7 @@ from betcode.config.paths import Paths, choose_places
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CommandOptions:
     """The options of every command, and those of the one that was chosen."""
 
     handler: str
@@ -47,7 +47,7 @@ class Options:
         return tuple(value) if isinstance(value, list) else ()
 
 
-def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Options:
+def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> CommandOptions:
     """The options with flags over variables over the platform's habit."""
     places = choose_places(
         environ,
@@ -64,7 +64,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
             raise CommandFailed(f"{flag} must follow the command", ExitCode.INVALID_ARGUMENTS)
         if given is not None:
             setattr(chosen, name, given)
-    return Options(
+    return CommandOptions(
         handler=chosen.handler,
         places=replace(places, remote=remote_of(chosen, environ, places)),
         claude_bin=chosen.claude_bin or environ.get("BETCODE_CLAUDE_BIN", ""),

@@ -20,7 +20,7 @@ from betcode.cli.session.budget_options import add_budget_options
 from betcode.cli.session.diff_options import add_session_diff
 from betcode.cli.session.new_session_options import add_choice_of_agent, add_new_session, add_providers, add_trust
 from betcode.cli.version.options import add_versions
-from betcode.cli.worktree.completion import WorktreeWord
+from betcode.cli.worktree.completion import WorktreeArgument
 from betcode.cli.worktree.options import add_worktree
 from betcode.config.units import NotUnderstood, duration_s
 
@@ -52,7 +52,7 @@ def build_parser() -> Parser:
     _add_common(parser, top=True)
     parser.add_argument(
         *("-w", "--worktree"),
-        action=WorktreeWord,
+        action=WorktreeArgument,
         dest="open_in",
         metavar="NAME",
         help="open the session of this worktree",
@@ -166,7 +166,7 @@ def _add_attach(commands: "Commands[Parser]") -> None:
     attach.add_argument(
         "-w",
         "--worktree",
-        action=WorktreeWord,
+        action=WorktreeArgument,
         metavar="NAME",
         help="attach to the session of this worktree instead of ID",
     )
@@ -196,7 +196,9 @@ def _add_session(commands: "Commands[Parser]") -> None:
     listing = _command(verbs, "list", "list sessions, newest first", "session.commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only sessions of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only sessions of this directory")
-    listing.add_argument("-w", "--worktree", action=WorktreeWord, metavar="NAME", help="only sessions of this worktree")
+    listing.add_argument(
+        "-w", "--worktree", action=WorktreeArgument, metavar="NAME", help="only sessions of this worktree"
+    )
     listing.add_argument(
         "--status",
         action="append",

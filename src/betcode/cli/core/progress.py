@@ -13,7 +13,7 @@ _AFTER_S = 1.0
 
 
 @asynccontextmanager
-async def told_while(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> AsyncIterator[None]:
+async def show_progress(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> AsyncIterator[None]:
     """A line that passes with the block: `Searching… 3 s`. What the block raises comes through as it is."""
     trouble: Exception | None = None  # not in a group
 
@@ -37,7 +37,7 @@ async def told_while(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -
 
 
 @contextmanager
-def told_during(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> Iterator[None]:
+def show_blocking_progress(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> Iterator[None]:
     """The same for work that blocks; nothing else may be written meanwhile."""
     over = threading.Event()
 

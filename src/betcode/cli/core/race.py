@@ -8,7 +8,7 @@ import anyio
 T = TypeVar("T")
 
 
-async def unless(ended: Callable[[], Awaitable[object]], wanted: Callable[[], Awaitable[T]]) -> T | None:
+async def first_of(ended: Callable[[], Awaitable[object]], wanted: Callable[[], Awaitable[T]]) -> T | None:
     """What is wanted, or what it raises; None where `ended` is over before."""
     found: T | None = None
     trouble: Exception | None = None  # as it is, not in a group

@@ -2,7 +2,7 @@
 
 from betcode.cli.core.console import Screen
 from betcode.cli.core.keyboard import Keyboard
-from betcode.cli.core.race import unless
+from betcode.cli.core.race import first_of
 from betcode.cli.permission.input_editor import edited_in_editor
 from betcode.wording.edited_input import NotEdited, edited_in_line
 from betcode.wording.prompts import (
@@ -69,7 +69,7 @@ class Asker:
                 self._screen.show(line)
 
     async def _line_while_open(self, prompt: Prompt) -> str | None:
-        return await unless(lambda: self._desk.gone(prompt), self._keyboard.line)
+        return await first_of(lambda: self._desk.gone(prompt), self._keyboard.line)
 
 
 async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | None:

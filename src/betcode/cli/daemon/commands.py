@@ -4,14 +4,14 @@ import os
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.control import daemon_argv, ensure_daemon, refuse_flags_of_services
 from betcode.config.lockfile import read_holder
 from betcode.util.start_signals import blocked_signals
 
 
-def run(options: Options) -> int:
+def run(options: CommandOptions) -> int:
     """The daemon in the foreground, in this very process."""
     refuse_remote(options.places)
     from betcode.cli.config.import_offer import offer_import
@@ -22,7 +22,7 @@ def run(options: Options) -> int:
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
 
 
-async def start(options: Options) -> int:
+async def start(options: CommandOptions) -> int:
     """Start the daemon in the background and return once it serves; succeed also if it is already running."""
     refuse_remote(options.places)
     refuse_flags_of_services(options)

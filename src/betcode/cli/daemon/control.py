@@ -13,7 +13,7 @@ import anyio
 
 from betcode._version import __version__
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import why_silent
 from betcode.cli.daemon.service_managers import start_by_service
 from betcode.client import ClientError, Unreachable, open_client
@@ -45,7 +45,7 @@ async def serves(places: Paths) -> bool:
             return False
 
 
-async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for: bool = False) -> bool:
+async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, asked_for: bool = False) -> bool:
     """Return when a daemon serves; whether it was started for that. Only a daemon that is not there is started.
 
     With `announce` a start is mentioned; without, only a long wait is. One that a person has not `asked_for` is
@@ -88,7 +88,7 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
     return True
 
 
-def _offer_import(options: Options, *, hint: bool) -> None:
+def _offer_import(options: CommandOptions, *, hint: bool) -> None:
     """Offer the settings of Claude Code at the first run of all; other runs load nothing for it."""
     if not os.path.lexists(options.places.config_dir):
         from betcode.cli.config.import_offer import offer_import
@@ -108,7 +108,7 @@ async def _refuse_silent(places: Paths, remote: Remote) -> None:
         raise CommandFailed(f"The daemon at {remote.address} reports that it is not serving", ExitCode.NO_CONNECTION)
 
 
-def daemon_argv(options: Options) -> list[str]:
+def daemon_argv(options: CommandOptions) -> list[str]:
     """The daemon as a process of its own. -P: the current directory must not provide the modules."""
     places = options.places
     argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
@@ -117,7 +117,7 @@ def daemon_argv(options: Options) -> list[str]:
     return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
 
 
-def refuse_flags_of_services(options: Options) -> None:
+def refuse_flags_of_services(options: CommandOptions) -> None:
     """Raises CommandFailed where values are given for one daemon, and a service would not hand them on to it."""
     if options.texts("set") and start_by_service(options.places.state_dir):
         raise CommandFailed(
@@ -127,14 +127,14 @@ def refuse_flags_of_services(options: Options) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchedDaemon:
     """A daemon process of ours, and where in the log its words begin."""
 
     process: subprocess.Popen[bytes]
     log_offset: int
 
 
-def launch(options: Options) -> Launched:
+def launch(options: CommandOptions) -> LaunchedDaemon:
     """Start the daemon detached from this terminal; it goes on when we and the terminal are gone.
 
     Raises:
@@ -157,7 +157,7 @@ def launch(options: Options) -> Launched:
                 cwd="/",
                 start_new_session=True,
             )
-        return Launched(process, os.fstat(log).st_size)
+        return LaunchedDaemon(process, os.fstat(log).st_size)
     finally:
         os.close(log)
 
@@ -170,7 +170,7 @@ def _open_log(places: Paths) -> int:
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
-async def _wait_until_serving(places: Paths, launched: Launched | None, say: Say, first_word_s: float) -> bool:
+async def _wait_until_serving(places: Paths, launched: LaunchedDaemon | None, say: Say, first_word_s: float) -> bool:
     """Whether it serves: one that is not ours may have been about to stop, and is gone then."""
     begun = time.monotonic()
     next_word_s = first_word_s
@@ -209,7 +209,7 @@ def _refuse_another_socket(places: Paths, holder: LockOwner | None) -> None:
         )
 
 
-def _why_it_ended(places: Paths, launched: Launched) -> str:
+def _why_it_ended(places: Paths, launched: LaunchedDaemon) -> str:
     words: list[str] = []
     with suppress(OSError), os.fdopen(open_file(places.daemon_log), "rb") as log:
         log.seek(launched.log_offset)

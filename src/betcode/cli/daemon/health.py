@@ -2,13 +2,13 @@
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.client import ClientError, open_client
 
 _WITHIN_S = 5.0
 
 
-async def probe(options: Options) -> int:
+async def probe(options: CommandOptions) -> int:
     """The overall status of the standard health service, as an exit code."""
     is_well = await _is_well(options)
     screen = standard_screen()
@@ -19,7 +19,7 @@ async def probe(options: Options) -> int:
     return ExitCode.OK if is_well else ExitCode.NO_CONNECTION
 
 
-async def _is_well(options: Options) -> bool:
+async def _is_well(options: CommandOptions) -> bool:
     try:
         async with open_client(options.places) as client:
             return await client.is_serving(timeout_s=_WITHIN_S)

@@ -7,7 +7,7 @@ from betcode.config.load import WrongSetting, load_settings
 from betcode.config.paths import Paths
 
 
-def log_place(places: Paths) -> Path:
+def log_path(places: Paths) -> Path:
     """As the settings say; the usual place where they cannot be read."""
     try:
         return load_settings(places.config_dir, os.environ).settings.logs.path(places.daemon_log)

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
-from betcode.cli.daemon.log_path import log_place
+from betcode.cli.daemon.log_path import log_path
 from betcode.telemetry.log_files import LogEntry, LogFiles, LogFilter
 from betcode.wording.terminal_text import clean
 
@@ -18,11 +18,11 @@ _LOOK_EVERY_S = 0.2
 _ID_SHOWN = 8
 
 
-def logs(options: Options) -> int:
+def logs(options: CommandOptions) -> int:
     """The newest lines, then what is added where that is asked for."""
     refuse_remote(options.places)
     screen = standard_screen()
-    path = log_place(options.places)
+    path = log_path(options.places)
     wanted = LogFilter(options.text("level") or "trace", options.text("session").lower())
     files = LogFiles(path)
     try:

@@ -12,7 +12,7 @@ import anyio
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard, can_ask
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.control import daemon_argv
 from betcode.cli.daemon.service_managers import Launchd, Manager, Systemd, is_lingering, turn_on_lingering
@@ -22,7 +22,7 @@ from betcode.cli.daemon.stop import leave_agents_and_stop
 _BEFORE = ".before"
 
 
-def install(options: Options) -> int:
+def install(options: CommandOptions) -> int:
     """Write the unit, start the daemon under it, and say what ends agents at logout. A failure leaves no unit."""
     refuse_remote(options.places)
     screen = standard_screen()
@@ -50,7 +50,7 @@ def install(options: Options) -> int:
     return ExitCode.OK
 
 
-def uninstall(options: Options) -> int:
+def uninstall(options: CommandOptions) -> int:
     """Stop the daemon of the service and remove the unit; agents at work go on until a daemon finds them."""
     refuse_remote(options.places)
     screen = standard_screen()
@@ -73,7 +73,7 @@ def uninstall(options: Options) -> int:
     return ExitCode.OK
 
 
-def _manager(options: Options) -> Manager:
+def _manager(options: CommandOptions) -> Manager:
     name = options.text("name")
     return Launchd(name) if sys.platform == "darwin" else Systemd(name)
 
@@ -90,7 +90,7 @@ def _refuse_foreign(manager: Manager) -> None:
         )
 
 
-def _service(options: Options) -> Service:
+def _service(options: CommandOptions) -> Service:
     places = options.places
     probe = [sys.executable, "-P", "-m", "betcode", "daemon", "health", "--socket", str(places.socket)]
     return Service(
@@ -138,7 +138,7 @@ def _write(path: Path, data: bytes) -> None:
     new.replace(path)
 
 
-def _offer_lingering(options: Options, screen: Screen) -> bool:
+def _offer_lingering(options: CommandOptions, screen: Screen) -> bool:
     """Whether agents outlive the last logout."""
     user = getpass.getuser()
     if is_lingering(user):

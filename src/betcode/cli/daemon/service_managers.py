@@ -47,25 +47,25 @@ class Systemd:
                 "systemd is not available on this machine; start the daemon with `betcode daemon start`",
                 ExitCode.INVALID_ARGUMENTS,
             )
-        if _asked("systemctl", "--user", "show", "--property=Version").returncode:
+        if _query("systemctl", "--user", "show", "--property=Version").returncode:
             raise CommandFailed(
                 "No systemd user session here. `betcode daemon install --print` prints the unit file",
                 ExitCode.INVALID_ARGUMENTS,
             )
 
     def reload(self) -> None:
-        _told("systemctl", "--user", "daemon-reload")
+        _run("systemctl", "--user", "daemon-reload")
 
     def start(self) -> None:
-        _told("systemctl", "--user", "reset-failed", self.unit, may_fail=True)
-        _told("systemctl", "--user", "enable", "--quiet", self.unit)
-        _told("systemctl", "--user", "restart", self.unit)
+        _run("systemctl", "--user", "reset-failed", self.unit, may_fail=True)
+        _run("systemctl", "--user", "enable", "--quiet", self.unit)
+        _run("systemctl", "--user", "restart", self.unit)
 
     def stop(self) -> None:
-        _told("systemctl", "--user", "disable", "--quiet", "--now", self.unit)
+        _run("systemctl", "--user", "disable", "--quiet", "--now", self.unit)
 
     def is_running(self) -> bool:
-        return _asked("systemctl", "--user", "is-active", "--quiet", self.unit).returncode == 0
+        return _query("systemctl", "--user", "is-active", "--quiet", self.unit).returncode == 0
 
 
 class Launchd:
@@ -87,14 +87,14 @@ class Launchd:
         """launchd reads a file when it is told to start it."""
 
     def start(self) -> None:
-        _told("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
-        _told("launchctl", "bootstrap", self._domain, str(self.path))
+        _run("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
+        _run("launchctl", "bootstrap", self._domain, str(self.path))
 
     def stop(self) -> None:
-        _told("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
+        _run("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
 
     def is_running(self) -> bool:
-        return _asked("launchctl", "print", f"{self._domain}/{self.label}").returncode == 0
+        return _query("launchctl", "print", f"{self._domain}/{self.label}").returncode == 0
 
 
 def start_by_service(state_dir: Path, name: str = "betcode") -> Sequence[str] | None:
@@ -108,7 +108,7 @@ def start_by_service(state_dir: Path, name: str = "betcode") -> Sequence[str] | 
     except OSError:
         return None
     systemctl = shutil.which("systemctl")
-    if not is_ours or not systemctl or _asked(systemctl, "--user", "is-enabled", "--quiet", systemd.unit).returncode:
+    if not is_ours or not systemctl or _query(systemctl, "--user", "is-enabled", "--quiet", systemd.unit).returncode:
         return None
     return [systemctl, "--user", "start", systemd.unit]
 
@@ -119,17 +119,17 @@ def is_lingering(user: str) -> bool:
 
 def turn_on_lingering(user: str) -> None:
     """Raises CommandFailed where it is refused."""
-    _told("loginctl", "enable-linger", user)
+    _run("loginctl", "enable-linger", user)
 
 
-def _told(*argv: str, may_fail: bool = False) -> None:
-    done = _asked(*argv)
+def _run(*argv: str, may_fail: bool = False) -> None:
+    done = _query(*argv)
     if done.returncode and not may_fail:
         said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
         raise CommandFailed(f"`{' '.join(argv)}` failed: {said}", ExitCode.INTERNAL)
 
 
-def _asked(*argv: str) -> subprocess.CompletedProcess[str]:
+def _query(*argv: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_WITHIN_S, check=False

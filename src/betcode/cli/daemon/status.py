@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import why_silent
-from betcode.cli.daemon.log_path import log_place
+from betcode.cli.daemon.log_path import log_path
 from betcode.cli.session.new_session import default_agent
 from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import LockOwner, is_held, read_holder
@@ -32,7 +32,7 @@ _SETTINGS = (
 )
 
 
-async def status(options: Options) -> int:
+async def status(options: CommandOptions) -> int:
     """Whether it runs and how it is; exit code 2 where it does not."""
     screen = standard_screen()
     is_here = options.places.remote is None
@@ -54,7 +54,9 @@ async def status(options: Options) -> int:
     return ExitCode.OK if details is not None else ExitCode.NO_CONNECTION
 
 
-def _as_json(options: Options, holder: LockOwner | None, details: HealthDetailsResponse | None) -> dict[str, object]:
+def _as_json(
+    options: CommandOptions, holder: LockOwner | None, details: HealthDetailsResponse | None
+) -> dict[str, object]:
     places = options.places
     facts: dict[str, object] = {
         "running": details is not None or (places.remote is None and is_held(places.lock)),
@@ -64,7 +66,7 @@ def _as_json(options: Options, holder: LockOwner | None, details: HealthDetailsR
         "started": holder.started if holder else None,
         "socket": holder.socket if holder else str(places.socket),
         "state_dir": str(places.state_dir),
-        "log": str(log_place(places)),
+        "log": str(log_path(places)),
     }
     if places.remote is not None:
         facts |= {"address": str(places.remote.address), "socket": None, "state_dir": None, "log": None}
@@ -92,17 +94,17 @@ def _component_json(one: ComponentHealth) -> dict[str, str]:
     return {"status": ServingStatus.Name(one.status), "message": one.message, "last_check": checked}
 
 
-def _silent(options: Options, holder: LockOwner | None, reason: str) -> list[str]:
+def _silent(options: CommandOptions, holder: LockOwner | None, reason: str) -> list[str]:
     places = options.places
     if places.remote is not None:
         return [f"No daemon answers at {places.remote.address}: {why_silent(places.remote, reason)}"]
     if is_held(places.lock):
         who = f" (pid {holder.pid})" if holder else ""
-        return [f"The daemon{who} is running but does not answer", f"  log        {log_place(places)}"]
+        return [f"The daemon{who} is running but does not answer", f"  log        {log_path(places)}"]
     return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {places.socket}"]
 
 
-def _as_lines(options: Options, details: HealthDetailsResponse) -> list[str]:
+def _as_lines(options: CommandOptions, details: HealthDetailsResponse) -> list[str]:
     metadata = details.metadata
     lines = [f"Daemon: {ServingStatus.Name(details.overall_status)}" + (" (degraded)" if details.degraded else "")]
     lines += [
@@ -178,7 +180,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _where(options: Options, facts: Mapping[str, str]) -> list[str]:
+def _where(options: CommandOptions, facts: Mapping[str, str]) -> list[str]:
     places = options.places
     tcp = facts.get("tcp_address", "")
     if places.remote is not None:
@@ -186,5 +188,5 @@ def _where(options: Options, facts: Mapping[str, str]) -> list[str]:
     return [
         f"Socket: {places.socket}" + (f", and TCP {tcp}" if tcp else ""),
         f"State: {places.state_dir}",
-        f"Log: {log_place(places)}",
+        f"Log: {log_path(places)}",
     ]

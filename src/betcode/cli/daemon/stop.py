@@ -10,8 +10,8 @@ import anyio
 from betcode.cli.config.files import refuse_inside
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_during
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.control import ensure_daemon, refuse_flags_of_services
 from betcode.client import ClientError, Refused, open_client
@@ -26,7 +26,7 @@ _PAUSE_S = 0.02
 _ANSWER_WITHIN_S = 5.0  # of a daemon that is asked; then it is told by a signal
 
 
-def stop(options: Options) -> int:
+def stop(options: CommandOptions) -> int:
     """Ask the daemon to stop, and return when its lock has fallen."""
     refuse_remote(options.places)
     screen = standard_screen()
@@ -46,7 +46,7 @@ def stop(options: Options) -> int:
     return ExitCode.OK
 
 
-async def _stop_idle(options: Options, holder: LockOwner) -> int | None:
+async def _stop_idle(options: CommandOptions, holder: LockOwner) -> int | None:
     """How many agents are at work and go on; None where the daemon did not answer, and got a signal.
 
     Raises:
@@ -66,7 +66,7 @@ async def _stop_idle(options: Options, holder: LockOwner) -> int | None:
     return None
 
 
-def _at_work(options: Options, left: int | None) -> str:
+def _at_work(options: CommandOptions, left: int | None) -> str:
     left = len(holder_pids(options.places.runs)) if left is None else left
     if not left:
         return "no agent was working"
@@ -77,7 +77,7 @@ def _at_work(options: Options, left: int | None) -> str:
     )
 
 
-def restart(options: Options) -> int:
+def restart(options: CommandOptions) -> int:
     """Stop the daemon and start another, under which agents go on; clients connect again by themselves."""
     refuse_remote(options.places)
     screen = standard_screen()
@@ -89,7 +89,7 @@ def restart(options: Options) -> int:
     parted = v1.StopDaemonResponse()
     if before is not None:
         agents = v1.AGENTS_AT_STOP_ALL_END if options.flag("agents") else v1.AGENTS_AT_STOP_ALL_STAY
-        with told_during(screen, "Stopping"):
+        with show_blocking_progress(screen, "Stopping"):
             parted = anyio.run(_ask_to_stop, options, before, agents)
         _wait_until_gone(options, before, screen)
     anyio.run(_start, options, screen)
@@ -105,16 +105,16 @@ def restart(options: Options) -> int:
     return ExitCode.OK
 
 
-def leave_agents_and_stop(options: Options, screen: Screen) -> None:
+def leave_agents_and_stop(options: CommandOptions, screen: Screen) -> None:
     """Make way for another daemon at once: agents go on, also idle ones."""
     holder = _holder_soon(options)
     if holder is not None:
-        with told_during(screen, "Stopping"):
+        with show_blocking_progress(screen, "Stopping"):
             anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_STAY)
         _wait_until_gone(options, holder, screen)
 
 
-def _check_settings(options: Options) -> None:
+def _check_settings(options: CommandOptions) -> None:
     """A daemon that could not start again is not stopped."""
     try:
         load_settings(options.places.config_dir, os.environ, flags_of(options.texts("set")))
@@ -122,11 +122,11 @@ def _check_settings(options: Options) -> None:
         raise CommandFailed(f"{wrong}. The daemon was not stopped", ExitCode.INVALID_ARGUMENTS) from None
 
 
-async def _start(options: Options, screen: Screen) -> None:
+async def _start(options: CommandOptions, screen: Screen) -> None:
     await ensure_daemon(options, screen.note, announce=False, asked_for=True)
 
 
-def _stop_with_agents(options: Options, screen: Screen) -> int:
+def _stop_with_agents(options: CommandOptions, screen: Screen) -> int:
     holder = _holder_soon(options)
     if holder is None and holder_pids(options.places.runs):
         # Agents at work that a daemon left: only a daemon knows them all, and writes down how they ended.
@@ -134,7 +134,7 @@ def _stop_with_agents(options: Options, screen: Screen) -> int:
         holder = _holder_soon(options)
     parted = v1.StopDaemonResponse()
     if holder is not None:
-        with told_during(screen, "Ending all agents"):
+        with show_blocking_progress(screen, "Ending all agents"):
             parted = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
         _wait_until_gone(options, holder, screen)
     if options.as_json:
@@ -147,7 +147,9 @@ def _stop_with_agents(options: Options, screen: Screen) -> int:
     return ExitCode.INTERNAL if parted.agents_left else ExitCode.OK
 
 
-async def _ask_to_stop(options: Options, holder: LockOwner, agents: v1.AgentsAtStop.ValueType) -> v1.StopDaemonResponse:
+async def _ask_to_stop(
+    options: CommandOptions, holder: LockOwner, agents: v1.AgentsAtStop.ValueType
+) -> v1.StopDaemonResponse:
     """What became of the agents. An older daemon, which knows no such call, can only be stopped without them."""
     async with open_client(options.places) as client:
         try:
@@ -171,7 +173,7 @@ def _terminate(holder: LockOwner) -> None:
         os.kill(holder.pid, signal.SIGTERM)
 
 
-def _holder_soon(options: Options) -> LockOwner | None:
+def _holder_soon(options: CommandOptions) -> LockOwner | None:
     """Who holds the lock; one that has just taken it says so in a moment."""
     for _ in range(50):
         holder = read_holder(options.places.lock)
@@ -181,7 +183,7 @@ def _holder_soon(options: Options) -> LockOwner | None:
     raise CommandFailed("The daemon did not report its process id; try again", ExitCode.NO_CONNECTION)
 
 
-def _wait_until_gone(options: Options, holder: LockOwner, screen: Screen) -> None:
+def _wait_until_gone(options: CommandOptions, holder: LockOwner, screen: Screen) -> None:
     begun = time.monotonic()
     told = False
     while True:

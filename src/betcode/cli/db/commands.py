@@ -7,8 +7,8 @@ from pathlib import Path
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_during
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.core.table import table
 from betcode.config.paths import Paths
@@ -21,7 +21,7 @@ _PROGRESS_S = 1.0
 _PATTERN = "betcode-*.db"
 
 
-def backup(options: Options) -> int:
+def backup(options: CommandOptions) -> int:
     """Write a copy of this moment; the path is the result."""
     from betcode.storage import copy_database  # only these commands look into the database themselves
 
@@ -58,7 +58,7 @@ def _refuse_harm(target: Path, database: Path) -> None:
         raise CommandFailed(f"{target} is not a regular file: choose another file", ExitCode.INVALID_ARGUMENTS)
 
 
-def check(options: Options) -> int:
+def check(options: CommandOptions) -> int:
     """Whether the database is whole; exit code 1 where it is not."""
     from betcode.storage import problems
 
@@ -68,7 +68,7 @@ def check(options: Options) -> int:
     path = Path(asked).expanduser().absolute() if asked else options.places.database
     refuse_missing(path)
     try:
-        with told_during(screen, "Checking"):
+        with show_blocking_progress(screen, "Checking"):
             found = list(problems(path, full=not options.flag("quick")))
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
@@ -89,7 +89,7 @@ def refuse_missing(database: Path) -> None:
         raise CommandFailed(f"No database at {database}", ExitCode.INVALID_ARGUMENTS)
 
 
-def usage(options: Options) -> int:
+def usage(options: CommandOptions) -> int:
     """What takes how much room on the disk, and the largest sessions."""
     from betcode.storage import database_use
 
@@ -97,7 +97,7 @@ def usage(options: Options) -> int:
     screen = standard_screen()
     places = options.places
     try:
-        with told_during(screen, "Measuring"):
+        with show_blocking_progress(screen, "Measuring"):
             use = database_use(places.database, options.number("limit"))
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble

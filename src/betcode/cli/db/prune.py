@@ -5,8 +5,8 @@ import time
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard, can_ask
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_while
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_progress
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.session.commands import connected
 from betcode.client import Client
@@ -16,7 +16,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 
 
-async def prune(options: Options) -> int:
+async def prune(options: CommandOptions) -> int:
     """Delete them; nothing is deleted that was not shown, or that came back to life meanwhile."""
     screen = standard_screen()
     before_ns = moment_ns("--older-than", options.text("older_than"), time.time_ns())
@@ -25,7 +25,7 @@ async def prune(options: Options) -> int:
         deleted = 0
         if old and not options.flag("dry_run"):
             await _ask(options, screen, old)
-            async with told_while(screen, f"Deleting {len(old)}"):
+            async with show_progress(screen, f"Deleting {len(old)}"):
                 for session in old:
                     deleted += await client.delete(session.id)
         elif not options.as_json:
@@ -46,7 +46,7 @@ async def _closed_before(client: Client, before_ns: int) -> list[v1.SessionSumma
     ]
 
 
-async def _ask(options: Options, screen: Screen, old: list[v1.SessionSummary]) -> None:
+async def _ask(options: CommandOptions, screen: Screen, old: list[v1.SessionSummary]) -> None:
     """Raises CommandFailed where nobody can be asked, or who was asked does not want it."""
     if options.flag("yes"):
         return

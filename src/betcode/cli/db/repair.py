@@ -9,8 +9,8 @@ from pathlib import Path
 from betcode._version import __version__
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_during
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.db.commands import Progress, refuse_missing
 from betcode.config.lockfile import LockHeld, LockOwner, hold_lock
@@ -21,14 +21,14 @@ from betcode.wording.sizes import readable
 _BESIDE = ("-wal", "-shm")
 
 
-def repair(options: Options) -> int:
+def repair(options: CommandOptions) -> int:
     """Save what can be read into a new database; the damaged one is kept beside it."""
     from betcode.storage import problems, salvage
 
     screen = standard_screen()
     database = options.places.database
     with _alone(options.places), _told():
-        with told_during(screen, "Checking"):
+        with show_blocking_progress(screen, "Checking"):
             found = list(problems(database, full=True))
         if not found:
             if options.as_json:
@@ -40,7 +40,7 @@ def repair(options: Options) -> int:
         fresh = database.with_name(database.name + ".repaired")
         _remove(fresh)
         try:
-            with told_during(screen, "Saving"):
+            with show_blocking_progress(screen, "Saving"):
                 saved = salvage(database, fresh)
                 left = list(problems(fresh, full=True))
             if left:
@@ -69,7 +69,7 @@ def repair(options: Options) -> int:
     return ExitCode.OK
 
 
-def restore(options: Options) -> int:
+def restore(options: CommandOptions) -> int:
     """Put a copy in the database's place; the present one is kept beside it."""
     from betcode.storage import copy_database, problems
 
@@ -80,7 +80,7 @@ def restore(options: Options) -> int:
     if source.resolve() == database.resolve():
         raise CommandFailed("That is the database itself: give a backup", ExitCode.INVALID_ARGUMENTS)
     with _alone(options.places), _told():
-        with told_during(screen, "Checking"):
+        with show_blocking_progress(screen, "Checking"):
             found = list(problems(source, full=True))
         if found:
             raise CommandFailed(f"{source} is damaged ({found[0]}): no change was made", ExitCode.INTERNAL)

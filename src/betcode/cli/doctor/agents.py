@@ -23,14 +23,14 @@ def agent(situation: Situation) -> Iterator[Finding]:
     if default in ("", "claude", "demo"):
         yield from _claude(situation)
     kinds = Providers(MAKERS, situation.settings.agents)
-    for name in _spoken_of(situation.settings.agents, default):
+    for name in _configured_providers(situation.settings.agents, default):
         about = kinds[name].about(situation.environ)
         for profile, standing in (about.profiles or {"": about.standing}).items():
             if not about.profiles or profile in situation.settings.agents.acp.commands:
                 yield _standing(profile or name, standing, situation.environ)
 
 
-def _spoken_of(agents: AgentSettings, default: str) -> Iterator[str]:
+def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
     """The kinds that somebody counts on."""
     usual = AgentSettings()
     for name in MAKERS:

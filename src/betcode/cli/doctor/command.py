@@ -9,8 +9,8 @@ import anyio
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_during
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.doctor import agents as doctor_agents
 from betcode.cli.doctor import files as doctor_places
@@ -41,12 +41,12 @@ CHECKS: tuple[Check, ...] = (
 _SHOWN = {Level.OK: "ok", Level.NOTE: "note", Level.TROUBLE: "TROUBLE"}
 
 
-def doctor(options: Options) -> int:
+def doctor(options: CommandOptions) -> int:
     """0 where nothing must be mended, otherwise 1."""
     refuse_remote(options.places)
     screen = standard_screen()
     moved = doctor_repair.repair(options) if options.flag("repair") else []
-    with told_during(screen, "Looking"):
+    with show_blocking_progress(screen, "Looking"):
         findings = [*examined(options, os.environ), *_of_daemon(options)]
     troubles = [one for one in findings if one.level is Level.TROUBLE]
     if options.as_json:
@@ -63,7 +63,7 @@ def doctor(options: Options) -> int:
     return ExitCode.AGENT_ERROR if troubles else ExitCode.OK
 
 
-def examined(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
+def examined(options: CommandOptions, environ: Mapping[str, str]) -> Iterator[Finding]:
     """What there is to see without asking the daemon; a check that fails is a finding too."""
     settings, of_settings = _settings(options)
     situation = Situation(options.places, settings, environ, options.claude_bin, time.time())
@@ -75,14 +75,14 @@ def examined(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
             yield trouble(check.__name__, f"cannot be checked: {error}", "make the file readable")
 
 
-def _of_daemon(options: Options) -> list[Finding]:
+def _of_daemon(options: CommandOptions) -> list[Finding]:
     try:
         return anyio.run(doctor_processes.daemon, options.places)
     except OSError as error:
         return [trouble("daemon", f"cannot be checked: {error}", "make the file readable")]
 
 
-def _settings(options: Options) -> tuple[Settings, list[Finding]]:
+def _settings(options: CommandOptions) -> tuple[Settings, list[Finding]]:
     path = options.places.config_dir / FILE_NAME
     try:
         loaded = load_settings(options.places.config_dir, os.environ)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.cli.daemon.log_path import log_place
+from betcode.cli.daemon.log_path import log_path
 from betcode.cli.doctor import runs as doctor_runs
 from betcode.cli.doctor.finding import Finding, Situation, note, ok, trouble
 from betcode.client import ClientError, open_client
@@ -92,7 +92,7 @@ async def daemon(places: Paths) -> list[Finding]:
             details = await client.health()
     except ClientError:
         words = f"the daemon (pid {pid}) is running but does not answer at {places.socket}"
-        return [trouble("daemon", words, f"see {log_place(places)}, then: betcode daemon restart")]
+        return [trouble("daemon", words, f"see {log_path(places)}, then: betcode daemon restart")]
     found = [
         trouble("daemon", f"{one.name} is not healthy: {one.message}", "it recovers by itself when this is fixed")
         for one in details.components

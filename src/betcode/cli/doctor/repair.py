@@ -11,7 +11,7 @@ import anyio
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask, says_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held
 from betcode.config.paths import Paths
@@ -33,7 +33,7 @@ class SetAside:
     processes_ended: int
 
 
-def repair(options: Options) -> list[SetAside]:
+def repair(options: CommandOptions) -> list[SetAside]:
     """Move every unusable entry, once a person or `--yes` agrees; what was moved.
 
     Raises: CommandFailed.

@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 from betcode.campaigns import campaign_here, survey
-from betcode.cli.obey.failure import wrong
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.failure import usage_error
+from betcode.cli.obey.options import ObeyCommandOptions
 
 _NAME_IT = "give one with --campaign; `obey campaigns` lists them"
 
 
-def campaign_of(options: Options) -> str:
+def campaign_of(options: ObeyCommandOptions) -> str:
     """As it was typed, which the daemon understands; else the id of the one around.
 
     Raises:
@@ -21,13 +21,13 @@ def campaign_of(options: Options) -> str:
     try:
         here = Path.cwd()
     except FileNotFoundError:
-        raise wrong("The current directory no longer exists", _NAME_IT) from None
+        raise usage_error("The current directory no longer exists", _NAME_IT) from None
     found = campaign_here(here, os.environ)
     if found is not None:
         return found.id
     troubles = survey(os.environ).troubles
     why = f" ({troubles[0]})" if len(troubles) == 1 else ""
-    raise wrong(f"No registered campaign contains {here}{why}", _NAME_IT)
+    raise usage_error(f"No registered campaign contains {here}{why}", _NAME_IT)
 
 
 def troubles_here() -> tuple[str, ...]:

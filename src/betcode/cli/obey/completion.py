@@ -7,10 +7,10 @@ from betcode.cli.core.completion import print_candidates, script_of
 from betcode.cli.obey.parser import build_parser
 
 if TYPE_CHECKING:
-    from betcode.cli.obey.options import Options  # not needed to complete a word
+    from betcode.cli.obey.options import ObeyCommandOptions  # not needed to complete a word
 
 
-def print_script(options: "Options") -> int:
+def print_script(options: "ObeyCommandOptions") -> int:
     """The script of a shell, to be evaluated by it."""
     from betcode.cli.core.console import standard_screen
     from betcode.cli.obey.records import versioned

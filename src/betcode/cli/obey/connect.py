@@ -4,14 +4,14 @@ import argparse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from betcode.cli.core.command_exit import single
+from betcode.cli.core.command_exit import first_cause
 from betcode.cli.core.console import Screen
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.options import Options as BetcodeOptions
-from betcode.cli.core.progress import told_while
-from betcode.cli.obey.failure import HINTS, NO_DAEMON, UNKNOWN_SESSION, Failed, wrong
-from betcode.cli.obey.options import Options
+from betcode.cli.core.options import CommandOptions as BetcodeOptions
+from betcode.cli.core.progress import show_progress
+from betcode.cli.obey.failure import HINTS, NO_DAEMON, UNKNOWN_SESSION, ObeyFailed, usage_error
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.client import ClientError, ClientIdentity, Unreachable
 from betcode.client.obey import ObeyClient, open_obey
 from betcode.config.lockfile import is_held
@@ -21,7 +21,7 @@ _ID_PREFIX = "sess_"
 
 
 @asynccontextmanager
-async def connected(options: Options, screen: Screen, *, doing: str = "") -> AsyncIterator[ObeyClient]:
+async def connected(options: ObeyCommandOptions, screen: Screen, *, doing: str = "") -> AsyncIterator[ObeyClient]:
     """A client of a daemon that serves, started if need be and allowed; a person is told what takes long.
 
     Raises:
@@ -32,28 +32,28 @@ async def connected(options: Options, screen: Screen, *, doing: str = "") -> Asy
         if not doing:
             yield client
             return
-        async with told_while(screen, doing):
+        async with show_progress(screen, doing):
             yield client
 
 
 @asynccontextmanager
-async def opened(options: Options) -> AsyncIterator[ObeyClient]:
+async def opened(options: ObeyCommandOptions) -> AsyncIterator[ObeyClient]:
     """The same of a daemon that is there or not; nothing is sent yet."""
     async with open_obey(options.places, options.socket.path, identity_of(options)) as client:
         try:
             yield client
         except (Unreachable, ExceptionGroup) as error:
-            cause = single(error)
+            cause = first_cause(error)
             if not isinstance(cause, Unreachable):
                 raise
             raise nobody_answers(options, f" ({cause.message})") from error
 
 
-def identity_of(options: Options) -> ClientIdentity:
+def identity_of(options: ObeyCommandOptions) -> ClientIdentity:
     return own_identity(daemon_options(options), "obey")
 
 
-async def _ensure(options: Options, screen: Screen) -> None:
+async def _ensure(options: ObeyCommandOptions, screen: Screen) -> None:
     """One that is at a place of somebody's choice is theirs to start."""
     may_start = options.socket.is_usual and options.may_start
     if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
@@ -67,20 +67,20 @@ async def _ensure(options: Options, screen: Screen) -> None:
         raise nobody_answers(options)
 
 
-def nobody_answers(options: Options, why: str = "") -> Failed:
+def nobody_answers(options: ObeyCommandOptions, why: str = "") -> ObeyFailed:
     """No daemon is there; or one that does not serve this API."""
     if serves_no_obey(options):
         hint = "check the setting: betcode config get obey.enabled"
-        return Failed(f"The daemon is running but serves no obey API at {options.socket.path}", hint)
-    return Failed(f"No daemon answers at {options.socket.path}{why}", NO_DAEMON)
+        return ObeyFailed(f"The daemon is running but serves no obey API at {options.socket.path}", hint)
+    return ObeyFailed(f"No daemon answers at {options.socket.path}{why}", NO_DAEMON)
 
 
-def serves_no_obey(options: Options) -> bool:
+def serves_no_obey(options: ObeyCommandOptions) -> bool:
     """Of a socket at which nobody answers: whether that is the daemon's own choice."""
     return options.socket.is_usual and is_held(options.places.lock)
 
 
-def daemon_options(options: Options, *settings: str) -> BetcodeOptions:
+def daemon_options(options: ObeyCommandOptions, *settings: str) -> BetcodeOptions:
     """What betcode's own commands would be told, for what both do."""
     chosen = argparse.Namespace(**vars(options.chosen))
     chosen.set = list(settings)
@@ -94,7 +94,7 @@ def daemon_options(options: Options, *settings: str) -> BetcodeOptions:
     )
 
 
-async def find_session(client: ObeyClient, options: Options) -> v1.SessionInfo:
+async def find_session(client: ObeyClient, options: ObeyCommandOptions) -> v1.SessionInfo:
     """The one session that is meant: by its id, the beginning of one, or its name.
 
     Raises:
@@ -102,7 +102,7 @@ async def find_session(client: ObeyClient, options: Options) -> v1.SessionInfo:
     """
     text, campaign = options.text("session"), options.text("campaign")
     if not text:
-        raise wrong("The session id is empty", "obey session list shows the ids")
+        raise usage_error("The session id is empty", "obey session list shows the ids")
     if not campaign:
         try:
             return await client.get(text)
@@ -113,10 +113,12 @@ async def find_session(client: ObeyClient, options: Options) -> v1.SessionInfo:
     found = [one for one in sessions if one.id == text] or [one for one in sessions if _is_meant(one, text)]
     if not found:
         where = f" of campaign {campaign!r}" if campaign else ""
-        raise Failed(f"{UNKNOWN_SESSION}: No session{where} has the id prefix or name {text!r}", HINTS[UNKNOWN_SESSION])
+        raise ObeyFailed(
+            f"{UNKNOWN_SESSION}: No session{where} has the id prefix or name {text!r}", HINTS[UNKNOWN_SESSION]
+        )
     if len(found) > 1:
         few = ", ".join([*(one.id for one in found[:3]), "…"] if len(found) > 3 else [one.id for one in found])
-        raise Failed(f"{len(found)} sessions begin with {text!r} or have that name ({few})", "give more of the id")
+        raise ObeyFailed(f"{len(found)} sessions begin with {text!r} or have that name ({few})", "give more of the id")
     return found[0]
 
 

@@ -6,10 +6,10 @@ import time
 import anyio
 
 from betcode.cli.core.console import standard_screen
-from betcode.cli.core.progress import told_while
+from betcode.cli.core.progress import show_progress
 from betcode.cli.obey.connect import daemon_options, opened, serves_no_obey
-from betcode.cli.obey.failure import NO_DAEMON, Failed, ObeyExit
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.failure import NO_DAEMON, ObeyExit, ObeyFailed
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import versioned
 from betcode.client import ClientError
 from betcode.config.lockfile import is_held, read_holder
@@ -19,7 +19,7 @@ _STOP_BOUND_S = 60.0
 _PAUSE_S = 0.02
 
 
-def serve(options: Options) -> int:
+def serve(options: ObeyCommandOptions) -> int:
     """In the foreground in this very process, else in the background; returns when it serves."""
     settings = [f"daemon.log_level={options.text('log_level')}"] if options.text("log_level") else []
     if not options.socket.is_usual:
@@ -34,7 +34,7 @@ def serve(options: Options) -> int:
     return anyio.run(_serve, options, settings)
 
 
-async def _serve(options: Options, settings: list[str]) -> int:
+async def _serve(options: ObeyCommandOptions, settings: list[str]) -> int:
     from betcode.cli.daemon.control import ensure_daemon
 
     screen = standard_screen(colour=options.colour)
@@ -43,7 +43,7 @@ async def _serve(options: Options, settings: list[str]) -> int:
         try:
             await client.ping(_PING_S)
         except ClientError as error:
-            raise Failed(
+            raise ObeyFailed(
                 f"The daemon is running but serves no obey API at {options.socket.path}",
                 "check obey.socket and obey.enabled with `betcode config show`, then: obey stop, obey serve",
             ) from error
@@ -58,7 +58,7 @@ async def _serve(options: Options, settings: list[str]) -> int:
     return ObeyExit.OK
 
 
-async def ping(options: Options) -> int:
+async def ping(options: ObeyCommandOptions) -> int:
     screen = standard_screen(colour=options.colour)
     began = time.monotonic()
     async with opened(options) as client:
@@ -80,14 +80,14 @@ async def ping(options: Options) -> int:
     return ObeyExit.OK
 
 
-async def stop(options: Options) -> int:
+async def stop(options: ObeyCommandOptions) -> int:
     """Done when it is gone; that no daemon runs is what was wanted."""
     screen = standard_screen(colour=options.colour)
     was_there = options.socket.path.exists()
     if not was_there and serves_no_obey(options):
-        raise Failed(f"The daemon serves no obey API at {options.socket.path}", "betcode daemon stop ends it")
+        raise ObeyFailed(f"The daemon serves no obey API at {options.socket.path}", "betcode daemon stop ends it")
     if was_there:
-        async with told_while(screen, "Stopping"):
+        async with show_progress(screen, "Stopping"):
             was_there = await _shut_down(options)
     if options.as_json:
         screen.json(versioned("stop", {"stopped": was_there, "socket": str(options.socket.path)}))
@@ -96,13 +96,13 @@ async def stop(options: Options) -> int:
     return ObeyExit.OK
 
 
-async def _shut_down(options: Options) -> bool:
+async def _shut_down(options: ObeyCommandOptions) -> bool:
     """Whether there was one."""
     try:
         async with opened(options) as client:
             if not await client.shutdown():
-                raise Failed("The daemon refused to stop", "betcode daemon stop sends it a signal")
-    except Failed as failed:
+                raise ObeyFailed("The daemon refused to stop", "betcode daemon stop sends it a signal")
+    except ObeyFailed as failed:
         if failed.hint == NO_DAEMON:
             return False  # a socket that a dead one left
         raise
@@ -111,4 +111,4 @@ async def _shut_down(options: Options) -> bool:
         while options.socket.path.exists() or (options.socket.is_usual and is_held(options.places.lock)):  # noqa: ASYNC110
             await anyio.sleep(_PAUSE_S)
         return True
-    raise Failed(f"The daemon has not stopped within {_STOP_BOUND_S:.0f} s", "betcode daemon logs may say why")
+    raise ObeyFailed(f"The daemon has not stopped within {_STOP_BOUND_S:.0f} s", "betcode daemon logs may say why")

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from betcode.cli.core.command_exit import give_up, single
+from betcode.cli.core.command_exit import discard_unwritten, first_cause
 from betcode.cli.core.handlers import load_handler
-from betcode.cli.obey.failure import NO_DAEMON, Failed, ObeyExit, hint_for, wrong
+from betcode.cli.obey.failure import NO_DAEMON, ObeyExit, ObeyFailed, hint_for, usage_error
 from betcode.cli.obey.parser import build_parser
 
 
@@ -40,7 +40,7 @@ def _refuse_bytes(arguments: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise wrong(f"{word!r} is not valid UTF-8", "check the shell's encoding (LANG)") from None
+            raise usage_error(f"{word!r} is not valid UTF-8", "check the shell's encoding (LANG)") from None
 
 
 def guarded(run: Callable[[], int]) -> int:
@@ -61,9 +61,9 @@ def _code_of(run: Callable[[], int]) -> int:
 
 
 def _end_with(error: BaseException) -> int:
-    cause = single(error)
+    cause = first_cause(error)
     if isinstance(cause, BrokenPipeError):
-        give_up()  # nobody reads one of them any more
+        discard_unwritten()  # nobody reads one of them any more
         return -signal.SIGPIPE
     if isinstance(cause, KeyboardInterrupt):
         return -signal.SIGINT
@@ -74,7 +74,7 @@ def _end_with(error: BaseException) -> int:
             import traceback
 
             traceback.print_exception(error)
-    give_up()
+    discard_unwritten()
     return failed.exit_code
 
 
@@ -87,21 +87,21 @@ def say_failure(message: str, hint: str) -> None:
         print(f"Hint: {in_a_line(hint)}", file=sys.stderr)
 
 
-def _failed(error: BaseException) -> Failed:
-    if isinstance(error, Failed):
+def _failed(error: BaseException) -> ObeyFailed:
+    if isinstance(error, ObeyFailed):
         return error
     from betcode.cli.core.exit_codes import CommandFailed, ExitCode
     from betcode.client.errors import ClientError, Unreachable
 
     if isinstance(error, Unreachable):
-        return Failed(error.message, NO_DAEMON)
+        return ObeyFailed(error.message, NO_DAEMON)
     if isinstance(error, ClientError):
-        return Failed(error.message, hint_for(error.code, error.details.get("betcode_code", "")))
+        return ObeyFailed(error.message, hint_for(error.code, error.details.get("betcode_code", "")))
     if isinstance(error, CommandFailed):  # of what both command lines do, such as starting a daemon
-        return Failed(error.message, NO_DAEMON if error.exit_code is ExitCode.NO_CONNECTION else "")
+        return ObeyFailed(error.message, NO_DAEMON if error.exit_code is ExitCode.NO_CONNECTION else "")
     if isinstance(error, OSError) and error.filename:
-        return Failed(f"{error.filename} cannot be used: {error.strerror}")
+        return ObeyFailed(f"{error.filename} cannot be used: {error.strerror}")
     if isinstance(error, OSError):
-        return Failed(f"{error.strerror or error}")
+        return ObeyFailed(f"{error.strerror or error}")
     hint = "" if os.environ.get("BETCODE_DEBUG") else "BETCODE_DEBUG=1 shows where"
-    return Failed(f"internal error: {type(error).__name__}: {error}", hint)
+    return ObeyFailed(f"internal error: {type(error).__name__}: {error}", hint)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from betcode.cli.core.arguments import LiveWord
+from betcode.cli.core.arguments import DynamicArgument
 
 if TYPE_CHECKING:
     from betcode.config.paths import Paths
@@ -17,7 +17,7 @@ _SAYS = 60  # columns of a description
 Candidates = list[tuple[str, str]]
 
 
-class SessionWord(LiveWord):
+class SessionArgument(DynamicArgument):
     """An argument that names a session."""
 
     def found(self, typed: Sequence[str], beginning: str) -> Candidates:
@@ -39,7 +39,7 @@ class SessionWord(LiveWord):
         ]
 
 
-class CampaignWord(LiveWord):
+class CampaignArgument(DynamicArgument):
     """An argument that names a campaign."""
 
     def found(self, typed: Sequence[str], beginning: str) -> Candidates:

@@ -9,40 +9,40 @@ from typing import IO
 from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.campaign_lookup import campaign_of
 from betcode.cli.obey.connect import connected
-from betcode.cli.obey.failure import Failed, ObeyExit, wrong
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.failure import ObeyExit, ObeyFailed, usage_error
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import versioned
 from betcode.wording.terminal_text import clean
 from obey.local.v1 import local_pb2 as v1
 
 
-async def execute(options: Options) -> int:
+async def execute(options: ObeyCommandOptions) -> int:
     argv = options.texts("argv")
     if not argv or not argv[0]:
-        raise wrong("Put the command after `--`", "obey exec -- fest status")
+        raise usage_error("Put the command after `--`", "obey exec -- fest status")
     request = v1.ExecuteRequest(command=argv[0], args=argv[1:], campaign_id=campaign_of(options))
     if options.number("timeout"):
         request.timeout.FromNanoseconds(int(options.number("timeout") * 1e9))
     return await _execute(options, request)
 
 
-async def _execute(options: Options, request: v1.ExecuteRequest) -> int:
+async def _execute(options: ObeyCommandOptions, request: v1.ExecuteRequest) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen) as client, aclosing(client.execute(request)) as output:
         ended = await (_as_json if options.as_json else _as_it_is)(options, output)
     if ended is None:
-        raise Failed(f"{request.command} ended without an exit code", "betcode daemon logs may say more")
+        raise ObeyFailed(f"{request.command} ended without an exit code", "betcode daemon logs may say more")
     if ended.timed_out:
-        raise Failed(f"{request.command} timed out and was ended", "--timeout gives it more time")
+        raise ObeyFailed(f"{request.command} timed out and was ended", "--timeout gives it more time")
     if ended.exit_code:
-        raise Failed(f"{request.command} ended with {ended.exit_code}")
+        raise ObeyFailed(f"{request.command} ended with {ended.exit_code}")
     return ObeyExit.OK
 
 
 Output = AsyncGenerator[v1.ExecuteResponse, None]
 
 
-async def _as_it_is(_options: Options, output: Output) -> v1.ExecuteExit | None:
+async def _as_it_is(_options: ObeyCommandOptions, output: Output) -> v1.ExecuteExit | None:
     """Byte for byte into a pipe, made safe on a terminal; each stream where it belongs."""
     streams = {"stdout": Piece(sys.stdout), "stderr": Piece(sys.stderr)}
     ended = None
@@ -73,7 +73,7 @@ class Piece:
         self._stream.flush()
 
 
-async def _as_json(options: Options, output: Output) -> v1.ExecuteExit | None:
+async def _as_json(options: ObeyCommandOptions, output: Output) -> v1.ExecuteExit | None:
     """One value at the end or, with --follow, a line for each piece and the end."""
     screen = standard_screen(colour=options.colour)
     whole = {"stdout": bytearray(), "stderr": bytearray()}

@@ -12,7 +12,7 @@ class ObeyExit(IntEnum):
     USAGE = 2
 
 
-class Failed(Exception):
+class ObeyFailed(Exception):
     """A command ends here: one sentence for a person, what to do about it, and the exit code."""
 
     def __init__(self, message: str, hint: str = "", exit_code: ObeyExit = ObeyExit.FAILED) -> None:
@@ -22,9 +22,9 @@ class Failed(Exception):
         self.exit_code = exit_code
 
 
-def wrong(message: str, hint: str) -> Failed:
+def usage_error(message: str, hint: str) -> ObeyFailed:
     """What was typed cannot be meant."""
-    return Failed(message, hint, ObeyExit.USAGE)
+    return ObeyFailed(message, hint, ObeyExit.USAGE)
 
 
 NO_DAEMON = "obey serve starts it"

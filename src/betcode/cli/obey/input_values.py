@@ -4,8 +4,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from betcode.cli.obey.failure import wrong
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.failure import usage_error
+from betcode.cli.obey.options import ObeyCommandOptions
 
 _AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
 _STDIN = "-"
@@ -25,7 +25,7 @@ def pairs_of(flag: str, given: Sequence[str], *, may_be_json: bool) -> dict[str,
         name, equals, value = text.partition("=")
         if not name or not equals:
             kinds = 'KEY=VALUE or an object such as {"key": "value"}' if may_be_json else "NAME=VALUE"
-            raise wrong(f"{flag} {text!r} is not {kinds}", "obey session create --help has examples")
+            raise usage_error(f"{flag} {text!r} is not {kinds}", "obey session create --help has examples")
         pairs[name] = value
     return pairs
 
@@ -34,7 +34,7 @@ def _object(flag: str, text: str) -> dict[str, str]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as trouble:
-        raise wrong(f"{flag} is not JSON: {trouble}", "put names and texts in double quotes") from None
+        raise usage_error(f"{flag} is not JSON: {trouble}", "put names and texts in double quotes") from None
     return {name: _plain(each) for name, each in value.items()}
 
 
@@ -43,7 +43,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def message_of(options: Options, name: str = "message") -> str:
+def message_of(options: ObeyCommandOptions, name: str = "message") -> str:
     """What is to be said: the argument, or what stands on stdin.
 
     Raises:
@@ -53,18 +53,18 @@ def message_of(options: Options, name: str = "message") -> str:
     if options.has(name) and given != _STDIN:
         text = given
     elif sys.stdin is None or sys.stdin.isatty():
-        raise wrong("No message", 'obey session send ID "MESSAGE"')
+        raise usage_error("No message", 'obey session send ID "MESSAGE"')
     else:
         data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
         if len(data) > _AT_MOST_BYTES:
-            raise wrong(
+            raise usage_error(
                 f"The message is longer than {_AT_MOST_BYTES >> 20} MiB",
                 "write it to a file and let the agent read that",
             )
         try:
             text = data.decode().rstrip("\r\n")  # the end of a file's last line is nobody's word
         except UnicodeDecodeError:
-            raise wrong("stdin is not valid UTF-8", "write it to a file and let the agent read that") from None
+            raise usage_error("stdin is not valid UTF-8", "write it to a file and let the agent read that") from None
     if not text.strip():
-        raise wrong("The message is empty", 'obey session send ID "MESSAGE"')
+        raise usage_error("The message is empty", 'obey session send ID "MESSAGE"')
     return text

@@ -9,7 +9,7 @@ from betcode.config.paths import Paths, choose_places
 
 
 @dataclass(frozen=True, slots=True)
-class Socket:
+class ObeySocket:
     """The daemon's obey socket, and who chose it."""
 
     path: Path
@@ -17,12 +17,12 @@ class Socket:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ObeyCommandOptions:
     """The options of every command, and those of the one that was chosen."""
 
     handler: str
     places: Paths  # of the daemon, should it be started here
-    socket: Socket
+    socket: ObeySocket
     may_start: bool
     as_json: bool
     colour: bool
@@ -49,10 +49,10 @@ class Options:
         return tuple(str(one) for one in value) if isinstance(value, list) else ()
 
 
-def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Options:
+def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> ObeyCommandOptions:
     """The options with flags over variables over what is usual."""
     places = choose_places(environ)
-    return Options(
+    return ObeyCommandOptions(
         handler=chosen.handler,
         places=places,
         socket=choose_socket(chosen.socket or "", environ, places),
@@ -63,12 +63,12 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
     )
 
 
-def choose_socket(flag: str, environ: Mapping[str, str], places: Paths) -> Socket:
+def choose_socket(flag: str, environ: Mapping[str, str], places: Paths) -> ObeySocket:
     """The flag, else a variable, else what the settings of the daemon say, else where it usually is."""
     for named in (flag, environ.get("OBEY_DAEMON_SOCKET"), environ.get("OBEY_SOCKET")):
         if named:
-            return Socket(Path(named).expanduser().absolute(), is_usual=False)
-    return Socket(_in_settings(places, environ) or places.obey_socket, is_usual=True)
+            return ObeySocket(Path(named).expanduser().absolute(), is_usual=False)
+    return ObeySocket(_in_settings(places, environ) or places.obey_socket, is_usual=True)
 
 
 def _in_settings(places: Paths, environ: Mapping[str, str]) -> Path | None:

@@ -2,15 +2,15 @@
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.obey.connect import connected, find_session
-from betcode.cli.obey.failure import ObeyExit, wrong
+from betcode.cli.obey.failure import ObeyExit, usage_error
 from betcode.cli.obey.input_values import pairs_of
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import session_json, versioned
 from betcode.cli.obey.session_lines import info_lines
 from obey.local.v1 import local_pb2 as v1
 
 
-async def info(options: Options) -> int:
+async def info(options: ObeyCommandOptions) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen, doing="Looking") as client:
         session = await find_session(client, options)
@@ -18,7 +18,7 @@ async def info(options: Options) -> int:
     return ObeyExit.OK
 
 
-def show_session(options: Options, screen: Screen, session: v1.SessionInfo, **also: object) -> None:
+def show_session(options: ObeyCommandOptions, screen: Screen, session: v1.SessionInfo, **also: object) -> None:
     """What is known of a session: `Session: ID` first, a fact a line."""
     if options.as_json:
         screen.json(versioned("session", {"session": session_json(session), **also}), indent=2)
@@ -27,7 +27,7 @@ def show_session(options: Options, screen: Screen, session: v1.SessionInfo, **al
         screen.line(line)
 
 
-async def stop(options: Options) -> int:
+async def stop(options: ObeyCommandOptions) -> int:
     screen = standard_screen(colour=options.colour)
     is_forced = options.flag("force")
     async with connected(
@@ -39,7 +39,7 @@ async def stop(options: Options) -> int:
     return ObeyExit.OK
 
 
-async def restart(options: Options) -> int:
+async def restart(options: ObeyCommandOptions) -> int:
     """A session that is over goes on as a new one, whose id is told."""
     screen = standard_screen(colour=options.colour)
     config = pairs_of("--config", options.texts("config"), may_be_json=True)
@@ -50,13 +50,13 @@ async def restart(options: Options) -> int:
     return ObeyExit.OK
 
 
-async def answer(options: Options) -> int:
+async def answer(options: ObeyCommandOptions) -> int:
     screen = standard_screen(colour=options.colour)
     is_allowed = options.text("decision") == "allow"
     if options.flag("for_session") and not is_allowed:
-        raise wrong("--for-session requires allow", "obey session answer --help")
+        raise usage_error("--for-session requires allow", "obey session answer --help")
     if options.has("message") and is_allowed:
-        raise wrong("--message requires deny", "obey session answer --help")
+        raise usage_error("--message requires deny", "obey session answer --help")
     request = v1.AnswerPermissionRequest(
         request_id=options.text("prompt"),
         allow=is_allowed,

@@ -7,20 +7,20 @@ import anyio
 from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.campaign_lookup import campaign_of
 from betcode.cli.obey.connect import connected
-from betcode.cli.obey.failure import ObeyExit, wrong
+from betcode.cli.obey.failure import ObeyExit, usage_error
 from betcode.cli.obey.input_values import message_of, pairs_of
 from betcode.cli.obey.names import PROVIDERS
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.session_commands import show_session
 from obey.local.v1 import local_pb2 as v1
 
 
-def create(options: Options) -> int:
+def create(options: ObeyCommandOptions) -> int:
     request = _request(options)  # may read stdin: before the event loop, so that Ctrl-C interrupts it
     return anyio.run(_create, options, request)
 
 
-def _request(options: Options) -> v1.CreateSessionRequest:
+def _request(options: ObeyCommandOptions) -> v1.CreateSessionRequest:
     """What is asked for, checked as far as that can be done here, before a daemon is started for it."""
     request = v1.CreateSessionRequest(
         campaign_id=campaign_of(options),
@@ -46,11 +46,11 @@ def _directory(text: str) -> str:
         return ""
     path = Path(text).expanduser()
     if not path.is_dir():
-        raise wrong(f"--workdir {text} is not a directory", "give a directory inside the campaign's root")
+        raise usage_error(f"--workdir {text} is not a directory", "give a directory inside the campaign's root")
     return str(path.resolve())
 
 
-async def _create(options: Options, request: v1.CreateSessionRequest) -> int:
+async def _create(options: ObeyCommandOptions, request: v1.CreateSessionRequest) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen, doing="Starting") as client:
         session = await client.create(request)

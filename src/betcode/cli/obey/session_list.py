@@ -6,7 +6,7 @@ from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.connect import connected
 from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import PROVIDERS, STATUSES
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import session_json, versioned
 from betcode.cli.obey.session_lines import list_lines
 from obey.local.v1 import local_pb2 as v1
@@ -14,7 +14,7 @@ from obey.local.v1 import local_pb2 as v1
 _OVER = frozenset({"stopped", "failed"})
 
 
-async def list_sessions(options: Options) -> int:
+async def list_sessions(options: ObeyCommandOptions) -> int:
     screen = standard_screen(colour=options.colour)
     statuses = options.texts("status")
     request = v1.ListSessionsRequest(

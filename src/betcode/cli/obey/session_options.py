@@ -4,7 +4,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Protocol
 
-from betcode.cli.obey.dynamic_completion import CampaignWord, SessionWord
+from betcode.cli.obey.dynamic_completion import CampaignArgument, SessionArgument
 from betcode.cli.obey.names import ALSO, PROFILES, PROVIDERS, STATUSES
 from betcode.config.units import NotUnderstood, duration_s
 
@@ -94,12 +94,12 @@ def _add_create(create: "Parser") -> None:
 
 
 def _add_campaign(parser: "Parser", says: str) -> None:
-    parser.add_argument("-c", "--campaign", action=CampaignWord, metavar="CAMPAIGN", help=says)
+    parser.add_argument("-c", "--campaign", action=CampaignArgument, metavar="CAMPAIGN", help=says)
 
 
 def _add_id(parser: "Parser", *, is_optional: bool = False) -> None:
     says = f"{_ID}; default: all sessions" if is_optional else _ID
-    parser.add_argument("session", nargs="?" if is_optional else None, action=SessionWord, metavar="ID", help=says)
+    parser.add_argument("session", nargs="?" if is_optional else None, action=SessionArgument, metavar="ID", help=says)
     _add_campaign(parser, "look only among sessions of this campaign")
 
 

@@ -10,11 +10,11 @@ from anyio.abc import TaskStatus
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.progress import told_while
+from betcode.cli.core.progress import show_progress
 from betcode.cli.obey.connect import connected, find_session
-from betcode.cli.obey.failure import Failed, ObeyExit
+from betcode.cli.obey.failure import ObeyExit, ObeyFailed
 from betcode.cli.obey.input_values import message_of
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.prompt_lines import asked_words, is_prompt, prompt_lines
 from betcode.cli.obey.records import versioned
 from betcode.cli.obey.session_lines import activity_lines
@@ -27,7 +27,7 @@ _NOBODY = "no terminal to ask on"
 
 
 @dataclass(slots=True)
-class Reply:
+class ReplyReader:
     """What came of a message so far."""
 
     screen: Screen
@@ -56,15 +56,15 @@ class Reply:
                     self.screen.note(line)
 
 
-def send(options: Options) -> int:
+def send(options: ObeyCommandOptions) -> int:
     message = message_of(options)  # may read stdin: before the event loop, so that Ctrl-C interrupts it
     return anyio.run(_send, options, message)
 
 
-async def _send(options: Options, message: str) -> int:
+async def _send(options: ObeyCommandOptions, message: str) -> int:
     screen = standard_screen(colour=options.colour)
     denies = (options.text("on_ask") or ("wait" if can_ask() else "deny")) == "deny"
-    reply = Reply(screen, shows_progress=sys.stderr.isatty(), denies=denies)
+    reply = ReplyReader(screen, shows_progress=sys.stderr.isatty(), denies=denies)
     async with connected(options, screen) as client:
         session = await find_session(client, options)
         if not await _to_its_end(client, session.id, message, reply):
@@ -85,11 +85,11 @@ async def _send(options: Options, message: str) -> int:
         screen.answer(reply.text)
         screen.end_answer()
     if is_error:
-        raise Failed(reply.error, f"obey session info {session.id} shows its state")
+        raise ObeyFailed(reply.error, f"obey session info {session.id} shows its state")
     return ObeyExit.FAILED if reply.is_denied else ObeyExit.OK
 
 
-async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply) -> None:
+async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: ReplyReader) -> None:
     reply.is_denied = True
     request = v1.AnswerPermissionRequest(
         session_id=asked.session_id, request_id=asked.tool_call_id, allow=False, message=_NOBODY
@@ -103,7 +103,7 @@ async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply
         reply.screen.note(f"Denied: {asked_words(asked)}: {_NOBODY}. To answer yourself, use --on-ask wait")
 
 
-async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: Reply) -> bool:
+async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: ReplyReader) -> bool:
     """Whether the turn is over; Ctrl-C leaves it alone."""
     has_left = False
 
@@ -119,7 +119,7 @@ async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: 
                     tasks.cancel_scope.cancel()
 
         await tasks.start(heed)
-        async with told_while(reply.screen, "Working"), aclosing(client.send(session_id, message)) as activities:
+        async with show_progress(reply.screen, "Working"), aclosing(client.send(session_id, message)) as activities:
             async for one in activities:
                 reply.take(one)
                 if reply.denies and is_prompt(one):

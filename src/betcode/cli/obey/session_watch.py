@@ -11,7 +11,7 @@ from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.obey.connect import connected, find_session
 from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import STATUSES, name_of
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import activity_json, change_json, versioned
 from betcode.cli.obey.session_lines import activity_lines, change_line
 from obey.local.v1 import local_pb2 as v1
@@ -20,13 +20,13 @@ _OVER = ("SESSION_STOPPED", "SESSION_FAILED")
 _LAST_WORDS_S = 1.0  # for activities that are on their way when the session is over
 
 
-async def watch(options: Options) -> int:
+async def watch(options: ObeyCommandOptions) -> int:
     """Until it is over, or Ctrl-C; watching all has no end of its own."""
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen) as client:
         session = await find_session(client, options) if options.has("session") else v1.SessionInfo()
         campaign = "" if session.id else options.text("campaign")
-        watcher = Watcher(screen, session.id, as_json=options.as_json)
+        watcher = SessionWatcher(screen, session.id, as_json=options.as_json)
         async with (
             aclosing(await client.activities(session.id, campaign)) as activities,
             aclosing(await client.statuses(session.id, campaign)) as changes,
@@ -46,12 +46,12 @@ async def watch(options: Options) -> int:
     return ObeyExit.OK
 
 
-async def _tell_activities(activities: AsyncIterator[v1.SessionActivityEvent], watcher: "Watcher") -> None:
+async def _tell_activities(activities: AsyncIterator[v1.SessionActivityEvent], watcher: "SessionWatcher") -> None:
     async for one in activities:
         watcher.activity(one)
 
 
-class Watcher:
+class SessionWatcher:
     """Writes what happens, a line for each; the replies of agents whole."""
 
     def __init__(self, screen: Screen, session_id: str, *, as_json: bool) -> None:

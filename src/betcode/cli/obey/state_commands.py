@@ -6,13 +6,13 @@ from betcode.cli.obey.campaign_lookup import troubles_here
 from betcode.cli.obey.connect import connected, opened
 from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import PROVIDERS, STATUSES, name_of
-from betcode.cli.obey.options import Options
+from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import campaign_json, festival_json, summary_json, versioned
 from betcode.cli.obey.session_lines import short_ids
 from obey.local.v1 import local_pb2 as v1
 
 
-async def status(options: Options) -> int:
+async def status(options: ObeyCommandOptions) -> int:
     """Of a daemon that runs: none is started to be looked at."""
     screen = standard_screen(colour=options.colour)
     async with opened(options) as client:
@@ -44,7 +44,7 @@ def _show(screen: Screen, heading: str, lines: list[str]) -> None:
         screen.line(line)
 
 
-async def campaigns(options: Options) -> int:
+async def campaigns(options: ObeyCommandOptions) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen, doing="Listing") as client:
         state = await client.state()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited, edited_in_line
 from betcode.wording.prompts import asks_each_time, chosen_options, offered
@@ -18,7 +18,7 @@ class Answers:
     given: Mapping[str, str]
 
 
-def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.PermissionResponse | Answers:
+def answer_from(options: CommandOptions, prompt: v1.PendingPrompt | None) -> v1.PermissionResponse | Answers:
     """What was said; `prompt` is None where it is not open any more, and the daemon says why that is too late.
 
     Raises:
@@ -42,7 +42,7 @@ def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.Permiss
     return v1.PermissionResponse(decision=v1.ALLOW_SESSION, grant_pattern=_pattern(options, prompt))
 
 
-def _edited(options: Options, prompt: v1.PendingPrompt | None) -> str:
+def _edited(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
     text = options.text("edit").strip()
     if not text:
         raise _wrong("--edit is empty: give the changed input, or use --allow")
@@ -54,7 +54,7 @@ def _edited(options: Options, prompt: v1.PendingPrompt | None) -> str:
         raise _wrong(str(trouble)) from None
 
 
-def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
+def _pattern(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
     """The rule that was named, the offer of that number, or the narrowest where none was named."""
     text = options.text("allow_session").strip()
     if not text and not options.flag("allow_session"):
@@ -72,7 +72,7 @@ def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
     return pattern
 
 
-def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
+def _answers(options: CommandOptions, prompt: v1.PendingPrompt | None) -> Answers:
     if prompt is None:
         return _too_late(options)
     questions = prompt.questions.questions
@@ -97,7 +97,7 @@ def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
     return Answers(given)
 
 
-def _too_late(options: Options) -> Answers:
+def _too_late(options: CommandOptions) -> Answers:
     """What was typed, as it is: the daemon knows by the question's text whether it is the same answer as before."""
     pairs = (text.partition("=") for text in options.texts("question"))
     typed = {name: answer.strip() for name, _, answer in pairs}

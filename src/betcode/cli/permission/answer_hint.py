@@ -8,7 +8,7 @@ _BY_ITSELF = frozenset({"spawning", "running", "backing_off"})  # states of a ru
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 
 
-def going_on(prompt: v1.PendingPrompt, decision: v1.PermissionDecision.ValueType, run_state: str) -> str:
+def answer_hint(prompt: v1.PendingPrompt, decision: v1.PermissionDecision.ValueType, run_state: str) -> str:
     """`run_state` is that of the session's agent before the answer, where the one that asked is gone."""
     attach = f"betcode attach {short_id(prompt.session_id)}"
     if decision == v1.DENY_WITH_INTERRUPT:

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.permission.answer import Answers, answer_from
-from betcode.cli.permission.answer_hint import going_on
+from betcode.cli.permission.answer_hint import answer_hint
 from betcode.cli.permission.rendering import HEADINGS, SPARE, pending_json, row, short_request_ids
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
@@ -31,7 +31,7 @@ _SAID = {
 }
 
 
-async def list_pending(options: Options) -> int:
+async def list_pending(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session = options.text("session")
@@ -51,7 +51,7 @@ async def list_pending(options: Options) -> int:
     return ExitCode.OK
 
 
-async def answer(options: Options) -> int:
+async def answer(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         given = options.text("id")
@@ -81,7 +81,7 @@ async def answer(options: Options) -> int:
     if done.also_answered:
         screen.line(f"Equal prompts also answered: {len(done.also_answered)}")
     if prompt is not None:
-        screen.note(going_on(prompt, said.decision, run_state))
+        screen.note(answer_hint(prompt, said.decision, run_state))
         if said.decision == v1.ALLOW_SESSION:
             screen.note(f"Revoke it with: betcode session grants {short_id(prompt.session_id)} --clear")
     return ExitCode.OK
@@ -96,7 +96,7 @@ def _what(prompt: v1.PendingPrompt, said: v1.PermissionResponse) -> str:
 
 
 async def _answer_questions(
-    options: Options,
+    options: CommandOptions,
     screen: Screen,
     client: Client,
     request_id: str,
@@ -121,7 +121,7 @@ async def _answer_questions(
     if not done.group_complete:
         screen.line("Saved. The agent continues when all questions are answered: betcode permission list")
     elif prompt is not None:
-        screen.note(going_on(prompt, v1.ALLOW_ONCE, run_state))
+        screen.note(answer_hint(prompt, v1.ALLOW_ONCE, run_state))
     return ExitCode.OK
 
 

@@ -11,8 +11,8 @@ from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.link_notes import LinkNotes
-from betcode.cli.core.options import Options
-from betcode.cli.core.race import unless
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.race import first_of
 from betcode.cli.core.terminal_question import edited
 from betcode.cli.permission.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.permission.rendering import pending_json
@@ -44,19 +44,19 @@ _NO_TERMINAL = (
 )
 
 
-async def watch(options: Options) -> int:
+async def watch(options: CommandOptions) -> int:
     if not options.as_json and not can_ask():
         raise CommandFailed(_NO_TERMINAL, ExitCode.INVALID_ARGUMENTS)
     screen = standard_screen()
     async with connected(options, screen) as client:
         session = options.text("session")
         session_id = await find_session(client, session) if session else ""
-        watcher = Watcher(client, screen, as_json=options.as_json)
+        watcher = PermissionWatcher(client, screen, as_json=options.as_json)
         await watcher.run(session_id)
     return ExitCode.OK
 
 
-class Watcher:
+class PermissionWatcher:
     """Asks for one answer after the other on a terminal, or prints every change as JSON."""
 
     def __init__(self, client: Client, screen: Screen, *, as_json: bool) -> None:
@@ -139,7 +139,7 @@ class Watcher:
             while not quits(await self._keys.key()):
                 pass
 
-        return await unless(quit_by_key, asked.receive)
+        return await first_of(quit_by_key, asked.receive)
 
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
         """The answer; None where the prompt is no longer open."""
@@ -189,7 +189,7 @@ class Watcher:
                 return answer
 
     async def _while_open(self, prompt: Prompt, *, by_key: bool) -> str | None:
-        return await unless(lambda: self._desk.gone(prompt), self._keys.key if by_key else self._keys.line)
+        return await first_of(lambda: self._desk.gone(prompt), self._keys.key if by_key else self._keys.line)
 
     def _show(self, prompt: Prompt, *, whole: bool) -> None:
         self._screen.note(f"── {self._where.get(prompt.request_id, '')}")

@@ -7,7 +7,7 @@ from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.policy.tool_use import given_input, tool_use
 from betcode.cli.session.commands import connected
@@ -23,7 +23,7 @@ _ELSEWHERE = {"flags": "--allowed-tools", "session": "granted for the session"}
 _WIDTH = 300
 
 
-async def check(options: Options) -> int:
+async def check(options: CommandOptions) -> int:
     screen = standard_screen()
     tool, input_json = _use(options)
     async with connected(options, screen) as client:
@@ -46,7 +46,7 @@ async def check(options: Options) -> int:
     return ExitCode.OK
 
 
-def _use(options: Options) -> tuple[str, str]:
+def _use(options: CommandOptions) -> tuple[str, str]:
     """What is asked about, in one of its two forms."""
     if options.text("use") and options.text("tool"):
         raise CommandFailed("Give TOOL(WHAT) or --tool and --input, not both", ExitCode.INVALID_ARGUMENTS)
@@ -109,15 +109,15 @@ def _json(tool: str, input_json: str, found: v1.CheckPolicyResponse) -> dict[str
     }
 
 
-async def trust(options: Options) -> int:
+async def trust(options: CommandOptions) -> int:
     return await _set_trust(options, trusted=True)
 
 
-async def untrust(options: Options) -> int:
+async def untrust(options: CommandOptions) -> int:
     return await _set_trust(options, trusted=False)
 
 
-async def _set_trust(options: Options, *, trusted: bool) -> int:
+async def _set_trust(options: CommandOptions, *, trusted: bool) -> int:
     screen = standard_screen()
     directory = working_directory(options)
     async with connected(options, screen) as client:
@@ -137,7 +137,7 @@ async def _set_trust(options: Options, *, trusted: bool) -> int:
     return ExitCode.OK
 
 
-async def list_trusted(options: Options) -> int:
+async def list_trusted(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         projects = await client.policy.trusted()

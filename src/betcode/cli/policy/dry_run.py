@@ -8,7 +8,7 @@ import anyio
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.policy.commands import WORDS, rule_json, rule_line
 from betcode.cli.session.commands import connected
@@ -24,7 +24,7 @@ _FILE_BYTES = 2 * 1024 * 1024
 _WHAT = 200
 
 
-def try_rules(options: Options) -> int:
+def try_rules(options: CommandOptions) -> int:
     path, text = _read(options.text("file"))
     return anyio.run(_try, options, path, text)
 
@@ -47,7 +47,7 @@ def _read(name: str) -> tuple[str, str]:
         raise CommandFailed(f"{path} is not UTF-8", ExitCode.INVALID_ARGUMENTS) from None
 
 
-async def _try(options: Options, path: str, text: str) -> int:
+async def _try(options: CommandOptions, path: str, text: str) -> int:
     screen = standard_screen()
     since_ns = max(time.time_ns() - options.number("since") * _NS, 0)
     changed: list[v1.ChangedUse] = []

@@ -3,7 +3,7 @@
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import uncut_table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
@@ -17,7 +17,7 @@ _WORDS = {
 }
 
 
-async def list_rules(options: Options) -> int:
+async def list_rules(options: CommandOptions) -> int:
     screen = standard_screen()
     session = options.text("session")
     if session and options.text("cwd"):

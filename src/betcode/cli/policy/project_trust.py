@@ -5,14 +5,14 @@ from contextlib import suppress
 from betcode.cli.core.console import Screen
 from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.line_question import QuestionInterrupted, answer_of, is_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.client import Client, ClientError
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.project_trust import declined_words, item_lines, needs_question, question_words
 
 
-async def settle_trust(
-    client: Client, options: Options, screen: Screen, session_id: str, *, is_new: bool = False
+async def resolve_trust(
+    client: Client, options: CommandOptions, screen: Screen, session_id: str, *, is_new: bool = False
 ) -> tuple[str, ...]:
     """Trust with --trust, or ask on a terminal; the paths of what the agent is going to ignore.
 
@@ -45,13 +45,13 @@ async def settle_trust(
     return tuple(item.path for item in found.items)
 
 
-async def trust_for_screen(client: Client, options: Options, session_id: str) -> None:
+async def trust_for_screen(client: Client, options: CommandOptions, session_id: str) -> None:
     """What --trust asks for, where the screen asks everything else by itself."""
     if options.flag("trust") and (found := await _inspected(client, session_id)) is not None:
         await trusted_by_option(client, options, found)
 
 
-async def trusted_by_option(client: Client, options: Options, found: v1.InspectProjectResponse) -> bool:
+async def trusted_by_option(client: Client, options: CommandOptions, found: v1.InspectProjectResponse) -> bool:
     """Whether --trust was given; the project is trusted then."""
     if not options.flag("trust"):
         return False

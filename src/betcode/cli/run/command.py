@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import anyio
 
-from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.connect import checked_client
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.daemon.control import ensure_daemon
-from betcode.cli.policy.project_trust import settle_trust
-from betcode.cli.run.headless import HeadlessTurn, Output
+from betcode.cli.policy.project_trust import resolve_trust
+from betcode.cli.run.headless import HeadlessTurn, OutputFormat
 from betcode.cli.run.on_ask import AskPolicy, OnAsk
 from betcode.cli.run.prompt_sources import prompt_of
 from betcode.cli.run.time_limit import blocking_within, nothing_was_sent
@@ -29,7 +29,7 @@ _OF_A_NEW_SESSION = ("provider", "model", "config")
 _OF_A_PLACE = ("cwd", "worktree")
 
 
-def run(options: Options) -> int:
+def run(options: CommandOptions) -> int:
     """Say the prompt, print the answer, and end with what became of it."""
     _refuse_contradictions(options)
     began = time.monotonic()
@@ -43,7 +43,7 @@ def run(options: Options) -> int:
     return anyio.run(_run, options, prompt, files, limit_s, time.monotonic() - began)
 
 
-def _refuse_contradictions(options: Options) -> None:
+def _refuse_contradictions(options: CommandOptions) -> None:
     """Raises CommandFailed where the options name two sessions, or change one that is there already."""
     goes_on = options.has("session") or options.flag("continue")
     if options.has("session") and options.flag("continue"):
@@ -66,22 +66,28 @@ def _refuse_contradictions(options: Options) -> None:
         )
 
 
-async def _run(options: Options, prompt: str, files: Sequence[AttachedFile], limit_s: float, spent_s: float) -> int:
+async def _run(
+    options: CommandOptions, prompt: str, files: Sequence[AttachedFile], limit_s: float, spent_s: float
+) -> int:
     ends = anyio.current_time() + limit_s - spent_s
     with anyio.CancelScope(deadline=ends) as before:  # of what is done before the turn; that has its own
         return await _say(options, prompt, files, before)
     raise nothing_was_sent(limit_s)
 
 
-async def _say(options: Options, prompt: str, files: Sequence[AttachedFile], before: anyio.CancelScope) -> int:
+async def _say(options: CommandOptions, prompt: str, files: Sequence[AttachedFile], before: anyio.CancelScope) -> int:
     screen = standard_screen()
     asks = can_ask()
     await ensure_daemon(options, screen.note, announce=asks)
-    output = Output.JSON if options.as_json and options.text("output") == "text" else Output(options.text("output"))
+    output = (
+        OutputFormat.JSON
+        if options.as_json and options.text("output") == "text"
+        else OutputFormat(options.text("output"))
+    )
     policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
     # What it leaves open others have to answer: they are to be told of it as if nobody were here.
     client_type = "headless" if policy.on_ask in (OnAsk.PARK, OnAsk.WAIT) else "cli"
-    async with greeted_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
+    async with checked_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
         is_new = False
         if options.has("session"):
             session_id = await find_session(client, options.text("session"))
@@ -89,7 +95,7 @@ async def _say(options: Options, prompt: str, files: Sequence[AttachedFile], bef
             session_id = await session_to_continue(client, options)
         else:
             session_id, is_new = await started_session(client, options, screen), True
-        ignored = await settle_trust(client, options, screen, session_id, is_new=is_new)
+        ignored = await resolve_trust(client, options, screen, session_id, is_new=is_new)
         left_s, before.deadline = before.deadline - anyio.current_time(), math.inf
         turn = HeadlessTurn(
             client,

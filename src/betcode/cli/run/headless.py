@@ -12,9 +12,9 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.link_notes import LinkNotes
-from betcode.cli.core.progress import told_while
+from betcode.cli.core.progress import show_progress
 from betcode.cli.core.terminal_question import Asker
-from betcode.cli.run.interrupt import Interrupting, Stop
+from betcode.cli.run.interrupt import InterruptHandler, StopRequest
 from betcode.cli.run.on_ask import AskPolicy, OnAsk
 from betcode.cli.run.parked_prompts import how_to_answer, was_denied
 from betcode.cli.run.rule_denials import FOR_PEOPLE, RuleDenials
@@ -53,7 +53,7 @@ _AFTER_UNANSWERED = (
 )
 
 
-class Output(Enum):
+class OutputFormat(Enum):
     TEXT = "text"
     JSON = "json"
     STREAM_JSON = "stream-json"
@@ -68,7 +68,7 @@ class HeadlessTurn:
         session_id: str,
         screen: Screen,
         *,
-        output: Output,
+        output: OutputFormat,
         policy: AskPolicy,
         is_new: bool,
         limit_s: float = math.inf,
@@ -93,7 +93,7 @@ class HeadlessTurn:
         self._parked: list[str] = []
         self._answered_here: set[str] = set()  # requests whose resolution is no news
         self._accepted = anyio.Event()
-        self._interrupting = Interrupting(screen, self._cancel)
+        self._interrupting = InterruptHandler(screen, self._cancel)
         self._limit = TimeLimit(screen, self._cancel, limit_s)
         self._silence = SilenceNote(screen)
         self.info = v1.SessionInfo()  # the newest that was seen
@@ -124,7 +124,7 @@ class HeadlessTurn:
             for prompt_before in self._desk.all:
                 await self._meet(prompt_before, to_ask)
             if not self._parked:
-                async with told_while(self._screen, "Working"):
+                async with show_progress(self._screen, "Working"):
                     await self._follow(watch, 0 if self._is_new else sequence, to_ask)
             tasks.cancel_scope.cancel()
         return self._end(watch)
@@ -170,7 +170,7 @@ class HeadlessTurn:
         watch.stop_reason = watch.stop_reason or "cancelled"
 
     async def _show(self, event: v1.AgentEvent) -> None:
-        if self._output is Output.STREAM_JSON:
+        if self._output is OutputFormat.STREAM_JSON:
             self._screen.json(event_json(event))
         handler = SHOWN.handler(event)
         if handler is not None:
@@ -178,7 +178,7 @@ class HeadlessTurn:
 
     async def _show_text(self, event: v1.AgentEvent) -> None:
         text = self._answer.take(event, await self._uncut(event))
-        if self._output is Output.TEXT and not self._is_held:
+        if self._output is OutputFormat.TEXT and not self._is_held:
             self._screen.answer(text)
 
     async def _note_info(self, event: v1.AgentEvent) -> None:
@@ -289,11 +289,11 @@ class HeadlessTurn:
         return None
 
     def _end(self, watch: TurnWatch) -> int:
-        if self._output is Output.TEXT and self._is_held:
+        if self._output is OutputFormat.TEXT and self._is_held:
             self._screen.answer(self._said(watch))
         self._screen.end_answer()
         code = self._exit_code(watch)
-        if self._output is not Output.TEXT:
+        if self._output is not OutputFormat.TEXT:
             self._screen.json(self._result(watch, code))
         if self._interrupting.has_left:
             self._screen.note(self._interrupting.parting(self._session_id))
@@ -316,7 +316,7 @@ class HeadlessTurn:
         self._screen.note(f"The session continues after the answer; watch it with: betcode attach {self._session_id}")
 
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
-        if self._interrupting.stop is not Stop.UNASKED:
+        if self._interrupting.stop is not StopRequest.UNASKED:
             return ExitCode.INTERRUPTED
         if self._limit.has_left or (self._limit.is_over and watch.exit_code is not ExitCode.OK):
             return ExitCode.TIMED_OUT

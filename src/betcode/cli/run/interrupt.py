@@ -11,7 +11,7 @@ from betcode.cli.core.console import Screen
 from betcode.client import ClientError
 
 
-class Stop(Enum):
+class StopRequest(Enum):
     """How far the daemon has been told to stop the turn."""
 
     UNASKED = "unasked"
@@ -21,14 +21,14 @@ class Stop(Enum):
     FAILED = "failed"
 
 
-_PATIENT = frozenset({Stop.UNASKED, Stop.ASKED})
+_PATIENT = frozenset({StopRequest.UNASKED, StopRequest.ASKED})
 
 
-class Interrupting:
+class InterruptHandler:
     """Counts by answers and not by presses: some programs send the signal twice at once, as timeout(1) does."""
 
     def __init__(self, screen: Screen, cancel: Callable[[], Awaitable[None]]) -> None:
-        self.stop = Stop.UNASKED
+        self.stop = StopRequest.UNASKED
         self.has_left = False
         self._screen = screen
         self._cancel = cancel
@@ -49,22 +49,22 @@ class Interrupting:
 
     def over(self) -> None:
         """The turn has ended; the next Ctrl-C is about another."""
-        self.stop = Stop.UNASKED
+        self.stop = StopRequest.UNASKED
 
     def parting(self, session_id: str) -> str:
         """What to say to a person who leaves a turn that is open."""
         find = f"Reattach with: betcode attach {session_id}"
-        if self.stop is Stop.TAKEN:
+        if self.stop is StopRequest.TAKEN:
             return f"Detached before the turn ended; a stop was requested. {find}"
         return f"Detached; the turn is still running. {find}"
 
     def _press(self, tasks: TaskGroup) -> None:
-        if self.stop is Stop.UNASKED:
-            self.stop = Stop.ASKED
+        if self.stop is StopRequest.UNASKED:
+            self.stop = StopRequest.ASKED
             self._screen.note("Interrupting the turn; Ctrl-C again exits without waiting")
             tasks.start_soon(self._ask)
         else:
-            self.stop = Stop.DOUBTED
+            self.stop = StopRequest.DOUBTED
             self._screen.note("The daemon has not answered yet; Ctrl-C again exits and leaves the turn running")
 
     async def _ask(self) -> None:
@@ -73,13 +73,13 @@ class Interrupting:
             await self._cancel()
         except ClientError as error:
             self._screen.note(error.message)
-            self._settle(Stop.FAILED)
+            self._settle(StopRequest.FAILED)
         else:
-            self._settle(Stop.TAKEN)
+            self._settle(StopRequest.TAKEN)
 
-    def _settle(self, stop: Stop) -> None:
-        if self.stop is Stop.UNASKED:
+    def _settle(self, stop: StopRequest) -> None:
+        if self.stop is StopRequest.UNASKED:
             return  # the turn was quicker
-        if self.stop is Stop.DOUBTED and stop is Stop.TAKEN:
+        if self.stop is StopRequest.DOUBTED and stop is StopRequest.TAKEN:
             self._screen.note("The turn is being stopped; Ctrl-C again exits without waiting")
         self.stop = stop

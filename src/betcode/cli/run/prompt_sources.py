@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 
 _STDIN = "-"
 _AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
@@ -16,7 +16,7 @@ _AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
 _FIRST_BYTE_S = 3.0
 
 
-def prompt_of(options: Options, note: Callable[[str], None]) -> str:
+def prompt_of(options: CommandOptions, note: Callable[[str], None]) -> str:
     """The argument, then what the file says, then what stands on stdin; a blank line between them.
 
     Raises:
@@ -53,7 +53,7 @@ def _from_file(path: Path) -> str:
 def _has_more(note: Callable[[str], None]) -> bool:
     try:
         return sys.stdin is not None and says_more(0, _FIRST_BYTE_S)
-    except Silent:
+    except StdinSilent:
         note(f"Nothing came on stdin within {_FIRST_BYTE_S:g} s: continuing without it (--file - waits for it)")
         return False
 
@@ -83,7 +83,7 @@ def _text(data: bytes, source: str) -> str:
     return text.rstrip("\r\n")  # the end of a file's last line is nobody's word
 
 
-class Silent(Exception):
+class StdinSilent(Exception):
     """A pipe is open, and nobody writes to it."""
 
 
@@ -100,5 +100,5 @@ def says_more(descriptor: int, within_s: float) -> bool:
     if not stat.S_ISFIFO(kind):
         return stat.S_ISREG(kind)  # else a terminal, /dev/null or a socket
     if not select.select([descriptor], [], [], within_s)[0]:
-        raise Silent
+        raise StdinSilent
     return True

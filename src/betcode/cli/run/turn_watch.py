@@ -14,7 +14,7 @@ _OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent is gone, and with
 
 
 @dataclass(slots=True)
-class Usage:
+class TurnUsage:
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
@@ -36,7 +36,7 @@ class TurnWatch:
     """Follows the events behind a message; messages queued together may share a turn, so ids decide."""
 
     message_id: str
-    usage: Usage = field(default_factory=Usage)
+    usage: TurnUsage = field(default_factory=TurnUsage)
     stop_reason: str = ""
     error: v1.ErrorEvent | None = None
     _delivered: bool = False
@@ -100,5 +100,5 @@ class TurnWatch:
             self.stop_reason = end.stop_reason or self.stop_reason
             return True
         self.error = None  # it belonged to another turn
-        self.usage = Usage()
+        self.usage = TurnUsage()
         return False

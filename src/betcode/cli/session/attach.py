@@ -9,12 +9,17 @@ from datetime import UTC, datetime
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
-from betcode.cli.policy.project_trust import settle_trust, trust_for_screen
-from betcode.cli.session.launch_tui import on_screen, wants_screen
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.policy.project_trust import resolve_trust, trust_for_screen
+from betcode.cli.session.launch_tui import launch_tui, wants_screen
 from betcode.cli.session.lookup import OPEN, find_session, find_summary
 from betcode.cli.session.new_session import default_agent
-from betcode.cli.worktree.start_directory import active_elsewhere, named_worktree, say_it_is_gone, started_session
+from betcode.cli.worktree.start_directory import (
+    active_elsewhere,
+    named_worktree,
+    note_missing_worktree,
+    started_session,
+)
 from betcode.client import Client
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.v1.agent_pb2 import SessionSummary
@@ -25,7 +30,7 @@ _DEMO = "demo"
 _LOOKED_AT = 50  # how many sessions of a directory are looked through
 
 
-async def attach(options: Options) -> int:
+async def attach(options: CommandOptions) -> int:
     """Attach to the session that is named, or to the session of a worktree."""
     if options.has("session") == options.has("worktree"):
         raise CommandFailed("Give either a session ID or --worktree", ExitCode.INVALID_ARGUMENTS)
@@ -36,23 +41,23 @@ async def attach(options: Options) -> int:
             await trust_for_screen(client, options, session_id)
             return await find_summary(client, session_id)
 
-        return await on_screen(options, choose)
+        return await launch_tui(options, choose)
     from betcode.cli.session.commands import connected  # who has a screen does not pay for it
 
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await _named_session(client, options)
-        await settle_trust(client, options, screen, session_id)
+        await resolve_trust(client, options, screen, session_id)
         return await converse(options, client, screen, session_id, show_all=options.flag("all"))
 
 
-async def _named_session(client: Client, options: Options) -> str:
+async def _named_session(client: Client, options: CommandOptions) -> str:
     if options.has("worktree"):
         return await _session_of_worktree(client, options)
     return await find_session(client, options.text("session"))
 
 
-async def _session_of_worktree(client: Client, options: Options) -> str:
+async def _session_of_worktree(client: Client, options: CommandOptions) -> str:
     """Its newest open session.
 
     Raises:
@@ -66,7 +71,7 @@ async def _session_of_worktree(client: Client, options: Options) -> str:
     return page.sessions[0].id
 
 
-async def open_here(options: Options) -> int:
+async def open_here(options: CommandOptions) -> int:
     """The newest open session of the current directory, or a new one; the demo's only where there is no other agent."""
     if wants_screen(options):
 
@@ -76,7 +81,7 @@ async def open_here(options: Options) -> int:
                 await trust_for_screen(client, options, chosen.id)
             return chosen
 
-        return await on_screen(options, choose)
+        return await launch_tui(options, choose)
     from betcode.cli.session.commands import connected  # who has a screen does not pay for it
 
     screen = standard_screen()
@@ -87,11 +92,11 @@ async def open_here(options: Options) -> int:
             here.say_which(screen)
         else:
             session_id = await started_session(client, options, screen)
-        await settle_trust(client, options, screen, session_id, is_new=not here.sessions)
+        await resolve_trust(client, options, screen, session_id, is_new=not here.sessions)
         return await converse(options, client, screen, session_id, show_all=False)
 
 
-async def _chosen_here(client: Client, options: Options, notes: Screen) -> SessionSummary | None:
+async def _chosen_here(client: Client, options: CommandOptions, notes: Screen) -> SessionSummary | None:
     """The newest; None where several are at work or wait for somebody, so that a person says which is meant."""
     here = await _sessions_here(client, options, notes)
     if not here.sessions:
@@ -103,7 +108,7 @@ async def _chosen_here(client: Client, options: Options, notes: Screen) -> Sessi
 
 
 @dataclass(frozen=True, slots=True)
-class _Here:
+class _DirectorySessions:
     """The open sessions of a directory or worktree, newest first."""
 
     sessions: Sequence[SessionSummary]
@@ -115,7 +120,7 @@ class _Here:
         """Which session it goes on with, and why this one."""
         newest = self.sessions[0]
         if self.gone is not None:
-            say_it_is_gone(screen, self.gone)
+            note_missing_worktree(screen, self.gone)
         if self.place is not None and not self.is_named:
             screen.note(f"In worktree {self.place.name} (active): {newest.working_directory}")
         if newest.message_count:
@@ -124,7 +129,7 @@ class _Here:
             screen.note(f"Continuing the session of {whose}, last used {ago}; {screen.begins_another}")
 
 
-async def _sessions_here(client: Client, options: Options, screen: Screen) -> _Here:
+async def _sessions_here(client: Client, options: CommandOptions, screen: Screen) -> _DirectorySessions:
     is_named = options.has("worktree")
     place = await (named_worktree(client, options) if is_named else active_elsewhere(client, options))
     gone = None
@@ -143,19 +148,19 @@ async def _sessions_here(client: Client, options: Options, screen: Screen) -> _H
         if not found:
             kept = f"the demo session remains: betcode attach {demo.id}"
             screen.note(f"A new session with {agent}; {kept}")
-    return _Here(found, place, is_named, gone)
+    return _DirectorySessions(found, place, is_named, gone)
 
 
-def _is_of_kind(session: SessionSummary, options: Options) -> bool:
+def _is_of_kind(session: SessionSummary, options: CommandOptions) -> bool:
     """Whether its agent is of the kind, and was told what, somebody asks for; who asks for none takes any."""
     if options.has("provider") and session.provider != options.text("provider"):
         return False
     return all(session.metadata.get(PREFIX + key, "") == value for key, value in options.pairs("config"))
 
 
-async def converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
+async def converse(options: CommandOptions, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
     """A conversation in plain lines, until the person leaves."""
-    from betcode.cli.session.plain_conversation import Talk  # who has a screen does not pay for it
+    from betcode.cli.session.plain_conversation import PlainConversation  # who has a screen does not pay for it
 
     wanted: str | None = session_id
     code = ExitCode.OK
@@ -170,7 +175,9 @@ async def converse(options: Options, client: Client, screen: Screen, session_id:
                 ExitCode.INVALID_ARGUMENTS,
             )
         is_terminal = os.isatty(0)
-        talk = Talk(client, summary, screen, is_terminal=is_terminal, show_all=show_all, as_json=options.as_json)
+        talk = PlainConversation(
+            client, summary, screen, is_terminal=is_terminal, show_all=show_all, as_json=options.as_json
+        )
         code = await talk.run()
         wanted = await started_session(client, options, screen) if talk.wants_another else None
     return code

@@ -2,7 +2,7 @@
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.budget_arguments import budget_from
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
@@ -11,7 +11,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_lines
 
 
-async def budget(options: Options) -> int:
+async def budget(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))

@@ -1,6 +1,6 @@
 """A session's budget in options."""
 
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.v1 import agent_pb2 as v1
 
 _LIMITS = {
@@ -12,7 +12,7 @@ _LIMITS = {
 _ACTIONS = {"ask": v1.BUDGET_ACTION_ASK, "refuse": v1.BUDGET_ACTION_REFUSE}
 
 
-def budget_from(options: Options, before: v1.Budget | None = None) -> v1.Budget | None:
+def budget_from(options: CommandOptions, before: v1.Budget | None = None) -> v1.Budget | None:
     """The budget that the options ask for, in what they name; None where they name nothing."""
     chosen = {name: getattr(options.chosen, name, None) for name in _LIMITS}
     action = options.text("on_reached")

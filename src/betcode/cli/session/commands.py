@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.connect import checked_client
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.link_notes import LinkNotes
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_while
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_progress
 from betcode.cli.core.table import table
 from betcode.cli.daemon.control import ensure_daemon
 from betcode.cli.session.input_lock import who_lines
@@ -45,21 +45,21 @@ _NAME_WIDTH = 24
 
 
 @asynccontextmanager
-async def connected(options: Options, screen: Screen, *, doing: str = "") -> AsyncIterator[Client]:
+async def connected(options: CommandOptions, screen: Screen, *, doing: str = "") -> AsyncIterator[Client]:
     """A client of a daemon that serves, started if need be; a person is told what it is `doing` where that takes long.
 
     Who writes an answer piece by piece says nothing of it: the answer shows.
     """
     await ensure_daemon(options, screen.note, announce=can_ask())
-    async with greeted_client(options.places, own_identity(options), screen) as client:
+    async with checked_client(options.places, own_identity(options), screen) as client:
         if not doing:
             yield client
             return
-        async with told_while(screen, doing):
+        async with show_progress(screen, doing):
             yield client
 
 
-async def list_sessions(options: Options) -> int:
+async def list_sessions(options: CommandOptions) -> int:
     screen = standard_screen()
     only_here = options.flag("here") or bool(options.text("cwd"))
     async with connected(options, screen, doing="Listing") as client:
@@ -114,7 +114,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
     ]
 
 
-async def show(options: Options) -> int:
+async def show(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         summary = await find_summary(client, await find_session(client, options.text("session")))
@@ -190,7 +190,7 @@ def _connected(one: v1.SessionSummary) -> str:
     return "; ".join(who_lines(one, own_id=""))
 
 
-async def follow(options: Options) -> int:
+async def follow(options: CommandOptions) -> int:
     screen = standard_screen()
     transcript = Transcript(screen)
     async with connected(options, screen) as client:
@@ -215,7 +215,7 @@ async def follow(options: Options) -> int:
     return ExitCode.OK
 
 
-async def close(options: Options) -> int:
+async def close(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Closing the session and its agent") as client:
         session_id = await find_session(client, options.text("session"))
@@ -227,7 +227,7 @@ async def close(options: Options) -> int:
     return ExitCode.OK
 
 
-async def cancel(options: Options) -> int:
+async def cancel(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Stopping the turn") as client:
         session_id = await find_session(client, options.text("session"))
@@ -242,7 +242,7 @@ async def cancel(options: Options) -> int:
     return ExitCode.OK
 
 
-async def lock(options: Options) -> int:
+async def lock(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Waiting for its answer") as client:
         session_id = await find_session(client, options.text("session"))

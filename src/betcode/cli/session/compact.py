@@ -6,7 +6,7 @@ import anyio
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.client import Client, ClientError
@@ -14,7 +14,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.render import Describer
 
 
-async def compact(options: Options) -> int:
+async def compact(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Compacting") as client:
         summary = await find_summary(client, await find_session(client, options.text("session")))

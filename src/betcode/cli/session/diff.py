@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.cli.worktree.lookup import find_worktree
@@ -18,7 +18,7 @@ from betcode.wording.patches import ChangedFile, PatchPainter, changed_files, st
 _Chunks = AsyncGenerator[DiffChunk, None]
 
 
-async def diff_session(options: Options) -> int:
+async def diff_session(options: CommandOptions) -> int:
     screen = standard_screen()
     turn = options.number("turn")
     async with connected(
@@ -30,7 +30,7 @@ async def diff_session(options: Options) -> int:
     return ExitCode.OK
 
 
-async def diff_worktree(options: Options) -> int:
+async def diff_worktree(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(
         options, screen, doing="Comparing" if options.as_json or options.flag("stat") else ""
@@ -41,7 +41,7 @@ async def diff_worktree(options: Options) -> int:
     return ExitCode.OK
 
 
-async def _show(chunks: _Chunks, options: Options, screen: Screen, about: Mapping[str, object]) -> None:
+async def _show(chunks: _Chunks, options: CommandOptions, screen: Screen, about: Mapping[str, object]) -> None:
     async with aclosing(chunks):
         if options.as_json:
             await _show_json(chunks, options, screen, about)
@@ -77,7 +77,7 @@ async def _show_patch(chunks: _Chunks, screen: Screen) -> None:
         screen.note("Nothing was changed")
 
 
-async def _show_json(chunks: _Chunks, options: Options, screen: Screen, about: Mapping[str, object]) -> None:
+async def _show_json(chunks: _Chunks, options: CommandOptions, screen: Screen, about: Mapping[str, object]) -> None:
     notes, data = await _all_of(chunks)
     told: dict[str, object] = {**about, "notes": notes}
     if options.flag("stat"):

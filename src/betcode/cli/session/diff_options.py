@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from betcode.cli.worktree.completion import WorktreeWord
+from betcode.cli.worktree.completion import WorktreeArgument
 
 if TYPE_CHECKING:
     from betcode.cli.core.arguments import Commands, Parser
@@ -27,7 +27,7 @@ def add_worktree_diff(
     diff = command(
         verbs, "diff", "show the changes of a worktree against its base, committed or not", "session.diff:diff_worktree"
     )
-    diff.add_argument("name", action=WorktreeWord, nargs="?", default=".", metavar="NAME", help=f"{says} (.)")
+    diff.add_argument("name", action=WorktreeArgument, nargs="?", default=".", metavar="NAME", help=f"{says} (.)")
     diff.add_argument(
         "--base", metavar="COMMIT", help="branch, tag or commit to compare with (where the branch was created)"
     )

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
@@ -16,7 +16,7 @@ from betcode.wording.times import age
 _LISTED = 10
 
 
-async def grants(options: Options) -> int:
+async def grants(options: CommandOptions) -> int:
     screen = standard_screen()
     clear: str | None = options.chosen.clear
     async with connected(options, screen) as client:

@@ -9,8 +9,8 @@ from pathlib import Path
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import Keyboard, can_ask
-from betcode.cli.core.options import Options
-from betcode.cli.core.progress import told_while
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.core.progress import show_progress
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
@@ -28,7 +28,7 @@ _KEPT_ELSEWHERE = (
 _LEAST_TEXT = 40  # columns that the text needs beside the rest
 
 
-async def rename(options: Options) -> int:
+async def rename(options: CommandOptions) -> int:
     screen = standard_screen()
     name = options.text("name")
     async with connected(options, screen) as client:
@@ -41,7 +41,7 @@ async def rename(options: Options) -> int:
     return ExitCode.OK
 
 
-async def fork(options: Options) -> int:
+async def fork(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Copying the history") as client:
         session_id = await find_session(client, options.text("session"))
@@ -54,7 +54,7 @@ async def fork(options: Options) -> int:
     return ExitCode.OK
 
 
-async def export(options: Options) -> int:
+async def export(options: CommandOptions) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
     file_format = options.text("format") or (format_of(file) if file else "json")
@@ -98,13 +98,13 @@ async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> int:
     return file.stat().st_size
 
 
-async def delete(options: Options) -> int:
+async def delete(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
         wanted = options.flag("yes") or await _agreed(client, session_id, screen)
         if wanted:
-            async with told_while(screen, "Deleting"):
+            async with show_progress(screen, "Deleting"):
                 await client.delete(session_id)
     if options.as_json:
         screen.json({"session_id": session_id, "deleted": wanted})
@@ -135,7 +135,7 @@ async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
     return (answer or "").strip().lower() in ("y", "yes")
 
 
-async def search(options: Options) -> int:
+async def search(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Searching") as client:
         within = options.text("session")

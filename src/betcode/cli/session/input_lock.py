@@ -33,7 +33,7 @@ def who_lines(summary: v1.SessionSummary, own_id: str) -> list[str]:
     return [*lines, f"and {rest} more"] if rest else lines
 
 
-class LockTalk:
+class InputLockDialog:
     """What one conversation knows of the lock."""
 
     def __init__(self, client: Client, session_id: str, screen: Screen) -> None:

@@ -2,14 +2,14 @@
 
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.lookup import OPEN
 from betcode.cli.worktree.start_directory import active_elsewhere, named_worktree
 from betcode.client import Client
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
 
 
-async def session_to_continue(client: Client, options: Options) -> str:
+async def session_to_continue(client: Client, options: CommandOptions) -> str:
     """The id of the newest open session of the directory or worktree.
 
     Raises:

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from io import StringIO
 from pathlib import Path
 
-from betcode.cli.core.connect import greeted_client
+from betcode.cli.core.connect import checked_client
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.daemon.control import ensure_daemon
 from betcode.cli.worktree.start_directory import started_session
 from betcode.client import LADDER_MS, Client
@@ -26,7 +26,7 @@ _NEARBY_MS = 2_000  # a daemon on this machine is asked again at least so often:
 Choose = Callable[[Client, Screen], Awaitable[SessionSummary | None]]
 
 
-def wants_screen(options: Options) -> bool:
+def wants_screen(options: CommandOptions) -> bool:
     """A person sits at a terminal that can be painted, and did not ask for lines."""
     wants_lines = options.flag("plain") or options.flag("all") or options.as_json
     return not wants_lines and can_ask() and sys.stdout.isatty() and _can_be_painted()
@@ -58,7 +58,7 @@ class _Notes(Screen):
         return kept
 
 
-async def on_screen(options: Options, choose: Choose) -> int:
+async def launch_tui(options: CommandOptions, choose: Choose) -> int:
     """Until the person leaves. What is to be asked before is asked in lines; the screen opens on a daemon that serves.
 
     Raises:
@@ -69,7 +69,7 @@ async def on_screen(options: Options, choose: Choose) -> int:
     notes = _Notes()
     remote = options.places.remote
     ladder_ms = LADDER_MS if remote is not None else [step for step in LADDER_MS if step <= _NEARBY_MS]
-    async with greeted_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
+    async with checked_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
         # Imported only now: what is said before the screen opens does not wait for it.
         gc.disable()
         from betcode.tui import StartOptions, run_screen

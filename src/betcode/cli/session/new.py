@@ -2,8 +2,8 @@
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
-from betcode.cli.policy.project_trust import settle_trust
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.policy.project_trust import resolve_trust
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.worktree.start_directory import started_session
@@ -11,12 +11,12 @@ from betcode.domain.events.event_json import summary_json
 from betcode.wording.ids import short_id
 
 
-async def new(options: Options) -> int:
+async def new(options: CommandOptions) -> int:
     """Its id alone is on stdout; no agent runs before the first message."""
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await started_session(client, options, screen)
-        ignored = await settle_trust(client, options, screen, session_id, is_new=True)
+        ignored = await resolve_trust(client, options, screen, session_id, is_new=True)
         if options.text("name"):
             await client.rename(session_id, options.text("name"))
         if options.as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.budget_arguments import budget_from
 from betcode.client import OF_KIND, Client, NewConversation, session_environment
 from betcode.domain.agents.provider_config import PREFIX
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _USUAL = "claude"  # whose models the variable for them names, where the settings name no other kind
 
 
-def new_conversation(options: Options) -> NewConversation:
+def new_conversation(options: CommandOptions) -> NewConversation:
     """The session that these options ask for.
 
     Raises:
@@ -57,7 +57,7 @@ def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, 
     return ()
 
 
-def whole_environment(options: Options) -> dict[str, str]:
+def whole_environment(options: CommandOptions) -> dict[str, str]:
     """What sessions of any kind from here would have between them; to ask how each kind stands."""
     if options.places.remote is not None:
         return {}
@@ -66,7 +66,7 @@ def whole_environment(options: Options) -> dict[str, str]:
     return session_environment(os.environ, (*loaded.settings.environment_allow, *keys), OF_KIND)
 
 
-async def default_agent(client: Client, options: Options) -> str:
+async def default_agent(client: Client, options: CommandOptions) -> str:
     """The kind of agent that a new session from here gets: the daemon decides, for the environment that we have.
 
     Raises:
@@ -76,7 +76,7 @@ async def default_agent(client: Client, options: Options) -> str:
     return next((one.name for one in found if one.is_default), "")
 
 
-def _settings(options: Options) -> "Loaded":
+def _settings(options: CommandOptions) -> "Loaded":
     from betcode.config.load import WrongSetting, load_settings  # an open session is found without them
 
     try:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from betcode.cli.worktree.completion import WorktreeWord
+from betcode.cli.worktree.completion import WorktreeArgument
 
 if TYPE_CHECKING:
     from betcode.cli.core.arguments import Commands, Parser
@@ -28,7 +28,11 @@ def add_new_session(parser: "Parser") -> None:
     group = parser.add_argument_group("options of a new session")
     group.add_argument("-C", "--cwd", metavar="DIR", help="working directory (the current one)")
     group.add_argument(
-        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="run in this worktree (name, branch, id or path)"
+        "-w",
+        "--worktree",
+        action=WorktreeArgument,
+        metavar="NAME",
+        help="run in this worktree (name, branch, id or path)",
     )
     add_choice_of_agent(group)
     group.add_argument("--model", metavar="NAME", help="model to use (the provider's default)")

@@ -11,9 +11,9 @@ from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.keyboard import Keyboard
 from betcode.cli.core.link_notes import LinkNotes
 from betcode.cli.core.terminal_question import edited
-from betcode.cli.run.interrupt import Interrupting, Stop
+from betcode.cli.run.interrupt import InterruptHandler, StopRequest
 from betcode.cli.run.turn_watch import TurnWatch
-from betcode.cli.session.input_lock import LockTalk, who_lines
+from betcode.cli.session.input_lock import InputLockDialog, who_lines
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.session.transcript import EventLines, Transcript
 from betcode.client import Client, ClientError
@@ -54,7 +54,7 @@ Lines are messages to the agent, or answers while it asks.
 _NO_TERMINAL = "no answer on stdin"
 
 
-class Talk:
+class PlainConversation:
     """One person at one session; leaving ends nothing."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Talk:
         self._show_all = show_all
         self._transcript = EventLines(screen) if as_json else Transcript(screen)
         self._desk = Desk()
-        self._lock = LockTalk(client, summary.id, screen)
+        self._lock = InputLockDialog(client, summary.id, screen)
         self._keyboard = Keyboard()
         self._past_until = summary.last_sequence
         self._past: deque[list[v1.AgentEvent]] = deque([[]], maxlen=None if show_all else _TURNS_SHOWN)
@@ -87,7 +87,7 @@ class Talk:
         self._files: list[AttachedFile] = []  # that go with the next message
         self._input_ended = False
         self._denied = False
-        self._interrupting = Interrupting(screen, self._cancel)
+        self._interrupting = InterruptHandler(screen, self._cancel)
 
     async def run(self) -> ExitCode:
         """Until the person leaves or the session ends."""
@@ -265,7 +265,7 @@ class Talk:
         return False
 
     def _leave(self, scope: anyio.CancelScope) -> None:
-        if self._interrupting.has_left and self._interrupting.stop is not Stop.UNASKED:
+        if self._interrupting.has_left and self._interrupting.stop is not StopRequest.UNASKED:
             self._screen.note(self._interrupting.parting(self._session_id))
         elif self._is_terminal and not self.wants_another:
             self._screen.note(f"Detached. Reattach with: betcode attach {self._session_id}")

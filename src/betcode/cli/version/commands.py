@@ -6,7 +6,7 @@ from betcode._version import __version__
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.client import ClientError, Handshake, open_client
@@ -21,7 +21,7 @@ _COMPATIBILITY: Mapping[int, str] = {
 _HEADINGS = ("FEATURE", "STATE", "STAGE", "SINCE", "DESCRIPTION")
 
 
-async def show_versions(options: Options) -> int:
+async def show_versions(options: CommandOptions) -> int:
     """Starts no daemon; without one, what is known is said."""
     screen = standard_screen()
     met, trouble = await _meet(options)
@@ -38,7 +38,7 @@ async def show_versions(options: Options) -> int:
     return ExitCode.OK
 
 
-async def _meet(options: Options) -> tuple[Handshake | None, str]:
+async def _meet(options: CommandOptions) -> tuple[Handshake | None, str]:
     if options.places.remote is None and not options.places.socket.exists():
         return None, "not running"
     async with open_client(options.places, own_identity(options)) as client:
@@ -89,7 +89,7 @@ def _json(met: Handshake | None, trouble: str) -> dict[str, object]:
     }
 
 
-async def list_features(options: Options) -> int:
+async def list_features(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         flags = (await client.handshake()).version.feature_flags

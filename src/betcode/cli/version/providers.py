@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import whole_environment
@@ -30,7 +30,7 @@ _INDENT = 11
 _NARROWEST = 20
 
 
-async def providers(options: Options) -> int:
+async def providers(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         found = await client.providers(options.text("provider"), whole_environment(options))

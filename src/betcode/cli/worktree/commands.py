@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import new_conversation
@@ -22,7 +22,7 @@ _TROUBLE_WIDTH = 500
 _FAILED = (v1.WORKTREE_SETUP_FAILED, v1.WORKTREE_SETUP_TIMED_OUT)
 
 
-async def list_worktrees(options: Options) -> int:
+async def list_worktrees(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Reading the worktrees") as client:
         found = await client.worktrees.list("" if options.flag("all") else working_directory(options))
@@ -51,7 +51,7 @@ def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
             screen.note(one_line(f"{one.name}: {one.trouble}", _TROUBLE_WIDTH) + again)
 
 
-async def switch(options: Options) -> int:
+async def switch(options: CommandOptions) -> int:
     """Print the path; which session is there is said beside it."""
     screen = standard_screen()
     async with connected(options, screen, doing="Switching") as client:
@@ -65,7 +65,7 @@ async def switch(options: Options) -> int:
     return ExitCode.OK
 
 
-async def switched(client: Client, options: Options, worktree_id: str) -> v1.SwitchWorktreeResponse:
+async def switched(client: Client, options: CommandOptions, worktree_id: str) -> v1.SwitchWorktreeResponse:
     """Make it the active one; a session that is made for it is like any other from here."""
     new = new_conversation(options)
     return await client.worktrees.switch(worktree_id, SessionKind(new.provider, new.model, new.environment))

@@ -10,7 +10,7 @@ _REMOTES = "refs/remotes/"
 _MOST = 1000
 
 
-class WorktreeWord(argparse._StoreAction):
+class WorktreeArgument(argparse._StoreAction):
     """An argument that names a worktree; what is checked out in it is one of its names."""
 
     @staticmethod
@@ -18,7 +18,7 @@ class WorktreeWord(argparse._StoreAction):
         return sorted(set(_checked_out(_common_directory(os.getcwd()))))  # noqa: PTH109 - quick
 
 
-class BranchWord(argparse._StoreAction):
+class BranchArgument(argparse._StoreAction):
     """An argument that names a branch, here or on a remote, which is checked out nowhere yet."""
 
     @staticmethod

@@ -9,13 +9,13 @@ from pathlib import Path
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
 from betcode.cli.worktree.commands import say_session, switched, switched_json
 from betcode.cli.worktree.lookup import find_worktree
 from betcode.cli.worktree.progress import NotSetUp, watched
 from betcode.cli.worktree.rendering import info_json
-from betcode.cli.worktree.trust import asked_to_trust
+from betcode.cli.worktree.trust import confirm_trust
 from betcode.client import Client, NewWorktree
 from betcode.v1 import worktree_pb2 as v1
 from betcode.wording.sizes import readable
@@ -24,7 +24,7 @@ from betcode.wording.terminal_text import in_a_line
 _GIVEN = ("branch", "name", "base")
 
 
-async def create(options: Options) -> int:
+async def create(options: CommandOptions) -> int:
     """The path of the new worktree alone is on stdout, so that `cd $(…)` leads there."""
     screen = standard_screen()
     new = _wanted(options)
@@ -50,7 +50,7 @@ async def create(options: Options) -> int:
     return ExitCode.OK
 
 
-def _wanted(options: Options) -> NewWorktree:
+def _wanted(options: CommandOptions) -> NewWorktree:
     for name in _GIVEN:
         if options.has(name) and not options.text(name):
             flag = "BRANCH" if name == "branch" else f"--{name}"
@@ -78,7 +78,7 @@ def as_utf8(what: str, text: str) -> str:
     return text
 
 
-def path_of(options: Options) -> str:
+def path_of(options: CommandOptions) -> str:
     """The path that was asked for, as typed from where the person is; empty: none was."""
     text = as_utf8("path", options.text("path"))
     if options.has("path") and not text:
@@ -91,12 +91,12 @@ def path_of(options: Options) -> str:
         raise CommandFailed(f"--path cannot be used: {trouble}", ExitCode.INVALID_ARGUMENTS) from trouble
 
 
-async def set_up(options: Options) -> int:
+async def set_up(options: CommandOptions) -> int:
     """Run the setup again, or show what the last one wrote."""
     return await (_show_output if options.flag("show") else _set_up)(options)
 
 
-async def _set_up(options: Options) -> int:
+async def _set_up(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         worktree = await find_worktree(client, options, options.text("name"))
@@ -117,7 +117,7 @@ async def _set_up(options: Options) -> int:
 
 
 async def _watched(
-    client: Client, options: Options, screen: Screen, progress: AsyncGenerator[v1.WorktreeProgress, None]
+    client: Client, options: CommandOptions, screen: Screen, progress: AsyncGenerator[v1.WorktreeProgress, None]
 ) -> v1.WorktreeInfo | None:
     """As `watched`; a program is given a worktree that is there also where its setup failed."""
     try:
@@ -129,15 +129,15 @@ async def _watched(
 
 
 async def _set_up_if_trusted(
-    client: Client, options: Options, screen: Screen, made: v1.WorktreeInfo
+    client: Client, options: CommandOptions, screen: Screen, made: v1.WorktreeInfo
 ) -> v1.WorktreeInfo | None:
     """The worktree after a person was asked whether its setup may run; None where they left meanwhile."""
-    if not await asked_to_trust(client, options, screen, made):
+    if not await confirm_trust(client, options, screen, made):
         return made
     return await _watched(client, options, screen, client.worktrees.set_up(made.id))
 
 
-async def _show_output(options: Options) -> int:
+async def _show_output(options: CommandOptions) -> int:
     screen = standard_screen()
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     text = ""

@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.client import Client, Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
@@ -16,7 +16,7 @@ _SHOWN = 60
 Worktrees = Sequence[v1.WorktreeInfo]
 
 
-async def find_worktree(client: Client, options: Options, text: str) -> v1.WorktreeInfo:
+async def find_worktree(client: Client, options: CommandOptions, text: str) -> v1.WorktreeInfo:
     """The one worktree that is meant; names and branches are those of the repository around the directory.
 
     Outside of every repository, they are those of all that are known.
@@ -61,7 +61,7 @@ def _called(worktrees: Worktrees, text: str) -> list[v1.WorktreeInfo]:
     return exact or [one for one in worktrees if text and text in (one.name, one.branch)]
 
 
-async def _at_path(client: Client, options: Options, near: Worktrees | None, text: str) -> list[v1.WorktreeInfo]:
+async def _at_path(client: Client, options: CommandOptions, near: Worktrees | None, text: str) -> list[v1.WorktreeInfo]:
     """The worktree at or around a path of this machine, as typed from where the person is."""
     if text != "." and "/" not in text and not text.startswith("~"):
         return []

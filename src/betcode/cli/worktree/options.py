@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from betcode.cli.session.diff_options import add_worktree_diff
-from betcode.cli.worktree.completion import BranchWord, WorktreeWord
+from betcode.cli.worktree.completion import BranchArgument, WorktreeArgument
 
 if TYPE_CHECKING:
     from betcode.cli.core.arguments import Commands, Parser
@@ -39,7 +39,9 @@ def add_worktree(
     restore.add_argument("--path", metavar="PATH", help="new path (the old path)")
     _add_directory(restore)
     prune = command(verbs, "prune", "show the disk use of worktrees and offer to remove them", "worktree.prune:prune")
-    prune.add_argument("names", action=WorktreeWord, nargs="*", metavar="NAME", help="only these, regardless of age")
+    prune.add_argument(
+        "names", action=WorktreeArgument, nargs="*", metavar="NAME", help="only these, regardless of age"
+    )
     prune.add_argument(
         "--older-than", metavar="AGE", help='offer worktrees that were unused for this time, such as "30d" (1d)'
     )
@@ -59,7 +61,7 @@ def add_worktree(
 
 
 def _add_create(create: "Parser") -> None:
-    create.add_argument("branch", action=BranchWord, metavar="BRANCH", help="branch to check out")
+    create.add_argument("branch", action=BranchArgument, metavar="BRANCH", help="branch to check out")
     create.add_argument("--new", action="store_true", help="create the branch")
     create.add_argument("--base", metavar="COMMIT", help="with --new: start from this branch, tag or commit (HEAD)")
     create.add_argument("--name", metavar="NAME", help="name of the worktree (the branch, with dashes)")
@@ -71,7 +73,7 @@ def _add_create(create: "Parser") -> None:
 
 
 def _add_name(parser: "Parser") -> None:
-    parser.add_argument("name", action=WorktreeWord, metavar="NAME", help=NAME)
+    parser.add_argument("name", action=WorktreeArgument, metavar="NAME", help=NAME)
 
 
 def _add_directory(parser: "Parser") -> None:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.line_question import interrupted
-from betcode.cli.core.race import unless
+from betcode.cli.core.race import first_of
 from betcode.cli.worktree.setup_output import OutputLines
 from betcode.client import Refused
 from betcode.domain.error_codes import ErrorCode
@@ -24,7 +24,7 @@ class NotSetUp(CommandFailed):
 
 async def watched(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo | None:
     """The worktree when all is done; None where the person pressed Ctrl-C, and the work goes on without us."""
-    return await unless(interrupted, lambda: _shown(progress, screen))
+    return await first_of(interrupted, lambda: _shown(progress, screen))
 
 
 async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo:

@@ -12,7 +12,7 @@ from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.line_question import asked
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.session.commands import connected
@@ -42,7 +42,7 @@ class Pruned:
     freed_bytes: int = 0
 
 
-async def prune(options: Options) -> int:
+async def prune(options: CommandOptions) -> int:
     """Nothing is removed that was not shown, or that holds anything when its turn comes."""
     screen = standard_screen()
     before_ns = _before_ns(options)
@@ -75,13 +75,13 @@ async def prune(options: Options) -> int:
     return ExitCode.AGENT_ERROR if pruned.failed else ExitCode.OK
 
 
-def _before_ns(options: Options) -> int:
+def _before_ns(options: CommandOptions) -> int:
     if not options.has("older_than"):
         return time.time_ns()
     return moment_ns("--older-than", options.text("older_than"), time.time_ns())
 
 
-async def _measured(client: Client, options: Options, screen: Screen) -> list[v1.WorktreeReport]:
+async def _measured(client: Client, options: CommandOptions, screen: Screen) -> list[v1.WorktreeReport]:
     directory = "" if options.flag("all") else working_directory(options)
     reports: list[v1.WorktreeReport] = []
     screen.passing("Reading the worktrees…")
@@ -177,7 +177,7 @@ def _row(one: v1.WorktreeReport, now: datetime) -> tuple[str, ...]:
 
 async def _go_through(
     client: Client,
-    options: Options,
+    options: CommandOptions,
     screen: Screen,
     offered: Sequence[v1.WorktreeReport],
     pruned: Pruned,

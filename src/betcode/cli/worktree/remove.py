@@ -10,7 +10,7 @@ from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.line_question import says_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.worktree.create import path_of
@@ -27,7 +27,7 @@ _SPARE = ("REMOVED", "BRANCH")
 _LEAST_OF_AN_ID = 4
 
 
-async def remove(options: Options) -> int:
+async def remove(options: CommandOptions) -> int:
     screen = standard_screen()
     here = working_directory(options)
     async with connected(options, screen, doing="Removing") as client:
@@ -84,7 +84,7 @@ def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorkt
         screen.note(f"Restore until {until} with: betcode worktree restore {done.removed_id[:13]}{where}")
 
 
-def _show(screen: Screen, options: Options, lost: v1.WorktreeContents) -> None:
+def _show(screen: Screen, options: CommandOptions, lost: v1.WorktreeContents) -> None:
     if options.as_json:
         screen.json({"lost": contents_json(lost)}, indent=2)
         return
@@ -92,7 +92,9 @@ def _show(screen: Screen, options: Options, lost: v1.WorktreeContents) -> None:
         screen.show(line)
 
 
-async def _agreed(options: Options, screen: Screen, worktree: v1.WorktreeInfo, lost: v1.WorktreeContents) -> bool:
+async def _agreed(
+    options: CommandOptions, screen: Screen, worktree: v1.WorktreeInfo, lost: v1.WorktreeContents
+) -> bool:
     """Whether it may go with all that is shown; who wrote --force where nobody can be asked has said so."""
     if not options.as_json:
         _show(screen, options, lost)
@@ -105,14 +107,14 @@ async def _agreed(options: Options, screen: Screen, worktree: v1.WorktreeInfo, l
     )
 
 
-async def restore(options: Options) -> int:
+async def restore(options: CommandOptions) -> int:
     """Restore a removed worktree; without a name, list those that can be restored."""
     if options.has("path") and not options.has("name"):
         raise CommandFailed("--path requires the name of a removed worktree", ExitCode.INVALID_ARGUMENTS)
     return await (_restore if options.has("name") else _list)(options)
 
 
-async def _list(options: Options) -> int:
+async def _list(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Looking") as client:
         found = await _removed(client, options)
@@ -144,7 +146,7 @@ def _row(one: v1.RemovedWorktree, now: datetime) -> tuple[str, ...]:
     )
 
 
-async def _restore(options: Options) -> int:
+async def _restore(options: CommandOptions) -> int:
     screen = standard_screen()
     text = options.text("name")
     path = path_of(options)
@@ -159,7 +161,7 @@ async def _restore(options: Options) -> int:
     return ExitCode.OK
 
 
-async def _removed(client: Client, options: Options) -> Sequence[v1.RemovedWorktree]:
+async def _removed(client: Client, options: CommandOptions) -> Sequence[v1.RemovedWorktree]:
     """Of the repository around the directory, or of all where there is none."""
     try:
         return await client.worktrees.removed(working_directory(options))

@@ -11,7 +11,7 @@ import anyio
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.session.commands import connected
 from betcode.cli.worktree.lookup import find_worktree
@@ -20,7 +20,7 @@ from betcode.domain.repositories.setup_script import variables_of
 from betcode.v1 import worktree_pb2 as v1
 
 
-def run(options: Options) -> int:
+def run(options: CommandOptions) -> int:
     """The command takes our place; with --json it is waited for, and its exit code is ours too."""
     argv = options.texts("argv")
     if not argv or not argv[0]:
@@ -37,7 +37,7 @@ def run(options: Options) -> int:
         raise CommandFailed(f"{argv[0]} cannot be run: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
 
 
-async def _found(options: Options) -> v1.WorktreeInfo:
+async def _found(options: CommandOptions) -> v1.WorktreeInfo:
     async with connected(options, standard_screen()) as client:
         return await find_worktree(client, options, options.text("name"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from betcode.cli.core.console import Screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.session.new_session import new_conversation
 from betcode.cli.worktree.lookup import around, find_worktree, worktrees_near
@@ -16,7 +16,7 @@ from betcode.client import Client
 from betcode.v1 import worktree_pb2 as v1
 
 
-async def started_session(client: Client, options: Options, screen: Screen) -> str:
+async def started_session(client: Client, options: CommandOptions, screen: Screen) -> str:
     """A new session's id. Where nobody named a place it may be the active worktree's, and that is said.
 
     Raises:
@@ -34,7 +34,7 @@ async def started_session(client: Client, options: Options, screen: Screen) -> s
     return session_id
 
 
-async def named_worktree(client: Client, options: Options) -> v1.WorktreeInfo:
+async def named_worktree(client: Client, options: CommandOptions) -> v1.WorktreeInfo:
     """The one that --worktree names.
 
     Raises:
@@ -45,7 +45,7 @@ async def named_worktree(client: Client, options: Options) -> v1.WorktreeInfo:
     return await find_worktree(client, options, options.text("worktree"))
 
 
-async def active_elsewhere(client: Client, options: Options) -> v1.WorktreeInfo | None:
+async def active_elsewhere(client: Client, options: CommandOptions) -> v1.WorktreeInfo | None:
     """The active worktree, where the current directory is in the main one and that is another; it may be gone."""
     here = working_directory(options)
     if not may_lead_elsewhere(here):
@@ -75,7 +75,7 @@ def _active(worktrees: Sequence[v1.WorktreeInfo]) -> v1.WorktreeInfo | None:
     return next((one for one in worktrees if one.is_active and not one.is_main), None)
 
 
-def say_it_is_gone(screen: Screen, active: v1.WorktreeInfo) -> None:
+def note_missing_worktree(screen: Screen, active: v1.WorktreeInfo) -> None:
     """Why somebody is not led to the active worktree."""
     end = f"betcode worktree switch {shlex.quote(active.repo_path)}"
     screen.note(
@@ -89,7 +89,7 @@ async def _say_where(client: Client, screen: Screen, session_id: str, asked_for:
     if summary.working_directory == asked_for:
         own, active = around(worktrees, asked_for), _active(worktrees)
         if own is not None and own.is_main and active is not None and active.state != v1.WORKTREE_STATE_READY:
-            say_it_is_gone(screen, active)
+            note_missing_worktree(screen, active)
         return
     name = next((one.name for one in worktrees if one.id == summary.worktree_id), summary.working_directory)
     screen.note(f"In worktree {name} (active): {summary.working_directory}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from betcode.cli.core.console import Screen
 from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.line_question import says_yes
-from betcode.cli.core.options import Options
+from betcode.cli.core.options import CommandOptions
 from betcode.client import Client
 from betcode.config.load import resolve
 from betcode.config.origins import OF_PROJECTS
@@ -18,7 +18,7 @@ _SHOWN_LINES = 40
 _READ_BYTES = 64 * 1024
 
 
-async def asked_to_trust(client: Client, options: Options, screen: Screen, made: v1.WorktreeInfo) -> bool:
+async def confirm_trust(client: Client, options: CommandOptions, screen: Screen, made: v1.WorktreeInfo) -> bool:
     """Whether a person trusts the repository from now on; where none can be asked, they are told how."""
     how = f"betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup {shlex.quote(made.name)}"
     if not can_ask() or options.places.remote is not None:
@@ -37,7 +37,7 @@ async def asked_to_trust(client: Client, options: Options, screen: Screen, made:
     return True
 
 
-def what_would_run(made: v1.WorktreeInfo, options: Options) -> list[str]:
+def what_would_run(made: v1.WorktreeInfo, options: CommandOptions) -> list[str]:
     """The script, the commands and the files to bring along, as they stand in the new worktree and its repository."""
     lines: list[str] = []
     # A bare repository has no files of its own but those of its worktrees.

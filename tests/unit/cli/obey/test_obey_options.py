@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.obey.failure import Failed, ObeyExit
+from betcode.cli.obey.failure import ObeyExit, ObeyFailed
 from betcode.cli.obey.input_values import pairs_of
 from betcode.cli.obey.options import choose_socket
 from betcode.config.paths import choose_places
@@ -23,14 +23,14 @@ def test_settings_of_a_provider_are_an_object_or_come_one_by_one() -> None:
 
 @pytest.mark.parametrize("text", ["profile", "=x", "{", '{"a": 1', "[1]"])
 def test_what_is_neither_is_refused(text: str) -> None:
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ObeyFailed) as failed:
         pairs_of("--config", [text], may_be_json=True)
     assert failed.value.exit_code is ObeyExit.USAGE
     assert failed.value.hint
 
 
 def test_a_variable_is_never_an_object() -> None:
-    with pytest.raises(Failed):
+    with pytest.raises(ObeyFailed):
         pairs_of("--env", ['{"A": "b"}'], may_be_json=False)
     assert pairs_of("--env", ["{=}"], may_be_json=False) == {"{": "}"}
 
