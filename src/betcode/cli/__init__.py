@@ -1,4 +1,4 @@
-"""The commands: arguments in, plain lines out. Talking to the daemon is left to `client`.
+"""The commands of betcode: they parse arguments and print plain lines. `client` talks to the daemon.
 
-Nothing is imported here: `betcode --version`, `--help` and completion answer before anything heavy is loaded.
+This package imports nothing, so that `betcode --version`, `--help` and completion start fast.
 """

@@ -1,4 +1,4 @@
-"""What `make run` does: the daemon, and the demo agent on a terminal or one turn without one."""
+"""The program of `make run`: start the daemon and the demo agent, on a terminal or for one turn."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ from betcode.v1.agent_pb2 import SessionSummary
 
 _BETCODE = "betcode"
 _DEMO = "demo"
-_LOOKED_AT = 50  # how many sessions of this directory are looked through
+_LOOKED_AT = 50  # maximum number of sessions of this directory to search
 _PROMPT = "Hello! In a few sentences: what is betcode?"
 
 
@@ -40,13 +40,13 @@ def main() -> NoReturn:
     """Run and exit."""
     chosen = build_parser().parse_args(sys.argv[1:])
     if can_ask():
-        chosen.provider = _DEMO  # a newcomer is led into the demo, whatever is installed
+        chosen.provider = _DEMO  # a newcomer gets the demo, even if agents are installed
     options = options_from(chosen, os.environ)
     sys.exit(guarded(lambda: anyio.run(_lead_in if can_ask() else _first_run, options)))
 
 
 async def _lead_in(options: CommandOptions) -> int:
-    """Into the demo: its session of this directory, or a new one."""
+    """Open the demo's session of this directory, or a new one."""
     screen = standard_screen()
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     for line in _what_to_try():
@@ -76,7 +76,7 @@ def _what_to_try() -> Iterator[str]:
 
 
 async def _say_which_agent(options: CommandOptions, screen: Screen) -> str:
-    """Which agent a new session gets, and why; the agent's name."""
+    """Print which agent a new session gets, and why; return its name."""
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     async with open_client(options.places) as client:
         chosen = await default_agent(client, options)

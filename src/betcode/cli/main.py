@@ -1,4 +1,4 @@
-"""The command `betcode`: finds the command that was meant, and ends with its exit code."""
+"""The entry point of `betcode`: run the command and exit with its code."""
 
 import gc
 import os
@@ -18,15 +18,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     fill_closed_streams()
     try:
         code = run(arguments)
-    except KeyboardInterrupt:  # while modules were loaded
+    except KeyboardInterrupt:  # Ctrl-C while modules were loaded
         code = _INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: while Python shuts down it would be a traceback
-    gc.freeze()  # nor is garbage looked for on the way out: that is a tenth of a short command
+    # Output is complete: Ctrl-C while Python shuts down would print a traceback
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # no garbage collection at exit: it takes a tenth of the time of a short command
     sys.exit(code)
 
 
 def fill_closed_streams() -> None:
-    """Whoever closed stdout or stderr wants none of it; a file or socket that came by its number would get it."""
+    """Open /dev/null for closed standard streams; otherwise a later file or socket with that number gets the output."""
     while (lowest := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(lowest, True)
     os.close(lowest)
@@ -35,13 +36,14 @@ def fill_closed_streams() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of the command that the arguments name."""
+    """Return the exit code of the command that the arguments name."""
     if arguments in (["--version"], ["-V"]) and _said_version():  # before anything is imported
         return 0
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own lines: what went wrong is said once, in a sentence
+    # Silence gRPC's own log lines: errors are printed once, as a sentence
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from betcode.cli.core.dispatch import dispatch, guarded
 
-    if arguments[:1] == ["--complete"]:  # asked by the shells' completion scripts
+    if arguments[:1] == ["--complete"]:  # called by the shells' completion scripts
         from betcode.cli.core.completion import complete
 
         return guarded(lambda: complete(arguments[1:]))
@@ -49,7 +51,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _said_version() -> bool:
-    """Whether it could be written; else it is said once more, by those who know what to make of it."""
+    """Print the version; False if it cannot be written, so that the caller reports the error."""
     try:
         print(f"betcode {__version__}", flush=True)
     except OSError:

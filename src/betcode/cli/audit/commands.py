@@ -1,4 +1,4 @@
-"""`betcode audit`: what was decided by whom, as a list or a file, and whether the rows are still what was written."""
+"""`betcode audit`: list, export and verify the audit log of decisions."""
 
 import csv
 import io
@@ -33,7 +33,8 @@ _FIELDS = (
     *("number", "time", "session_id", "request_id", "tool_name", "input_sha256", "what", "outcome", "decided_by"),
     *("rule", "client", "peer", "note", "hash"),
 )
-_FREE = frozenset({"rule", "client", "peer", "note", "tool_name", "request_id"})  # written by agents and people
+# Written by agents and people, so they may contain secrets
+_FREE = frozenset({"rule", "client", "peer", "note", "tool_name", "request_id"})
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _PROGRESS_S = 1.0
 
@@ -112,7 +113,10 @@ async def verify(options: CommandOptions) -> int:
 async def _steps(
     options: CommandOptions, noted: AuditHead | None
 ) -> AsyncIterator[AsyncGenerator[AuditVerification, None]]:
-    """Through the daemon that runs, else from the file itself; none is started for this."""
+    """Yield the steps of the verification, from a running daemon or else from the database file.
+
+    No daemon is started for this.
+    """
     if await serves(options.places):
         async with (
             open_client(options.places, ClientIdentity(client_type="cli")) as client,
@@ -132,7 +136,7 @@ async def _from_daemon(client: Client, noted: AuditHead | None) -> AsyncGenerato
 
 
 async def _from_file(database: Path, noted: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
-    from betcode.storage import check_file  # only here does a command look into the database itself
+    from betcode.storage import check_file  # imported here: no other path of this command reads the database
 
     try:
         for checked in check_file(database, noted):
@@ -158,7 +162,7 @@ def _noted(text: str) -> AuditHead | None:
 
 
 def record_json(one: v1.AuditRecord) -> dict[str, object]:
-    """One row with every field, and without what looks like a secret."""
+    """Return one row with every field, with secrets removed."""
     values: dict[str, object] = {name: getattr(one, name) for name in _FIELDS}
     hidden = {name: redacted(getattr(one, name)) for name in _FREE}
     return values | hidden | {"time": one.time.ToJsonString(), "hash": one.hash.hex()}
@@ -180,13 +184,13 @@ async def _csv(records: AsyncGenerator[v1.AuditRecord, None]) -> AsyncGenerator[
 
 
 def _cell(value: object) -> str:
-    """A text that no spreadsheet takes for a formula: agents and clients choose some of these words."""
+    """Return the text such that no spreadsheet reads it as a formula: agents and clients choose some of it."""
     text = str(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _said(note: str) -> str:
-    """A note whose first word may be a decision by its name in the API."""
+    """Return a note, with the API name of a decision at its beginning replaced by a word."""
     name, comma, rest = note.partition(",")
     return f"{DECIDED.get(name, name)}{comma}{rest}"
 

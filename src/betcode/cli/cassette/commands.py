@@ -1,4 +1,4 @@
-"""`betcode cassette save`: a session's journals as one recording, scrubbed and shown before it is written."""
+"""`betcode cassette save`: show a session's journals as one scrubbed recording, then save it."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -22,22 +22,22 @@ from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import in_a_line
 
-# The demo agent plays what these say; the others speak another wire.
+# The demo agent plays recordings of these agents. The others use another protocol.
 _PLAYABLE = ("claude", "demo")
 _DIRECTIONS = frozenset(("in", "out", "err", "exit"))
 _SLICE_BYTES = 4 * 1024 * 1024
 _LINE_BYTES = 64 * 1024 * 1024
 _SHOWN_LINES = 40
-_SHOWN_CHARACTERS = 1_000  # of each
+_SHOWN_CHARACTERS = 1_000  # per row
 
 
 @dataclass(slots=True)
 class _Recording:
-    """The rows of all runs of a session, one after the other."""
+    """The rows of all runs of a session, in order."""
 
     rows: list[CassetteRow] = field(default_factory=list)
     runs: int = 0
-    missing: int = 0  # runs whose journals are gone, in whole or in part
+    missing: int = 0  # runs whose journals are missing, completely or in part
 
 
 async def save(options: CommandOptions) -> int:
@@ -75,8 +75,8 @@ async def save(options: CommandOptions) -> int:
 
 
 def _recorded(options: CommandOptions, session_id: str) -> _Recording:
-    """Raises CommandFailed where nothing is left of its journals."""
-    from betcode.storage import runs_of_session  # only these commands look into the database themselves
+    """Read the journals of the session. Raises CommandFailed if none exist any more."""
+    from betcode.storage import runs_of_session  # imported here: no other path of this command reads the database
 
     try:
         runs = runs_of_session(options.places.database, session_id)
@@ -117,7 +117,7 @@ def _add_run(recording: _Recording, directory: Path) -> None:
                 direction = record.kind.value
                 line = record.data.decode("utf-8", "replace").rstrip("\n")
                 has_open_turn = _is_turn_open(direction, line, before=has_open_turn)
-                # An agent that ended between turns, to be resumed later, is no part of the conversation.
+                # Skip an agent that ended between turns and was resumed later: it is not part of the conversation.
                 if direction in _DIRECTIONS and (direction != "exit" or has_open_turn):
                     recording.rows.append(CassetteRow(at_s, direction, line))
     finally:
@@ -146,7 +146,7 @@ def _scrubbed(recording: _Recording, project: str) -> Scrubbed:
 
 
 def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole: bool) -> None:
-    """What is said in it; with `whole` the lines themselves."""
+    """Print the conversation of the recording; with `whole`, its lines as well."""
     lines = [row.line for row in scrubbed.rows] if whole else list(filter(None, map(described, scrubbed.rows)))
     shown = lines if whole else lines[:_SHOWN_LINES]
     for line in shown:
@@ -162,7 +162,7 @@ def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole
 
 
 async def _agreed(options: CommandOptions, screen: Screen, file: Path) -> bool:
-    """Raises CommandFailed where nobody can be asked."""
+    """Ask whether to save the recording. Raises CommandFailed if there is no terminal to ask on."""
     if options.as_json or not can_ask():
         raise CommandFailed("No terminal to ask on: add --yes to save it", ExitCode.INVALID_ARGUMENTS)
     keyboard = Keyboard()

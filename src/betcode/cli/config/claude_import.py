@@ -1,4 +1,4 @@
-"""Copies what Claude Code's own directory has for us: settings.json and rules/. The original is only read."""
+"""Copy settings.json and rules/ from Claude Code's directory. The originals are only read."""
 
 import os
 import stat
@@ -26,13 +26,13 @@ _LISTS = (Action.DENY, Action.ASK, Action.ALLOW)
 
 @dataclass(slots=True)
 class ClaudeSettings:
-    settings: str | None = None  # the text; None: there is none that can be used
-    files: dict[str, bytes] = field(default_factory=dict)  # below rules/, by their relative names
-    left_out: list[str] = field(default_factory=list)  # sentences
+    settings: str | None = None  # the text; None: no usable file
+    files: dict[str, bytes] = field(default_factory=dict)  # files in rules/, by relative name
+    left_out: list[str] = field(default_factory=list)  # one sentence for each file that cannot be copied
 
 
 def look(source: Path) -> ClaudeSettings:
-    """All that can be copied, and what cannot, in words; never raises for what it finds."""
+    """Read everything that can be copied, and say what cannot be. Unreadable files do not raise."""
     found = ClaudeSettings()
     _take_settings(source / FILE_NAME, found)
     _take_rules(source / RULES_DIRECTORY, found)
@@ -57,7 +57,7 @@ def _take_settings(path: Path, found: ClaudeSettings) -> None:
 
 
 def _anchored(text: str, directory: Path) -> str:
-    """Rules whose paths begin beside the file go on meaning the same paths when the file is elsewhere."""
+    """Make relative rules absolute, so that they match the same paths when the file is elsewhere."""
     root = parse(text).value if text.strip() else {}
     permissions = root.get("permissions") if isinstance(root, dict) else None
     if permissions is None or not isinstance(permissions.value, dict):

@@ -1,4 +1,4 @@
-"""`betcode config`: what the settings are, where they come from, and what is wrong with them."""
+"""`betcode config`: show, change and validate settings."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _PRIVATE = "(private)"
 
 
 def show(options: CommandOptions) -> int:
-    """Exit code 5 where something is wrong, after all that is right."""
+    """Print the settings, then the problems. The exit code is 5 if there are problems."""
     screen = standard_screen()
     _say_whose(options, screen)
     loaded = _loaded(options)
@@ -109,7 +109,7 @@ def _say_whose(options: CommandOptions, screen: Screen) -> None:
 
 
 def _taken(key: str, value: object) -> str:
-    """`set to 10m `: a bare 600 is shown as what it was taken for."""
+    """Return `set to 10m ` for a value such as 600, to show how it was interpreted."""
     setting = setting_of(key)
     if setting.is_private:
         return "set "
@@ -139,17 +139,17 @@ def _warnings(loaded: Loaded) -> list[str]:
 
 
 def _remarks(loaded: Loaded) -> Iterable[str]:
-    """What is odd about the choice of features."""
+    """Yield warnings about the chosen features."""
     if not loaded.settings.feature_flags:
         return ()
     from betcode._version import __version__
-    from betcode.domain.release.features import FeatureFlags  # which most settings files do not need
+    from betcode.domain.release.features import FeatureFlags  # imported here: most settings files choose no features
 
     return tuple(FeatureFlags(__version__, loaded.settings.feature_flags).remarks())
 
 
 def validate(options: CommandOptions) -> int:
-    """Everything that is wrong, not only the first; exit code 5 where there is anything."""
+    """Print all problems. The exit code is 5 if there are any."""
     screen = standard_screen()
     named = options.text("file")
     files = [_named_file(named)] if named else _files_here(options)
@@ -182,7 +182,7 @@ def path(options: CommandOptions) -> int:
 
 
 def shown(loaded: Loaded, setting: Setting) -> str:
-    """The value as people write it; a private one is not repeated."""
+    """Return the value as people write it; a private value is hidden."""
     value = setting.kind.write(setting.value_in(loaded.settings))
     if setting.is_private and value:
         return _PRIVATE
@@ -231,21 +231,21 @@ def _files_here(options: CommandOptions) -> list[tuple[Path, Layer]]:
 
 
 def _named_file(name: str) -> tuple[Path, Layer]:
-    """A project's own file is known by where it is."""
+    """Return the path and its layer; a project's file is recognised by its directory."""
     found = Path(name).absolute()
     layer = next((layer for layer, tail in OF_PROJECTS.items() if str(found).endswith(f"/{tail}")), Layer.USER)
     return found, layer
 
 
 def _rule_problems(path: Path, layer: Layer) -> Iterable[str]:
-    """What is wrong with the rules in a file; that it cannot be read at all was said before."""
+    """Yield the problems of the rules in a file. An unreadable file was reported before."""
     try:
         text = read_text(path)
     except WrongFile:
         return []
     if not text or read_file(path, layer).faults:
         return []
-    from betcode.rules import Layer as RuleLayer  # which only this command needs
+    from betcode.rules import Layer as RuleLayer  # imported here: only this command needs it
     from betcode.rules import SettingsText, read_layers
 
     lists = read_layers([SettingsText(RuleLayer(layer.value), str(path), text)], trusted=True)

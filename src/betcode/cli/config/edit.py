@@ -1,4 +1,4 @@
-"""`betcode config edit`: a copy is edited, and takes the file's place once it is right."""
+"""`betcode config edit`: edit a copy of the file and install it once it is valid."""
 
 import os
 import tempfile
@@ -54,7 +54,7 @@ def _say(options: CommandOptions, screen: Screen, path: Path, *, changed: bool) 
 
 
 def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Screen) -> str:
-    """What the editor left, once nothing is wrong with it."""
+    """Run the editor until the text is valid, and return the text."""
     while True:
         try:
             run_editor(argv, copy)
@@ -79,7 +79,7 @@ def _look(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:
 
 
 def _kept(text: str, path: Path) -> str:
-    """Nobody's work is lost because a word in it is wrong, or somebody else was quicker."""
+    """Save the text to a temporary file, so that an invalid or outdated edit is not lost, and return its name."""
     descriptor, name = tempfile.mkstemp(prefix="betcode-", suffix=f"-{path.name}")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""Which settings file is meant, and who may change it."""
+"""Choose the settings file, and check who may change it."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from betcode.holder.launch import runs_inside
 
 
 def chosen_file(options: CommandOptions) -> tuple[Path, Layer]:
-    """The file that --user, --project or --local names."""
+    """Return the file that --user, --project or --local selects."""
     layer = next((each for each in OF_PROJECTS if options.flag(each.value)), Layer.USER)
     return file_of(options, layer), layer
 
@@ -25,7 +25,7 @@ def file_of(options: CommandOptions, layer: Layer) -> Path:
 
 
 def refuse_inside(places: Paths, why: str = "agents may not change settings") -> None:
-    """For what is done without asking the daemon. This is a hurdle, not a wall: the daemon's own check is in its gate.
+    """Refuse commands of agents that do not go through the daemon. This only hinders; the daemon checks by itself.
 
     Raises:
         CommandFailed: this process belongs to an agent.

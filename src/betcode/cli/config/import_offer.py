@@ -1,4 +1,4 @@
-"""The settings of Claude Code as a beginning: offered once, when there are none of ours, and copied when asked for."""
+"""Copy the settings of Claude Code: offered once, if betcode has no settings yet, and on request."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ _BEFORE = ".before"
 
 
 def offer_import(options: CommandOptions, *, hint: bool = True) -> None:
-    """At the first run of all: ask a person, and tell a script how it can be done later."""
+    """At the first run, ask a person whether to import; tell a script how to import later."""
     target = options.places.config_dir
     source = importable_settings(os.environ, target)
     if source is None:
@@ -32,13 +32,13 @@ def offer_import(options: CommandOptions, *, hint: bool = True) -> None:
         if says_yes(screen, question, otherwise=True):
             _say(screen, source, target, _copy(source, target, replace=False))
         else:
-            target.mkdir(mode=0o700, parents=True)  # so that this is asked once
+            target.mkdir(mode=0o700, parents=True)  # so that the question is asked only once
     except OSError as trouble:
         screen.note(f"{target} cannot be written: {trouble.strerror}")
 
 
 def import_settings(options: CommandOptions) -> int:
-    """Copy them now."""
+    """`betcode config import`: copy the settings now."""
     screen = standard_screen()
     refuse_inside(options.places)
     source = Path(options.text("source")).expanduser() if options.text("source") else claude_directory(os.environ)
@@ -59,10 +59,11 @@ def import_settings(options: CommandOptions) -> int:
 
 
 def _copy(source: Path, target: Path, *, replace: bool) -> ClaudeSettings:
-    """What was copied. It is made beside the place where it belongs, so that nothing is ever there by halves."""
+    """Copy the settings and return them, through a temporary directory: no copy is ever partial."""
     found = look(source)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".betcode-import-", dir=target.parent) as beside:  # private
+    # Readable only by the user
+    with tempfile.TemporaryDirectory(prefix=".betcode-import-", dir=target.parent) as beside:
         made = Path(beside) / "made"
         made.mkdir(mode=0o700)
         _write(made, found)
@@ -101,7 +102,7 @@ def _move_into(made: Path, target: Path, found: ClaudeSettings, *, replace: bool
 
 
 def _set_aside(place: Path) -> None:
-    """Under a name that is free: what was kept by an import before may be the only copy of a person's own words."""
+    """Rename the file to an unused name: a backup of an earlier import may be the only copy."""
     kept, number = place.with_name(place.name + _BEFORE), 1
     while os.path.lexists(kept):
         number += 1

@@ -1,4 +1,4 @@
-"""`betcode config mcp`: the MCP servers that agents have."""
+"""`betcode config mcp`: list the MCP servers of agents."""
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode

@@ -1,1 +1,1 @@
-"""Shared machinery of the commands: parser, dispatch, console, tables, completion."""
+"""Shared code of the commands: parser, dispatch, console, tables, completion."""

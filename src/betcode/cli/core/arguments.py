@@ -1,7 +1,7 @@
-"""The parser that every command line of ours is made with.
+"""The argument parser of all command lines.
 
-argparse and nothing else: `--help` and completion must answer within 60 ms, and larger libraries take that
-long to load.
+It uses only argparse: `--help` and completion must answer within 60 ms, and larger libraries take that long to
+load.
 """
 
 import argparse
@@ -16,14 +16,14 @@ _MODE = argparse.RawDescriptionHelpFormatter
 
 
 class Parser(argparse.ArgumentParser):
-    """Ends with our code for invalid arguments, and takes no abbreviations that a later option could break."""
+    """Exits with our code for invalid arguments. Rejects abbreviated options, which a later option could break."""
 
     def __init__(self, *args: object, **options: object) -> None:
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", _MODE)
         super().__init__(*args, **options)  # type: ignore[arg-type] # what argparse itself passes on
 
-    tail = ""  # where what follows two dashes goes, word for word, for a command that runs others
+    tail = ""  # destination of the arguments after `--`, unchanged, for commands that run other programs
 
     def parse_known_args(  # type: ignore[override] # argparse's own overloads are for other namespaces
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         chosen, unknown = super().parse_known_args(words[:cut], namespace)
         if self.tail:
             setattr(chosen, self.tail, words[cut + 1 :])
-        if unknown and self._subparsers is None:  # argparse leaves this to the first parser, which knows less
+        if unknown and self._subparsers is None:  # argparse would leave this error to the top parser, which knows less
             self.error(self._unknown(unknown))
         return chosen, unknown
 
@@ -43,17 +43,17 @@ class Parser(argparse.ArgumentParser):
         return f"unrecognized arguments: {' '.join(words)}"
 
     def error(self, message: str) -> NoReturn:
-        from betcode.wording.terminal_text import in_a_line  # only here: most words are right
+        from betcode.wording.terminal_text import in_a_line  # imported here: needed only for errors
 
         print(f"betcode: {in_a_line(message)}. See: {self.prog} --help", file=sys.stderr)
         sys.exit(ExitCode.INVALID_ARGUMENTS)
 
 
-Commands = argparse._SubParsersAction  # the type of what add_subparsers returns; argparse has no public name for it
+Commands = argparse._SubParsersAction  # the type that add_subparsers returns; argparse has no public name for it
 
 
 def commands_of(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command with its words, such as `session list`, in the order of the help."""
+    """Yield every command with its name, such as `session list`, in the order of the help."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, below in action.choices.items():
@@ -63,9 +63,9 @@ def commands_of(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tu
 
 
 class DynamicArgument(argparse._StoreAction):
-    """An argument whose words only something that runs knows."""
+    """An argument whose values are known only to the daemon or to git."""
 
     def found(self, typed: Sequence[str], beginning: str) -> list[tuple[str, str]]:
-        """Words and what they are; nothing where nobody answers at once."""
+        """Return the candidates and their descriptions; none if there is no quick answer."""
         del typed, beginning
         return []

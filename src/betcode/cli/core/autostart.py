@@ -1,4 +1,4 @@
-"""Whether a command that finds no daemon starts one: as daemon.autostart says."""
+"""Decide whether a command starts a missing daemon, as the setting daemon.autostart says."""
 
 import os
 
@@ -11,7 +11,7 @@ from betcode.config.load import WrongSetting, load_settings
 
 
 def refuse_unwanted_start(options: CommandOptions, *, asked_for: bool) -> None:
-    """Raises CommandFailed where the settings are wrong, or they or a person who is asked do not want it."""
+    """Raises CommandFailed if the settings are invalid, or if they or the person forbid the start."""
     try:
         flags = flags_of(options.texts("set"))
         wanted = load_settings(options.places.config_dir, os.environ, flags).settings.autostart

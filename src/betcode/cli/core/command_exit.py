@@ -1,11 +1,11 @@
-"""The last moments of a command: what cannot be written any more, and which error it was."""
+"""Helpers for the end of a command: output that cannot be written, and the error to report."""
 
 import os
 import sys
 
 
 def discard_unwritten() -> None:
-    """What cannot be written must not raise again while Python shuts down: that would change the exit code."""
+    """Discard unwritten output. It would raise again while Python shuts down and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -14,7 +14,7 @@ def discard_unwritten() -> None:
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """The first cause in a group that a task group made."""
+    """Return the first exception in a group that a task group raised."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

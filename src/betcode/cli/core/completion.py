@@ -1,6 +1,7 @@
-"""Completion for bash, zsh and fish: the scripts, and the hidden command that they ask.
+"""Completion for bash, zsh and fish: the scripts, and the hidden command that they call.
 
-That command prints a candidate a line, with what it is behind a tab; `:files` and `:dirs` leave it to the shell.
+That command prints one candidate per line, with a description after a tab. `:files` and `:dirs` mean that the shell
+completes paths itself.
 """
 
 import json
@@ -12,7 +13,7 @@ from betcode.cli.core.arguments import Parser
 from betcode.cli.core.completion_candidates import candidates
 
 if TYPE_CHECKING:
-    from betcode.cli.core.options import CommandOptions  # not needed to complete a word
+    from betcode.cli.core.options import CommandOptions  # not needed to complete an argument
 
 _SCRIPTS = {
     "bash": """\
@@ -82,7 +83,7 @@ complete -c betcode -f -k -a '(__betcode_complete)'
 
 
 def print_script(options: "CommandOptions") -> int:
-    """The script of a shell, to be evaluated by it."""
+    """Print the completion script of a shell."""
     shell = options.text("shell")
     script = script_of(shell)
     print(json.dumps({"shell": shell, "script": script}) if options.as_json else script.rstrip("\n"))
@@ -90,21 +91,21 @@ def print_script(options: "CommandOptions") -> int:
 
 
 def script_of(shell: str, program: str = "betcode") -> str:
-    """The script that asks this program."""
+    """Return the completion script of a shell for this program."""
     return _SCRIPTS[shell].replace("betcode", program)
 
 
 def complete(words: Sequence[str]) -> int:
-    """What the last word can become, one candidate a line."""
+    """Print the candidates for the last word, one per line."""
     from betcode.cli.core.parser import build_parser
 
     return print_candidates(build_parser(), words)
 
 
 def print_candidates(parser: Parser, words: Sequence[str]) -> int:
-    """The same by another tree of commands."""
+    """Print the candidates from the given command tree."""
     for word, says in candidates(parser, words):
         if not word.isprintable():
-            continue  # it is no line; git's files say what they like
+            continue  # skip names with line breaks or control characters, which git's files may contain
         sys.stdout.write(f"{word}\t{says}\n" if says else f"{word}\n")
     return 0

@@ -1,4 +1,4 @@
-"""What a word on the command line can become, read off the tree of commands and asked of what is there."""
+"""Candidates for a word on the command line, from the command tree, the daemon and the repository."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -7,19 +7,20 @@ from betcode.cli.core.arguments import DynamicArgument
 from betcode.cli.session.new_session_options import PROVIDERS
 from betcode.cli.worktree.completion import BranchArgument, WorktreeArgument
 
-Candidate = tuple[str, str]  # a word, and what it is
-FILES: Candidate = (":files", "")  # the shell knows them best
+Candidate = tuple[str, str]  # a word and its description
+FILES: Candidate = (":files", "")  # the shell completes these itself
 DIRECTORIES: Candidate = (":dirs", "")
 
 _PLACES = {"FILE": FILES, "PATH": FILES, "DIR": DIRECTORIES}
 
 
 def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Candidate]:
-    """What the last of `words` can become."""
-    typed = [word for at, word in enumerate(words) if word != "=" or at == 0]  # bash splits --output=json in three
+    """Return the candidates for the last of `words`."""
+    # Bash splits --output=json into three words
+    typed = [word for at, word in enumerate(words) if word != "=" or at == 0]
     beginning = "" if words and words[-1] == "=" else typed.pop() if typed else ""
     if "--" in typed:
-        return [FILES]  # of a command that is not ours
+        return [FILES]  # the arguments of another program
     current, option, given = _place(parser, typed)
     if option is not None:
         return _matching(_values(option, typed, beginning), beginning)
@@ -41,7 +42,7 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Ca
 def _place(
     parser: argparse.ArgumentParser, typed: Sequence[str]
 ) -> tuple[argparse.ArgumentParser, argparse.Action | None, int]:
-    """The command that the words lead to, the option whose value comes next, and how many arguments it has."""
+    """Return the command, the option that expects a value next, and the number of arguments before it."""
     current, given = parser, 0
     option: argparse.Action | None = None
     for word in typed:
@@ -79,7 +80,7 @@ def _flags(parser: argparse.ArgumentParser) -> list[Candidate]:
 
 
 def _option(parser: argparse.ArgumentParser, flag: str) -> argparse.Action | None:
-    """The option of that name, where a value must follow it."""
+    """Return the option of that name if it expects a value."""
     return next((each for each in parser._actions if flag in each.option_strings and each.nargs is None), None)
 
 
@@ -93,7 +94,7 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
     if action.metavar in _PLACES:
         return [_PLACES[str(action.metavar)]]
     if isinstance(action.metavar, str) and "|" in action.metavar:
-        # The words of deny|wait=TIME, as far as they are to be typed.
+        # The alternatives of deny|wait=TIME, up to the part that the person types.
         return [(word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "") for word in action.metavar.split("|")]
     match action.dest:
         case "provider" | "open_provider":
@@ -103,7 +104,7 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
 
             return [(key, setting.help) for key, setting in SETTINGS.items()]
         case "session" | "id" | "model" | "config" | "open_config":
-            # Imported only now: few words need a daemon.
+            # Imported here: few arguments need a daemon.
             from betcode.cli.core.dynamic_completion import dynamic_words
 
             return dynamic_words(action.dest.removeprefix("open_"), typed, beginning)

@@ -1,4 +1,4 @@
-"""A client for a command: it has met the daemon, and what that said has been shown."""
+"""Connect a command to the daemon: perform the handshake and print its warnings."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,12 +18,12 @@ async def checked_client(
     shows_agent: bool = True,
     ladder_ms: Sequence[int] = LADDER_MS,
 ) -> AsyncIterator[Client]:
-    """Warnings are shown once, on stderr; an agent that is too old is no obstacle for what needs none.
+    """Yield a client after the handshake. Warnings are printed once, on stderr.
 
-    Where the agent is about to be used anyway its refusal tells the same, and need not be shown before.
+    An outdated agent is only a warning. A command that uses the agent need not print it: its refusal says the same.
 
     Raises:
-        Outdated: the daemon does not take a client this old.
+        Outdated: the daemon does not accept a client this old.
     """
 
     def tell(warning: v1.DeprecationWarning) -> None:

@@ -1,4 +1,4 @@
-"""Where a command writes: the answer to stdout, everything else to stderr, and nothing unsafe to a terminal."""
+"""Output of a command: the answer to stdout, everything else to stderr, escaped on terminals."""
 
 import json
 import os
@@ -13,9 +13,9 @@ from betcode.wording.terminal_text import clean, one_line, safe_json
 
 
 class Screen:
-    """Keeps the two streams in order where both are the same terminal."""
+    """Writes to stdout and stderr, in order if both are the same terminal."""
 
-    begins_another = "/new begins another"  # how a person gets another session there
+    begins_another = "/new begins another"  # how a person starts another session
 
     def __init__(self, out: TextIO, err: TextIO, *, colour: bool, rewrites: bool = False) -> None:
         self._out = out
@@ -24,14 +24,14 @@ class Screen:
         self._err_is_terminal = err.isatty()
         self._dim = colour and self._err_is_terminal
         self.deprecations = DeprecationNotes()
-        self._in_a_line = False  # the answer's last line has not ended
+        self._in_a_line = False  # the last line of the answer is incomplete
         self._rewrites = rewrites and self._err_is_terminal
-        self._passing = False  # the line on the terminal gives way to the next
-        self._asked = False  # a question or ^C stands on the terminal, and nobody has ended its line yet
+        self._passing = False  # the next line replaces the line on the terminal
+        self._asked = False  # the terminal shows a question or ^C, and its line has not ended
 
     @property
     def width(self) -> int:
-        """Columns of the terminal; wide enough for anything where there is none."""
+        """The width of the terminal in columns; a large number without a terminal."""
         if not self._out_is_terminal:
             return 200
         try:
@@ -41,11 +41,11 @@ class Screen:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person sees what is on stdout."""
+        """Whether stdout is a terminal."""
         return self._out_is_terminal
 
     def answer(self, text: str) -> None:
-        """The agent's own words: as they are into a pipe, made safe on a terminal."""
+        """Write the agent's text: unchanged into a pipe, escaped on a terminal."""
         if not text:
             return
         self._leave_question()
@@ -54,28 +54,28 @@ class Screen:
         self._in_a_line = not text.endswith("\n")
 
     def end_answer(self) -> None:
-        """An answer ends with its line."""
+        """End the last line of the answer."""
         if self._in_a_line:
             self._out.write("\n")
             self._out.flush()
             self._in_a_line = False
 
     def line(self, text: str = "") -> None:
-        """A line of the result."""
+        """Write a line of the result."""
         self._leave_question()
         self.end_answer()
         self._out.write(clean(text) + "\n")
         self._out.flush()
 
     def json(self, value: Mapping[str, object], *, indent: int | None = None) -> None:
-        """One JSON value; compact on a line of its own unless an indent is given."""
+        """Write one JSON value: compact on one line, unless an indent is given."""
         self._leave_question()
         self._out.write(safe_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
         self._out.flush()
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
-        """While another program has the terminal: what is written is kept, and comes in order afterwards."""
+        """Hold output back while another program uses the terminal, then write it in order."""
         out, err = self._out, self._err
         kept: list[tuple[TextIO, str]] = []
         self._out, self._err = _RecordingStream(out, kept), _RecordingStream(err, kept)
@@ -88,15 +88,15 @@ class Screen:
                 stream.flush()
 
     def note(self, text: str) -> None:
-        """A line beside the result: progress, tool calls, warnings."""
+        """Write a line to stderr: progress, tool calls, warnings."""
         self._beside(text, dim=self._dim)
 
     def show(self, text: str) -> None:
-        """A line beside the result that a person decides about: never dim."""
+        """Write a line to stderr that a person decides about; it is never dim."""
         self._beside(text, dim=False)
 
     def passing(self, text: str) -> None:
-        """A line beside the result that the next one takes the place of; only a terminal shows it."""
+        """Write a line to stderr that the next line replaces; only on a terminal."""
         if self._rewrites:
             self._break_line()
             try:
@@ -109,7 +109,7 @@ class Screen:
             self._passing = True
 
     def passed(self) -> None:
-        """Nothing takes the place of a passing line."""
+        """Remove a line of `passing` that nothing has replaced."""
         self._leave_question()
 
     def _beside(self, text: str, *, dim: bool) -> None:
@@ -119,7 +119,7 @@ class Screen:
         self._err.flush()
 
     def ask(self, text: str) -> None:
-        """A question that is answered on the same line."""
+        """Ask a question whose answer is typed on the same line."""
         self._break_line()
         self._err.write(clean(text))
         self._err.flush()
@@ -127,20 +127,20 @@ class Screen:
 
     @property
     def is_asking(self) -> bool:
-        """Whether the last thing on the terminal is a question."""
+        """Whether a question is the last text on the terminal."""
         return self._asked
 
     @property
     def is_free(self) -> bool:
-        """Whether a passing line would disturb nothing: no question, and no answer in the middle of a line."""
+        """Whether a line of `passing` may be shown: there is no question and no incomplete answer."""
         return not (self._asked or (self._out_is_terminal and self._in_a_line))
 
     def typed(self) -> None:
-        """The person has ended the question's line."""
+        """Note that the person has ended the line of the question."""
         self._asked = False
 
     def interrupted(self) -> None:
-        """The terminal has shown ^C, wherever the cursor was."""
+        """Note that the terminal has printed ^C."""
         self._asked = self._err_is_terminal and not self._in_a_line
 
     def _break_line(self) -> None:
@@ -149,7 +149,7 @@ class Screen:
             self.end_answer()
 
     def _leave_question(self) -> None:
-        """What comes now was not typed: it does not stand behind a question, nor behind what was only passing."""
+        """End the line of a question, and remove a line of `passing`, before other output."""
         if self._passing:
             self._err.write("\r\x1b[K")
             self._err.flush()
@@ -161,7 +161,7 @@ class Screen:
 
 
 class _RecordingStream(StringIO):
-    """Takes what is meant for a stream."""
+    """Records writes to a stream."""
 
     def __init__(self, stream: TextIO, kept: list[tuple[TextIO, str]]) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class _RecordingStream(StringIO):
 
 
 def standard_screen(*, colour: bool = True) -> Screen:
-    """The process's own stdout and stderr. A character that they cannot show becomes an escape, not an exception."""
+    """Return a screen for the process's stdout and stderr. Characters that they cannot encode are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

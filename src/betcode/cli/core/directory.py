@@ -1,4 +1,4 @@
-"""The directory that a command is about."""
+"""The working directory of a command."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ from betcode.cli.core.options import CommandOptions
 
 
 def working_directory(options: CommandOptions) -> str:
-    """The directory that was asked for, or the current one, as an absolute path without links.
+    """Return the directory of --cwd, or the current one, as an absolute path without links.
 
     Raises:
         CommandFailed: the current directory is gone, or the path is not text.
     """
     if options.places.remote is not None and Path(options.text("cwd")).is_absolute():
-        return options.text("cwd")  # another machine's links are not known here
+        return options.text("cwd")  # links on another machine cannot be resolved here
     try:
         path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
         path.encode()

@@ -1,4 +1,4 @@
-"""From arguments to a command, and from what went wrong to one sentence and an exit code."""
+"""Parse arguments, run the command, and map errors to one sentence and an exit code."""
 
 import errno
 import gc
@@ -12,13 +12,13 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.handlers import load_handler
 from betcode.cli.core.parser import build_parser
 
-# What somebody named wrongly, or may not use: no fault of ours.
+# Errors in a path that the person gave: invalid input, not a failure of betcode.
 _OF_PATHS = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EROFS})
 _SHOWN_OF_A_PATH = 200
 
 
 def dispatch(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; its exit code."""
+    """Run the command that the arguments name, and return its exit code."""
 
     def run() -> int:
         chosen = build_parser().parse_args(arguments)
@@ -29,12 +29,12 @@ def dispatch(arguments: Sequence[str]) -> int:
         gc.enable()
         return command(options)
 
-    gc.disable()  # modules are no garbage, and looking through them takes a tenth of the time to load them
+    gc.disable()  # modules are never garbage, and scanning them takes a tenth of the time to load them
     return guarded(run)
 
 
 def guarded(run: Callable[[], int]) -> int:
-    """The exit code of `run`; whatever it raises becomes one sentence on stderr and the exit code of that."""
+    """Call `run` and return its exit code; an exception becomes one sentence on stderr and an exit code."""
     try:
         code = _code_of(run)
         sys.stdout.flush()
@@ -46,21 +46,21 @@ def guarded(run: Callable[[], int]) -> int:
 def _code_of(run: Callable[[], int]) -> int:
     try:
         return run()
-    except SystemExit as ended:  # of argparse, which has printed help or said what is wrong
+    except SystemExit as ended:  # from argparse, which has printed help or an error
         return ended.code if isinstance(ended.code, int) else ExitCode.OK
 
 
 def _end_with(error: BaseException) -> int:
     cause = first_cause(error)
     if isinstance(cause, BrokenPipeError):
-        discard_unwritten()  # nobody reads one of them any more
+        discard_unwritten()  # the reader of stdout or stderr has closed it
         return ExitCode.BROKEN_PIPE
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     message, code = _verdict(cause)
     from betcode.wording.terminal_text import in_a_line
 
-    with suppress(OSError):  # where it goes there is no room either
+    with suppress(OSError):  # the disk of stderr may be full as well
         print(f"betcode: {in_a_line(message)}", file=sys.stderr)
         if os.environ.get("BETCODE_DEBUG"):
             import traceback

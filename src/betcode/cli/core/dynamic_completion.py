@@ -1,4 +1,4 @@
-"""Words that only a daemon knows: ids of sessions and prompts, and models. None is started, and none is waited for."""
+"""Complete ids of sessions and prompts, and models, from a running daemon, within a time limit."""
 
 import os
 import re
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 _WITHIN_S = 1.0
 _MOST = 50
-_SAYS = 60  # columns of a description
-_MODELS = ("haiku", "opus", "sonnet")  # names that the claude program knows, whatever is behind them
+_SAYS = 60  # maximum length of a description, in columns
+_MODELS = ("haiku", "opus", "sonnet")  # names that the claude program accepts
 _TYPABLE = re.compile(r"[\w.@-]+")
 
 
 def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candidate]":
-    """Those of `kind`, newest first; nothing where no daemon answers at once."""
+    """Return the candidates of `kind`, newest first; none if no daemon answers quickly."""
     places = _places(typed)
     fallback = [(name, "") for name in _MODELS] if kind == "model" else []
     if not places.socket.exists():
@@ -38,7 +38,7 @@ def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Cand
 
 
 def _places(typed: Sequence[str]) -> Paths:
-    """Where the command that is being typed would look; a daemon on another machine is not asked for a key pressed."""
+    """Return the paths that the typed options select; completion never contacts a daemon on another machine."""
 
     def named(flag: str) -> Path | None:
         text = _value_of(flag, typed)
@@ -108,6 +108,6 @@ async def _prompts(client: "Client") -> "list[Candidate]":
 
 
 async def _keys(client: "Client", typed: Sequence[str]) -> "list[Candidate]":
-    """What the kind of agent that is named takes, else what any does."""
+    """Return the configuration keys of the given provider, or of all providers."""
     found = await client.providers(_value_of("--provider", typed) or "", {}, skip_versions=True)
     return sorted({(f"{key}=", says) for one in found for key, says in one.config_keys.items()})

@@ -1,4 +1,4 @@
-"""What people type: the examples that every command's help ends with, by the command's words."""
+"""The examples at the end of every command's help, by command."""
 
 EXAMPLES = {
     "run": """\

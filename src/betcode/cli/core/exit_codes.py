@@ -1,4 +1,4 @@
-"""What a command's exit code says, and which error ends in which."""
+"""The exit codes of commands, and the exit code of each error."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -31,9 +31,9 @@ class ExitCode(IntEnum):
     INVALID_ARGUMENTS = (5, "invalid arguments or settings")
     SESSION_NOT_FOUND = (6, "session not found")
     INTERNAL = (7, "internal error")
-    # As timeout(1) says it.
+    # The same as timeout(1).
     TIMED_OUT = (124, "the turn did not end within `run --timeout` and was stopped")
-    # As a shell reports a program that a signal ended.
+    # The same as a shell reports for a program that a signal ended.
     INTERRUPTED = (
         130,
         "Ctrl-C: the turn was stopped, or left running after a second Ctrl-C; the last line says which",
@@ -87,7 +87,7 @@ EXIT_OF: Mapping[ErrorCode, ExitCode] = {
 
 
 class CommandFailed(Exception):
-    """A command ends here: one sentence for a person, and the exit code."""
+    """Ends a command with one sentence for the person and an exit code."""
 
     def __init__(self, message: str, exit_code: ExitCode) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class CommandFailed(Exception):
 
 
 def exit_of(code: str, otherwise: ExitCode = ExitCode.INTERNAL) -> ExitCode:
-    """The exit code of an error code; a code of a later daemon is taken as `otherwise`."""
+    """Return the exit code of an error code; `otherwise` for an unknown code of a later daemon."""
     try:
         return EXIT_OF[ErrorCode(code)]
     except ValueError:

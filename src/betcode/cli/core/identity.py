@@ -1,4 +1,4 @@
-"""How a command calls itself, so that people know which of their screens it is."""
+"""The client identity of a command, so that people recognise their terminals."""
 
 import getpass
 import os
@@ -14,7 +14,7 @@ _COMMAND_ID = re.compile(r"^([A-Za-z0-9._-]+@[A-Za-z0-9._-]+)-[0-9a-f]{8}(?: \(p
 
 
 def own_identity(options: CommandOptions, client_type: str = "cli") -> ClientIdentity:
-    """This command: whose it is, on which machine, what it does, and its terminal or else its process."""
+    """Return the identity of this command: user, machine, client type, and terminal or process."""
     verb = " ".join(filter(None, (options.text("command"), options.text("verb")))) or "betcode"
     host = socket.gethostname().partition(".")[0]
     who = f"{_user()}@{host}"
@@ -22,12 +22,12 @@ def own_identity(options: CommandOptions, client_type: str = "cli") -> ClientIde
 
 
 def _own_id(who: str) -> str:
-    """An id that nobody else has, and that says in the audit and wherever an answer is signed whose it was."""
+    """Return a unique client id that names the user in the audit log and in answers."""
     return f"{re.sub(r'[^A-Za-z0-9._@-]', '_', who)[:_WHO]}-{secrets.token_hex(4)}"
 
 
 def shown_client(client_id: str) -> str:
-    """The id of a command for people: USER@HOST, without its random end and process. Other ids are unchanged."""
+    """Return a client id for people: USER@HOST, without the process and the random suffix. Other ids are unchanged."""
     return _COMMAND_ID.sub(r"\1", client_id)
 
 

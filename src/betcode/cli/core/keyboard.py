@@ -1,4 +1,4 @@
-"""Lines that a person types, without blocking anything else."""
+"""Read the lines that a person types, without blocking other tasks."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Keyboard:
-    """Reads whole lines from a descriptor; nothing is read while nobody asks."""
+    """Reads whole lines from a descriptor, only while `line` is called."""
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
@@ -24,9 +24,9 @@ class Keyboard:
         return os.isatty(self._descriptor)
 
     async def line(self) -> str | None:
-        """The next line without its end; None when there is none any more."""
+        """Return the next line without its end; None at the end of input."""
         while b"\n" not in self._buffer and not self._ended:
-            with suppress(PermissionError):  # a plain file cannot be waited for: it is always ready
+            with suppress(PermissionError):  # a regular file is always ready and cannot be waited for
                 await anyio.wait_readable(self._descriptor)
             chunk = os.read(self._descriptor, 65536)
             self._ended = not chunk
@@ -37,7 +37,7 @@ class Keyboard:
         return line.decode(errors="replace").rstrip("\r")
 
     def forget_what_was_typed(self) -> None:
-        """Before a question: what was typed without having seen it is no answer to it."""
+        """Discard input that was typed before the question was shown."""
         self._buffer = b""
         if self.is_terminal:
             import termios
@@ -46,12 +46,12 @@ class Keyboard:
 
 
 def can_ask() -> bool:
-    """Whether a person sits there who can see a question and type an answer."""
+    """Whether a person can see a question and type an answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def says_yes(screen: "Screen", question: str, *, otherwise: bool) -> bool:
-    """Ask a person who is there; an empty line is the usual answer, and the end of input is no."""
+    """Ask a person a yes/no question. An empty line means `otherwise`, and the end of input means no."""
     screen.ask(question)
     typed = os.read(0, 65536).decode(errors="replace")
     screen.typed()

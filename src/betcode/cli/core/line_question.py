@@ -1,4 +1,4 @@
-"""A question to a person who is there, answered with a line."""
+"""Ask a person a question that is answered with a line."""
 
 import signal
 
@@ -11,14 +11,14 @@ from betcode.cli.core.race import first_of
 
 
 class QuestionInterrupted(CommandFailed):
-    """Ctrl-C at a question: no answer, neither yes nor no."""
+    """Ctrl-C at a question: neither yes nor no."""
 
     def __init__(self) -> None:
         super().__init__("Interrupted: no answer was recorded", ExitCode.INTERRUPTED)
 
 
 async def says_yes(screen: Screen, question: str) -> bool:
-    """Whether a person who is there wants it; what was typed before the question is no answer."""
+    """Ask a yes/no question; input typed before it is ignored."""
     return is_yes(await asked(screen, question))
 
 
@@ -27,7 +27,7 @@ def is_yes(answer: str) -> bool:
 
 
 async def asked(screen: Screen, question: str) -> str:
-    """What a person who is there types; `quit` at the end of input, and after Ctrl-C."""
+    """Return the line that the person types; `quit` at the end of input and after Ctrl-C."""
     try:
         return await answer_of(screen, question)
     except QuestionInterrupted:
@@ -35,14 +35,14 @@ async def asked(screen: Screen, question: str) -> str:
 
 
 async def answer_of(screen: Screen, question: str) -> str:
-    """What a person who is there types; `quit` at the end of input.
+    """Return the line that the person types; `quit` at the end of input.
 
     Raises:
         QuestionInterrupted: the person pressed Ctrl-C.
     """
     keyboard = Keyboard()
     was_interrupted = False
-    with anyio.open_signal_receiver(signal.SIGINT) as signals:  # before anybody can see the question
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:  # before the question is visible
 
         async def interrupt() -> None:
             nonlocal was_interrupted
@@ -62,7 +62,7 @@ async def answer_of(screen: Screen, question: str) -> str:
 
 
 async def interrupted() -> None:
-    """Until somebody presses Ctrl-C, which then means nothing else."""
+    """Wait until the person presses Ctrl-C, which has no other effect meanwhile."""
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:
             return

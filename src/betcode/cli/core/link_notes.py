@@ -1,4 +1,4 @@
-"""Says once that the line to the daemon broke, and once that it stands again."""
+"""Print once that the connection to the daemon is lost, and once that it is restored."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from betcode.domain.error_codes import ErrorCode
 
 
 class LinkNotes:
-    """For a stream that mends itself; with a patience, who waits longer gives up."""
+    """Reports the state of a connection that reconnects by itself; with a patience, gives up after that time."""
 
     def __init__(self, say: Callable[[str], None], *, patience_s: float | None = None) -> None:
         self._say = say
@@ -17,10 +17,10 @@ class LinkNotes:
         self._broken_since: float | None = None
 
     def __call__(self, link: Link) -> None:
-        """Take note of a change.
+        """Report a change of the connection.
 
         Raises:
-            CommandFailed: it has been broken for longer than the patience.
+            CommandFailed: the connection has been down for longer than the patience.
         """
         if link.state is LinkState.CONNECTED:
             if self._broken_since is not None:
@@ -41,5 +41,5 @@ def _why(link: Link) -> str:
     if link.error is None:
         return "The connection was lost"
     if link.error.code == ErrorCode.DAEMON_STOPPING:
-        return "The daemon is stopping"  # its own words tell the reader to do what is done here anyway
+        return "The daemon is stopping"  # the daemon's own sentence advises to reconnect, which happens here anyway
     return link.error.message

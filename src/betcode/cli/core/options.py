@@ -1,4 +1,4 @@
-"""What was asked for on the command line, with the places and the environment already applied."""
+"""The parsed options of a command, with paths and environment applied."""
 
 import argparse
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ from betcode.config.paths import Paths, choose_places
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """The options of every command, and those of the one that was chosen."""
+    """The common options, and those of the chosen command."""
 
     handler: str
     places: Paths
     claude_bin: str
-    may_start: bool  # the daemon may be started when none runs
+    may_start: bool  # the command may start a missing daemon
     as_json: bool
     chosen: argparse.Namespace
 
     def text(self, name: str) -> str:
-        """An option that is a text; empty when it was not given."""
+        """Return an option's text; empty if the option was not given."""
         value = getattr(self.chosen, name, None)
         return value if isinstance(value, str) else ""
 
     def has(self, name: str) -> bool:
-        """Whether an option was given at all, be it empty."""
+        """Whether an option was given, even if it is empty."""
         return getattr(self.chosen, name, None) is not None
 
     def number(self, name: str) -> int:
@@ -42,13 +42,13 @@ class CommandOptions:
         return tuple(str(one) for one in value) if isinstance(value, list) else ()
 
     def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
-        """An option of KEY=VALUE that may be repeated."""
+        """Return the pairs of a repeatable KEY=VALUE option."""
         value = getattr(self.chosen, name, None)
         return tuple(value) if isinstance(value, list) else ()
 
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> CommandOptions:
-    """The options with flags over variables over the platform's habit."""
+    """Return the options: flags override variables, and variables override the platform's defaults."""
     places = choose_places(
         environ,
         state_dir=_path(chosen.state_dir),

@@ -1,4 +1,4 @@
-"""The commands and their options, as a tree that parses, prints help and completes."""
+"""The command tree: arguments, help and completion."""
 
 import argparse
 import math
@@ -41,7 +41,7 @@ _ID = "session id, a unique prefix of it, or the session's name"
 
 
 def build_parser() -> Parser:
-    """The whole tree."""
+    """Return the whole command tree."""
     parser = Parser(
         prog="betcode",
         description="Run coding agents as durable sessions that any number of clients can watch and answer.",
@@ -93,7 +93,7 @@ def build_parser() -> Parser:
 
 
 def _first_examples(noun: str) -> Iterator[str]:
-    """The first of each verb."""
+    """Yield the first example of each verb."""
     return (shown.partition("\n")[0] for words, shown in EXAMPLES.items() if words.startswith(f"{noun} "))
 
 
@@ -110,7 +110,7 @@ def _noun(commands: "Commands[Parser]", name: str, says: str) -> "Commands[Parse
 
 
 def _add_common(parser: Parser, *, top: bool) -> None:
-    """The options that every command takes, before it or after it."""
+    """Add the options that every command accepts, before or after its name."""
     group = parser.add_argument_group("connection, paths and output")
     for flag, says in (
         ("--socket", "socket of the daemon (BETCODE_SOCKET)"),

@@ -1,4 +1,4 @@
-"""What takes longer than a second says so on a terminal, and how long it has taken."""
+"""Show on a terminal what takes longer than a second, and for how long."""
 
 import threading
 import time
@@ -14,8 +14,8 @@ _AFTER_S = 1.0
 
 @asynccontextmanager
 async def show_progress(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> AsyncIterator[None]:
-    """A line that passes with the block: `Searching… 3 s`. What the block raises comes through as it is."""
-    trouble: Exception | None = None  # not in a group
+    """Show a line such as `Searching… 3 s` while the block runs. Exceptions of the block pass through unchanged."""
+    trouble: Exception | None = None  # raised outside of the task group, which would wrap it
 
     async def tell() -> None:
         began = anyio.current_time()
@@ -38,7 +38,7 @@ async def show_progress(screen: Screen, doing: str, *, after_s: float = _AFTER_S
 
 @contextmanager
 def show_blocking_progress(screen: Screen, doing: str, *, after_s: float = _AFTER_S) -> Iterator[None]:
-    """The same for work that blocks; nothing else may be written meanwhile."""
+    """Do the same for blocking work; nothing else may write meanwhile."""
     over = threading.Event()
 
     def tell() -> None:

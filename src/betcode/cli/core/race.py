@@ -1,4 +1,4 @@
-"""Waiting for one of two things."""
+"""Wait for the first of two awaitables."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 async def first_of(ended: Callable[[], Awaitable[object]], wanted: Callable[[], Awaitable[T]]) -> T | None:
-    """What is wanted, or what it raises; None where `ended` is over before."""
+    """Return the result of `wanted`, or raise its exception; None if `ended` finishes first."""
     found: T | None = None
-    trouble: Exception | None = None  # as it is, not in a group
+    trouble: Exception | None = None  # raised outside of the task group, which would wrap it
     async with anyio.create_task_group() as tasks:
 
         async def let_go() -> None:

@@ -1,4 +1,4 @@
-"""The options for a daemon that is reached by TCP, and what they and the environment say together."""
+"""The options for a daemon that is reached over TCP, combined with the environment."""
 
 import argparse
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
 
 
 def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "Paths") -> "Remote | None":
-    """The daemon that is meant; None: the one at the socket. Who names a socket means that one.
+    """Return the remote daemon; None for the local socket. An explicit socket takes precedence.
 
     Raises:
-        CommandFailed: the address is none.
+        CommandFailed: the address is invalid.
     """
     text = chosen.address or ("" if chosen.socket else environ.get("BETCODE_ADDRESS", ""))
     if not text:
         return None
-    # Few commands need them, and all would pay for them.
+    # Imported here: few commands need them, and they slow down every start.
     from pathlib import Path
 
     from betcode.config.paths import Remote
@@ -49,7 +49,7 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "P
     return Remote(address, Path(token).expanduser(), Path(authority).expanduser() if authority else None)
 
 
-# What gRPC says of a handshake that failed, and what a person can do about it.
+# Parts of gRPC's messages about failed handshakes, and a remedy for each.
 _HANDSHAKES = (
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted on this machine: give its CA with --tls-ca"),
     ("Hostname Verification Check failed", "its certificate is for a different host name"),
@@ -58,7 +58,7 @@ _HANDSHAKES = (
 
 
 def why_silent(remote: "Remote", reason: str) -> str:
-    """Why nobody answers by TCP, in words of ours where the usual troubles are behind it."""
+    """Return why the daemon does not answer over TCP, with a remedy for common causes."""
     for sign, words in _HANDSHAKES:
         if sign in reason:
             return words
@@ -68,7 +68,7 @@ def why_silent(remote: "Remote", reason: str) -> str:
 
 
 def refuse_remote(places: "Paths") -> None:
-    """Raises CommandFailed where a command works on the daemon's own machine alone."""
+    """Raises CommandFailed if a command only works on the daemon's own machine."""
     if places.remote is not None:
         raise CommandFailed(
             f"Run this on the daemon's own machine; {places.remote.address} may be another",

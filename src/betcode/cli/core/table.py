@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from betcode.wording.terminal_text import clean, columns, ending, one_line, padded, wrapped
 
 _GAP = "  "
-_LEAST = 14  # columns that are left to a text that is cut to fit
+_LEAST = 14  # minimum width of a text that is cut to fit
 _NARROWEST = 4
 _UNCUT = 10_000
 _BREAKS = {ord("\n"): " ", ord("\t"): " "}
@@ -14,10 +14,10 @@ _BREAKS = {ord("\n"): " ", ord("\t"): " "}
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, path: str = "", spare: Sequence[str] = ()
 ) -> list[str]:
-    """Lines of aligned columns that are no wider than `width`; the last one takes what is left and is cut to fit.
+    """Return lines of aligned columns, at most `width` wide; the last column takes the remaining width and is cut.
 
-    Where there is too little room the columns of `spare` are left out, the first first, and those of `path` lose their
-    beginning; where that is not enough, the widest give way.
+    If there is too little space, the columns of `spare` are left out in their order, and those of `path` lose their
+    beginning. If that is not enough, the widest columns are cut.
     """
     cells = [headings, *[[clean(cell).translate(_BREAKS) for cell in row] for row in rows]]
     sizes = [max(columns(row[index]) for row in cells) for index in range(len(headings))]
@@ -27,14 +27,14 @@ def table(
     kept = list(range(len(headings)))
 
     def room() -> int:
-        """What the columns leave; less than nothing where they are too wide."""
+        """Return the remaining width; negative if the columns are too wide."""
         return width - sum(least[index] for index in kept) - len(_GAP) * (len(kept) - 1)
 
     for name in spare:
         if room() >= 0:
             break
         kept.remove(headings.index(name))
-    for giving in ([index for index in kept if headings[index] != "ID"], kept):  # ids last: people type them
+    for giving in ([index for index in kept if headings[index] != "ID"], kept):  # ids last, because people type them
         while room() < 0 and max((least[index] for index in giving), default=0) > _NARROWEST:
             least[max(giving, key=lambda index: least[index])] -= 1
     for index in flexible:
@@ -50,9 +50,9 @@ def table(
 
 
 def uncut_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """The same for what means something else when it is cut; where that does not fit, cells stand below each other.
+    """Return a table whose cells are never cut. If it does not fit, the cells of a row are printed below each other.
 
-    None is a pipe, which has room for everything.
+    A width of None means a pipe, which is never too narrow.
     """
     lines = table(headings, rows, _UNCUT)
     if width is None or max(map(columns, lines)) <= width:

@@ -1,4 +1,4 @@
-"""Asks one question at a time on the terminal, and lets go of it when somebody else has answered."""
+"""Ask one question at a time on the terminal, and withdraw it if someone else answers."""
 
 from betcode.cli.core.console import Screen
 from betcode.cli.core.keyboard import Keyboard
@@ -20,7 +20,7 @@ from betcode.wording.prompts import (
 
 
 class Asker:
-    """Shows a prompt and reads until a line answers it."""
+    """Shows a prompt and reads lines until one answers it."""
 
     def __init__(self, screen: Screen, desk: Desk) -> None:
         self._screen = screen
@@ -28,7 +28,7 @@ class Asker:
         self._keyboard = Keyboard()
 
     async def ask(self, prompt: Prompt) -> Given | None:
-        """The answer; None where the prompt is no longer open."""
+        """Return the answer; None if the prompt is no longer open."""
         if not self._desk.has(prompt):
             return None
         self._show(prompt, whole=False)
@@ -60,7 +60,7 @@ class Asker:
         for line in lines:
             self._screen.show(line)
         self._show_choices(prompt)
-        # What was typed before the question could be read is no answer to it.
+        # Input typed before the question was visible is not an answer.
         self._keyboard.forget_what_was_typed()
 
     def _show_choices(self, prompt: Prompt) -> None:
@@ -73,7 +73,7 @@ class Asker:
 
 
 async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | None:
-    """The answer with another input; None where nothing came of it, and the person was told why."""
+    """Return the answer with the edited input; None, after a message to the person, if nothing was edited."""
     assert isinstance(prompt, Permission)
     try:
         if text:

@@ -1,4 +1,4 @@
-"""Moments as people type and read them."""
+"""Parse and print points in time."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from betcode.config.units import NotUnderstood, duration_s
 
 
 def moment_ns(option: str, text: str, now_ns: int) -> int:
-    """A moment from "30d" (that long ago), "2026-11-01" or "2026-11-01T12:30" (here, unless it names its zone).
+    """Parse "30d" (that long ago), "2026-11-01" or "2026-11-01T12:30" (local time, unless a zone is given).
 
     Raises:
-        CommandFailed: it is none of these.
+        CommandFailed: the text has another form.
     """
     try:
         return max(0, now_ns - int(duration_s(text) * 1e9))

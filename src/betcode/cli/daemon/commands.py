@@ -12,13 +12,13 @@ from betcode.util.start_signals import blocked_signals
 
 
 def run(options: CommandOptions) -> int:
-    """The daemon in the foreground, in this very process."""
+    """Run the daemon in the foreground, in this process."""
     refuse_remote(options.places)
     from betcode.cli.config.import_offer import offer_import
 
     offer_import(options, hint=False)
     argv = daemon_argv(options)
-    with blocked_signals():  # the daemon unblocks them; the block is left only if it cannot be started
+    with blocked_signals():  # the daemon unblocks them; this block only ends if the daemon cannot start
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
 
 

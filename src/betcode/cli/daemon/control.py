@@ -1,4 +1,4 @@
-"""Finds the daemon, starts it when it is needed, and never takes a slow one for a dead one."""
+"""Find the daemon and start it if needed. A slow daemon is never taken for a dead one."""
 
 import json
 import os
@@ -24,10 +24,10 @@ from betcode.util.state_files import UnusableEntry, open_file
 
 Say = Callable[[str], None]
 
-_PROBE_S = 1.0  # one question whether it serves; who does not answer in time is asked again
+_PROBE_S = 1.0  # time limit of one probe; a daemon that does not answer in time is probed again
 _REMOTE_PROBE_S = 10.0
 _PATIENCE_S = 120.0
-_FIRST_WORD_S = 1.0  # who waits longer is told why
+_FIRST_WORD_S = 1.0  # after this time the person is told why the command waits
 _FIRST_WORD_IN_SCRIPTS_S = 5.0
 _FURTHER_WORD_S = 10.0
 _PAUSE_S = 0.03
@@ -35,7 +35,7 @@ _LOG_LINES = 12
 
 
 async def serves(places: Paths) -> bool:
-    """Whether a daemon at the socket says that it serves."""
+    """Whether a daemon at the socket reports that it serves."""
     if places.remote is None and not places.socket.exists():
         return False
     async with open_client(places) as client:
@@ -46,13 +46,13 @@ async def serves(places: Paths) -> bool:
 
 
 async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, asked_for: bool = False) -> bool:
-    """Return when a daemon serves; whether it was started for that. Only a daemon that is not there is started.
+    """Return once a daemon serves, and whether it was started for that. Only a missing daemon is started.
 
-    With `announce` a start is mentioned; without, only a long wait is. One that a person has not `asked_for` is
-    started as daemon.autostart says.
+    With `announce` a start is printed; without it, only a long wait. A start that the person has not `asked_for`
+    follows the setting daemon.autostart.
 
     Raises:
-        CommandFailed: there is none, and it cannot or must not be started.
+        CommandFailed: no daemon runs, and it cannot or must not be started.
     """
     if options.places.remote is not None:
         await _refuse_silent(options.places, options.places.remote)
@@ -66,18 +66,18 @@ async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, as
                 f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To update it: "
                 "betcode daemon restart (working agents continue)"
             )
-        if announce:  # a service may have started it, which asks nobody
+        if announce:  # a service may have started it without asking
             _offer_import(options, hint=False)
         return False
     first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
     if is_held(options.places.lock) and await _wait_until_serving(options.places, None, say, first_word_s):
-        return False  # otherwise it was one that stopped
+        return False  # the daemon that was found has stopped since
     if not options.may_start:
         raise CommandFailed(
             f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
             ExitCode.NO_CONNECTION,
         )
-    # Imported only now: most commands find a daemon.
+    # Imported here: most commands find a running daemon.
     from betcode.cli.core.autostart import refuse_unwanted_start
 
     refuse_unwanted_start(options, asked_for=asked_for)
@@ -89,7 +89,7 @@ async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, as
 
 
 def _offer_import(options: CommandOptions, *, hint: bool) -> None:
-    """Offer the settings of Claude Code at the first run of all; other runs load nothing for it."""
+    """Offer to import the settings of Claude Code at the first run; later runs import nothing for it."""
     if not os.path.lexists(options.places.config_dir):
         from betcode.cli.config.import_offer import offer_import
 
@@ -97,7 +97,7 @@ def _offer_import(options: CommandOptions, *, hint: bool) -> None:
 
 
 async def _refuse_silent(places: Paths, remote: Remote) -> None:
-    """A daemon elsewhere is there or not; it is not started from here."""
+    """Raise CommandFailed for a remote daemon that does not answer; it cannot be started from here."""
     async with open_client(places) as client:
         try:
             is_serving = await client.is_serving(timeout_s=_REMOTE_PROBE_S)
@@ -109,7 +109,7 @@ async def _refuse_silent(places: Paths, remote: Remote) -> None:
 
 
 def daemon_argv(options: CommandOptions) -> list[str]:
-    """The daemon as a process of its own. -P: the current directory must not provide the modules."""
+    """Return the command of the daemon process. -P: modules must not come from the current directory."""
     places = options.places
     argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
     argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
@@ -118,7 +118,7 @@ def daemon_argv(options: CommandOptions) -> list[str]:
 
 
 def refuse_flags_of_services(options: CommandOptions) -> None:
-    """Raises CommandFailed where values are given for one daemon, and a service would not hand them on to it."""
+    """Raises CommandFailed if values are given for one daemon that a service would not pass on."""
     if options.texts("set") and start_by_service(options.places.state_dir):
         raise CommandFailed(
             "The daemon runs as a service, which ignores --set: use betcode config set",
@@ -128,17 +128,17 @@ def refuse_flags_of_services(options: CommandOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LaunchedDaemon:
-    """A daemon process of ours, and where in the log its words begin."""
+    """A daemon process that this command started, and its position in the log at the start."""
 
     process: subprocess.Popen[bytes]
     log_offset: int
 
 
 def launch(options: CommandOptions) -> LaunchedDaemon:
-    """Start the daemon detached from this terminal; it goes on when we and the terminal are gone.
+    """Start the daemon detached from this terminal. It outlives this command and the terminal.
 
     Raises:
-        CommandFailed: there is no place for its state.
+        CommandFailed: its state directory cannot be created.
     """
     places = options.places
     try:
@@ -163,7 +163,7 @@ def launch(options: CommandOptions) -> LaunchedDaemon:
 
 
 def _open_log(places: Paths) -> int:
-    """The log for appending; the daemon starts and reports it where that is no regular file."""
+    """Open the log for appending. If it is not a regular file, the daemon starts anyway and reports it."""
     try:
         return open_file(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except UnusableEntry:
@@ -171,14 +171,14 @@ def _open_log(places: Paths) -> int:
 
 
 async def _wait_until_serving(places: Paths, launched: LaunchedDaemon | None, say: Say, first_word_s: float) -> bool:
-    """Whether it serves: one that is not ours may have been about to stop, and is gone then."""
+    """Wait until the daemon serves. Return False if a daemon that someone else started has stopped instead."""
     begun = time.monotonic()
     next_word_s = first_word_s
     while not await serves(places):
         holder = read_holder(places.lock)
         _refuse_another_socket(places, holder)
         if launched is not None and launched.process.poll() is not None and not is_held(places.lock):
-            # Checked in this order: another daemon that was quicker than ours holds the lock by now.
+            # In this order: another daemon that started faster may hold the lock by now.
             raise CommandFailed(_why_it_ended(places, launched), ExitCode.NO_CONNECTION)
         if launched is None and not is_held(places.lock):
             return False
@@ -219,7 +219,7 @@ def _why_it_ended(places: Paths, launched: LaunchedDaemon) -> str:
 
 
 def plain(line: str) -> str:
-    """A line of the daemon's log without what only its developers need; empty where nothing is left."""
+    """Return a line of the daemon's log without details for developers; empty if nothing remains."""
     try:
         entry = json.loads(line)
         message, level, trace = str(entry["message"]), str(entry["level"]), str(entry.get("exception", ""))

@@ -1,4 +1,4 @@
-"""`betcode daemon health`: what probes of service managers and containers ask."""
+"""`betcode daemon health`: a probe for service managers and containers."""
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
@@ -9,7 +9,7 @@ _WITHIN_S = 5.0
 
 
 async def probe(options: CommandOptions) -> int:
-    """The overall status of the standard health service, as an exit code."""
+    """Return the overall status of the standard health service as an exit code."""
     is_well = await _is_well(options)
     screen = standard_screen()
     if options.as_json:

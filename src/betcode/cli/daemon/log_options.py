@@ -8,7 +8,7 @@ LEVELS = ("error", "warn", "info", "debug", "trace")
 
 
 def add_logs(verbs: Any, command: Callable[..., argparse.ArgumentParser], count: Callable[[str], int]) -> None:
-    """`verbs` and `command` are the parser's own."""
+    """Add the command; `verbs` and `command` are the parser's."""
     logs = command(verbs, "logs", "show the daemon's log", "daemon.logs:logs")
     logs.add_argument("-f", "--follow", action="store_true", help="follow the log (Ctrl-C stops)")
     logs.add_argument("-n", "--lines", type=count, default=100, metavar="N", help="start with the last N lines (100)")

@@ -1,4 +1,4 @@
-"""Where the daemon's log is."""
+"""The path of the daemon's log."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from betcode.config.paths import Paths
 
 
 def log_path(places: Paths) -> Path:
-    """As the settings say; the usual place where they cannot be read."""
+    """Return the path from the settings; the default path if they cannot be read."""
     try:
         return load_settings(places.config_dir, os.environ).settings.logs.path(places.daemon_log)
     except WrongSetting:

@@ -1,4 +1,4 @@
-"""`betcode daemon logs`: what the daemon has logged, whether it runs or not."""
+"""`betcode daemon logs`: print the daemon's log, also while it is stopped."""
 
 import json
 import select
@@ -19,7 +19,7 @@ _ID_SHOWN = 8
 
 
 def logs(options: CommandOptions) -> int:
-    """The newest lines, then what is added where that is asked for."""
+    """Print the newest lines, then follow the log if requested."""
     refuse_remote(options.places)
     screen = standard_screen()
     path = log_path(options.places)
@@ -42,9 +42,9 @@ def logs(options: CommandOptions) -> int:
 
 
 def _follow(files: LogFiles, wanted: LogFilter, screen: Screen, *, as_json: bool) -> None:
-    """Until somebody ends it, or nobody reads any more."""
+    """Follow the log until Ctrl-C, or until the reader of stdout closes it."""
     reader = select.poll()
-    reader.register(sys.stdout.fileno(), 0)  # tells only that the other end is gone
+    reader.register(sys.stdout.fileno(), 0)  # events 0: report only that the other end is closed
     while not reader.poll(0):
         for entry in files.added(wanted):
             _show(screen, entry, as_json=as_json)
@@ -79,5 +79,5 @@ def _value(value: object) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """No message can pretend to be several entries."""
+    """Escape line breaks, so that one message cannot imitate several entries."""
     return clean(text).replace("\n", "␤")

@@ -1,4 +1,4 @@
-"""`betcode daemon install` and `uninstall`: the daemon as a service of the user's, by systemd or launchd."""
+"""`betcode daemon install` and `uninstall`: run the daemon as a user service of systemd or launchd."""
 
 import getpass
 import os
@@ -23,7 +23,7 @@ _BEFORE = ".before"
 
 
 def install(options: CommandOptions) -> int:
-    """Write the unit, start the daemon under it, and say what ends agents at logout. A failure leaves no unit."""
+    """Write the unit, start the daemon under it, and warn if agents end at logout. A failure removes the unit."""
     refuse_remote(options.places)
     screen = standard_screen()
     manager = _manager(options)
@@ -51,7 +51,7 @@ def install(options: CommandOptions) -> int:
 
 
 def uninstall(options: CommandOptions) -> int:
-    """Stop the daemon of the service and remove the unit; agents at work go on until a daemon finds them."""
+    """Stop the daemon of the service and remove the unit. Working agents continue until the next daemon adopts them."""
     refuse_remote(options.places)
     screen = standard_screen()
     manager = _manager(options)
@@ -79,7 +79,7 @@ def _manager(options: CommandOptions) -> Manager:
 
 
 def _refuse_foreign(manager: Manager) -> None:
-    """Raises CommandFailed where the name is that of another program's service, which is neither replaced nor ended."""
+    """Raises CommandFailed if another program's service has this name; it is neither replaced nor stopped."""
     try:
         is_ours = b"betcode" in manager.path.read_bytes()
     except FileNotFoundError:
@@ -103,12 +103,12 @@ def _service(options: CommandOptions) -> Service:
 
 
 def _installed(manager: Manager, text: bytes, make_way: Callable[[], None]) -> bool:
-    """Have the manager run it; whether anything was new."""
+    """Install and start the service; return whether anything changed."""
     before = manager.path.read_bytes() if manager.path.exists() else None
     try:
         manager.path.parent.mkdir(parents=True, exist_ok=True)
         if before is not None and before != text:
-            _write(manager.path.with_name(manager.path.name + _BEFORE), before)  # somebody may have edited it
+            _write(manager.path.with_name(manager.path.name + _BEFORE), before)  # someone may have edited it
         _write(manager.path, text)
         manager.reload()
         if before != text or not manager.is_running():
@@ -139,7 +139,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _offer_lingering(options: CommandOptions, screen: Screen) -> bool:
-    """Whether agents outlive the last logout."""
+    """Offer to enable lingering; return whether agents outlive the last logout."""
     user = getpass.getuser()
     if is_lingering(user):
         return True

@@ -1,4 +1,4 @@
-"""The programs that keep services: systemctl and launchctl, asked with argument lists."""
+"""Service managers: systemctl and launchctl, called with argument lists."""
 
 import os
 import shutil
@@ -15,13 +15,13 @@ _LINGER = Path("/var/lib/systemd/linger")
 
 
 class Manager(Protocol):
-    """Keeps one service, whose file is at `path`."""
+    """Manages one service, whose file is at `path`."""
 
     path: Path
 
     def text(self, service: Service) -> bytes: ...
     def refuse_where_it_is_not(self) -> None:
-        """Raises CommandFailed where the manager does not run."""
+        """Raises CommandFailed if the manager is not running."""
 
     def reload(self) -> None: ...
     def start(self) -> None: ...
@@ -30,7 +30,7 @@ class Manager(Protocol):
 
 
 class Systemd:
-    """The user's own manager, `systemctl --user`."""
+    """The user's systemd, `systemctl --user`."""
 
     def __init__(self, name: str) -> None:
         config = os.environ.get("XDG_CONFIG_HOME", "")
@@ -69,7 +69,7 @@ class Systemd:
 
 
 class Launchd:
-    """The user's own domain of launchd."""
+    """The user's domain of launchd."""
 
     def __init__(self, name: str) -> None:
         self.label = f"dev.betcode.{name}"
@@ -84,7 +84,7 @@ class Launchd:
             raise CommandFailed("launchd is not available on this machine", ExitCode.INVALID_ARGUMENTS)
 
     def reload(self) -> None:
-        """launchd reads a file when it is told to start it."""
+        """Do nothing: launchd reads the file when the service starts."""
 
     def start(self) -> None:
         _run("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
@@ -98,9 +98,9 @@ class Launchd:
 
 
 def start_by_service(state_dir: Path, name: str = "betcode") -> Sequence[str] | None:
-    """The command that starts the daemon of that state directory where it is a service of systemd's; None: it is none.
+    """Return the command that starts the daemon of that state directory as a systemd service; None without a service.
 
-    A daemon beside the service would keep the service from starting at the next login.
+    A daemon beside the service would prevent the service from starting at the next login.
     """
     systemd = Systemd(name)
     try:
@@ -118,7 +118,7 @@ def is_lingering(user: str) -> bool:
 
 
 def turn_on_lingering(user: str) -> None:
-    """Raises CommandFailed where it is refused."""
+    """Enable lingering. Raises CommandFailed if that is refused."""
     _run("loginctl", "enable-linger", user)
 
 

@@ -1,4 +1,4 @@
-"""What the service managers are given: a systemd user unit, a launchd agent."""
+"""The files for service managers: a systemd user unit and a launchd agent."""
 
 import json
 import plistlib
@@ -36,12 +36,12 @@ WantedBy=default.target
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A daemon as a service: what starts it, what asks whether it is well, and where it finds programs."""
+    """A daemon as a service: its command, its health command, and its PATH."""
 
     start: Sequence[str]
     probe: Sequence[str]
     state_dir: Path
-    path: str  # PATH: a service manager's own rarely has the agents' programs
+    path: str  # PATH; a service manager's own rarely contains the agents' programs
     log: Path
 
 
@@ -82,11 +82,11 @@ def _shown(state_dir: Path) -> str:
 
 
 def _words(argv: Sequence[str]) -> str:
-    # $ would be taken for a variable in a command line, and in no other line.
+    # In a command line, and only there, systemd expands $.
     return " ".join(_word(word).replace("$", "$$") for word in argv)
 
 
 def _word(text: str) -> str:
-    """One word of a unit file: % stands for something there, and so does a backslash."""
+    """Quote one word of a unit file, where % and backslash are special."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""`betcode daemon status`: whether it runs, and how well each part of it is."""
+"""`betcode daemon status`: whether the daemon runs, and the state of each component."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +14,7 @@ from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import LockOwner, is_held, read_holder
 from betcode.v1.health_pb2 import ComponentHealth, HealthDetailsResponse, ServingStatus
 
-# What a daemon found when it started: fact, noun and state. Counts of 0 are not shown.
+# The results of the daemon's start-up: fact, noun and state. Counts of 0 are not shown.
 _FOUND = (
     ("adopted", "agent", "taken over"),
     ("ended", "agent", "ended in the meantime"),
@@ -24,7 +24,7 @@ _FOUND = (
     ("clients", "client", "of the previous daemon"),
     ("locks", "input lock", "of previous clients"),
 )
-_MB = 1024 * 1024  # as the setting of the limit counts: 512MiB is shown as 512
+_MB = 1024 * 1024  # the unit of the setting: 512MiB is shown as 512
 _SETTINGS = (
     ("settings_problem", "not reloaded: "),
     ("settings_need_restart", "restart the daemon to apply: "),
@@ -33,7 +33,7 @@ _SETTINGS = (
 
 
 async def status(options: CommandOptions) -> int:
-    """Whether it runs and how it is; exit code 2 where it does not."""
+    """Print the state of the daemon. The exit code is 2 if it does not run."""
     screen = standard_screen()
     is_here = options.places.remote is None
     holder = read_holder(options.places.lock) if is_here else None
@@ -41,7 +41,8 @@ async def status(options: CommandOptions) -> int:
     try:
         async with open_client(options.places) as client:
             details = await client.health()
-            with suppress(CommandFailed, ClientError):  # the daemon's own choice, for its own environment, is in there
+            # Includes the provider that the daemon chooses for its own environment
+            with suppress(CommandFailed, ClientError):
                 details.metadata["default_provider"] = await default_agent(client, options)
     except Unreachable as error:
         details, reason = None, error.details.get("reason", error.message)
@@ -123,7 +124,7 @@ def _as_lines(options: CommandOptions, details: HealthDetailsResponse) -> list[s
 
 
 def _unusable(details: HealthDetailsResponse) -> list[str]:
-    """The runs that cannot be used, and what to do about each."""
+    """Return the unusable runs, each with a remedy."""
     lines = []
     for one in details.unusable_runs:
         session = f" (session {one.session_id})" if one.session_id else ""
@@ -136,7 +137,7 @@ def _sentences(*parts: str) -> str:
 
 
 def uptime(seconds: int) -> str:
-    """`2h 34m`: the two largest units, and seconds alone."""
+    """Return `2h 34m`: the two largest units, or only seconds."""
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

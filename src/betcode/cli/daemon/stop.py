@@ -1,4 +1,4 @@
-"""`betcode daemon stop` and `betcode daemon restart`: what becomes of agents is decided here, by a person."""
+"""`betcode daemon stop` and `betcode daemon restart`: the person decides what happens to agents."""
 
 import os
 import signal
@@ -23,11 +23,11 @@ from betcode.v1 import admin_pb2 as v1
 
 _STOP_BOUND_S = 30.0
 _PAUSE_S = 0.02
-_ANSWER_WITHIN_S = 5.0  # of a daemon that is asked; then it is told by a signal
+_ANSWER_WITHIN_S = 5.0  # for a request; after that a signal is sent
 
 
 def stop(options: CommandOptions) -> int:
-    """Ask the daemon to stop, and return when its lock has fallen."""
+    """Request the daemon to stop, and return when its lock is released."""
     refuse_remote(options.places)
     screen = standard_screen()
     if options.flag("agents"):
@@ -47,10 +47,10 @@ def stop(options: CommandOptions) -> int:
 
 
 async def _stop_idle(options: CommandOptions, holder: LockOwner) -> int | None:
-    """How many agents are at work and go on; None where the daemon did not answer, and got a signal.
+    """Stop the daemon; return how many working agents continue, or None if it did not answer and got a signal.
 
     Raises:
-        Refused: the daemon answered that this process may not stop it, and no signal is sent.
+        Refused: the daemon does not let this process stop it; no signal is sent.
     """
     with anyio.move_on_after(_ANSWER_WITHIN_S):
         async with open_client(options.places) as client:
@@ -60,7 +60,7 @@ async def _stop_idle(options: CommandOptions, holder: LockOwner) -> int | None:
                 if not refused.is_unimplemented:
                     raise
             except ClientError:
-                pass  # it does not answer, or is about to end
+                pass  # it does not answer, or is already stopping
     refuse_inside(options.places, "agents may not stop the daemon")
     _terminate(holder)
     return None
@@ -78,7 +78,7 @@ def _at_work(options: CommandOptions, left: int | None) -> str:
 
 
 def restart(options: CommandOptions) -> int:
-    """Stop the daemon and start another, under which agents go on; clients connect again by themselves."""
+    """Stop the daemon and start another. Agents continue, and clients reconnect by themselves."""
     refuse_remote(options.places)
     screen = standard_screen()
     if not options.may_start:
@@ -106,7 +106,7 @@ def restart(options: CommandOptions) -> int:
 
 
 def leave_agents_and_stop(options: CommandOptions, screen: Screen) -> None:
-    """Make way for another daemon at once: agents go on, also idle ones."""
+    """Stop the daemon at once for another one. Agents continue, including idle ones."""
     holder = _holder_soon(options)
     if holder is not None:
         with show_blocking_progress(screen, "Stopping"):
@@ -115,7 +115,7 @@ def leave_agents_and_stop(options: CommandOptions, screen: Screen) -> None:
 
 
 def _check_settings(options: CommandOptions) -> None:
-    """A daemon that could not start again is not stopped."""
+    """Raise CommandFailed before the stop if the settings would prevent the next start."""
     try:
         load_settings(options.places.config_dir, os.environ, flags_of(options.texts("set")))
     except WrongSetting as wrong:
@@ -129,7 +129,7 @@ async def _start(options: CommandOptions, screen: Screen) -> None:
 def _stop_with_agents(options: CommandOptions, screen: Screen) -> int:
     holder = _holder_soon(options)
     if holder is None and holder_pids(options.places.runs):
-        # Agents at work that a daemon left: only a daemon knows them all, and writes down how they ended.
+        # Working agents of a stopped daemon: only a daemon knows them all and records how they ended.
         anyio.run(_start, options, screen)
         holder = _holder_soon(options)
     parted = v1.StopDaemonResponse()
@@ -150,7 +150,7 @@ def _stop_with_agents(options: CommandOptions, screen: Screen) -> int:
 async def _ask_to_stop(
     options: CommandOptions, holder: LockOwner, agents: v1.AgentsAtStop.ValueType
 ) -> v1.StopDaemonResponse:
-    """What became of the agents. An older daemon, which knows no such call, can only be stopped without them."""
+    """Request a stop and return what happened to the agents. An older daemon can only stop without them."""
     async with open_client(options.places) as client:
         try:
             return await client.stop_daemon(holder.pid, agents)
@@ -169,12 +169,12 @@ def _fate(parted: v1.StopDaemonResponse) -> str:
 
 
 def _terminate(holder: LockOwner) -> None:
-    with suppress(ProcessLookupError):  # it is gone already
+    with suppress(ProcessLookupError):  # the process has already ended
         os.kill(holder.pid, signal.SIGTERM)
 
 
 def _holder_soon(options: CommandOptions) -> LockOwner | None:
-    """Who holds the lock; one that has just taken it says so in a moment."""
+    """Return the owner of the lock; wait briefly for one that has just acquired it."""
     for _ in range(50):
         holder = read_holder(options.places.lock)
         if holder is not None or not is_held(options.places.lock):

@@ -1,4 +1,4 @@
-"""`betcode db`: what is done with the database file itself, while a daemon uses it or not."""
+"""`betcode db`: back up, check and measure the database file, with or without a daemon."""
 
 import shutil
 import time
@@ -22,8 +22,8 @@ _PATTERN = "betcode-*.db"
 
 
 def backup(options: CommandOptions) -> int:
-    """Write a copy of this moment; the path is the result."""
-    from betcode.storage import copy_database  # only these commands look into the database themselves
+    """Write a copy of the current database and print its path."""
+    from betcode.storage import copy_database  # imported here: no other command reads the database
 
     refuse_remote(options.places)
     screen = standard_screen()
@@ -32,7 +32,7 @@ def backup(options: CommandOptions) -> int:
     if target.is_dir():
         target = target / _name()
     _refuse_harm(target, options.places.database)
-    if asked and not target.parent.is_dir():  # a disk that is not mounted would be filled elsewhere
+    if asked and not target.parent.is_dir():  # an unmounted disk: the copy would fill another one
         raise CommandFailed(f"No such directory: {target.parent}", ExitCode.INVALID_ARGUMENTS)
     if target.exists() and not options.flag("force"):
         raise CommandFailed(f"{target} already exists: choose another file, or add --force", ExitCode.INVALID_ARGUMENTS)
@@ -50,7 +50,7 @@ def backup(options: CommandOptions) -> int:
 
 
 def _refuse_harm(target: Path, database: Path) -> None:
-    """Raises CommandFailed where a copy would take the place of what is in use, or of what is no file."""
+    """Raises CommandFailed if the copy would replace a file in use, or something that is not a file."""
     is_its_own = target.name == database.name or target.name.startswith((f"{database.name}-", f"{database.name}."))
     if is_its_own and target.parent.resolve() == database.parent.resolve():
         raise CommandFailed(f"{target} belongs to the database itself: choose another file", ExitCode.INVALID_ARGUMENTS)
@@ -59,7 +59,7 @@ def _refuse_harm(target: Path, database: Path) -> None:
 
 
 def check(options: CommandOptions) -> int:
-    """Whether the database is whole; exit code 1 where it is not."""
+    """Check the integrity of the database. The exit code is 1 if it is damaged."""
     from betcode.storage import problems
 
     refuse_remote(options.places)
@@ -84,13 +84,13 @@ def check(options: CommandOptions) -> int:
 
 
 def refuse_missing(database: Path) -> None:
-    """Raises CommandFailed: a name that is mistyped is nothing that broke."""
+    """Raises CommandFailed if the file does not exist: a mistyped name is not a damaged database."""
     if not database.exists():
         raise CommandFailed(f"No database at {database}", ExitCode.INVALID_ARGUMENTS)
 
 
 def usage(options: CommandOptions) -> int:
-    """What takes how much room on the disk, and the largest sessions."""
+    """Print the disk usage by kind, and the largest sessions."""
     from betcode.storage import database_use
 
     refuse_remote(options.places)
@@ -129,7 +129,7 @@ def usage(options: CommandOptions) -> int:
 
 
 class Progress:
-    """How far it is, once a second, for work that takes longer than that."""
+    """Prints progress once a second, for work that takes longer than that."""
 
     def __init__(self, screen: Screen, doing: str) -> None:
         self._screen = screen
@@ -143,7 +143,7 @@ class Progress:
 
 
 def _parts(places: Paths) -> dict[str, int]:
-    """Everything in the state directory, by what it is."""
+    """Return the sizes of everything in the state directory, by kind."""
     database = places.database
     beside = {name: _size(database.with_name(database.name + name)) for name in ("", "-wal", "-shm")}
     copies = [path for path in database.parent.glob(f"{database.name}.*") if not path.name.endswith(".incarnation")]
@@ -164,7 +164,7 @@ def _size(path: Path) -> int:
     try:
         return path.lstat().st_size if path.is_file() else 0
     except OSError:
-        return 0  # gone meanwhile
+        return 0  # removed since it was listed
 
 
 def _copies(places: Paths) -> Path:
@@ -176,14 +176,14 @@ def _name() -> str:
 
 
 def _next_copy(places: Paths) -> Path:
-    """A name that is free: two copies may be made in one second."""
+    """Return an unused name: two copies may be made in one second."""
     first = _copies(places) / _name()
     others = (first.with_stem(f"{first.stem}-{number}") for number in range(2, 1000))
     return next((path for path in (first, *others) if not path.exists()), first)
 
 
 def _thinned(places: Paths, keep: int) -> list[Path]:
-    """The copies that were removed; names sort by their time."""
+    """Remove all but the newest copies and return the removed ones; names sort by time."""
     old = sorted(_copies(places).glob(_PATTERN), key=lambda path: path.stem)[:-keep]
     for path in old:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`betcode db prune`: closed sessions that nobody has touched for long are deleted, after being shown."""
+"""`betcode db prune`: list old closed sessions and delete them."""
 
 import time
 
@@ -17,7 +17,7 @@ from betcode.wording.ids import short_id
 
 
 async def prune(options: CommandOptions) -> int:
-    """Delete them; nothing is deleted that was not shown, or that came back to life meanwhile."""
+    """Delete the sessions that were listed. A session that was reopened meanwhile is not deleted."""
     screen = standard_screen()
     before_ns = moment_ns("--older-than", options.text("older_than"), time.time_ns())
     async with connected(options, screen) as client:
@@ -47,7 +47,7 @@ async def _closed_before(client: Client, before_ns: int) -> list[v1.SessionSumma
 
 
 async def _ask(options: CommandOptions, screen: Screen, old: list[v1.SessionSummary]) -> None:
-    """Raises CommandFailed where nobody can be asked, or who was asked does not want it."""
+    """Ask for confirmation. Raises CommandFailed if there is no terminal to ask on, or if the person declines."""
     if options.flag("yes"):
         return
     _show(screen, old)

@@ -1,4 +1,4 @@
-"""`betcode db repair` and `restore`: another file takes the database's place. No daemon runs, and the old one stays."""
+"""`betcode db repair` and `restore`: replace the database while no daemon runs, and save the old file."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _BESIDE = ("-wal", "-shm")
 
 
 def repair(options: CommandOptions) -> int:
-    """Save what can be read into a new database; the damaged one is kept beside it."""
+    """Copy everything readable into a new database, and save the damaged file beside it."""
     from betcode.storage import problems, salvage
 
     screen = standard_screen()
@@ -70,7 +70,7 @@ def repair(options: CommandOptions) -> int:
 
 
 def restore(options: CommandOptions) -> int:
-    """Put a copy in the database's place; the present one is kept beside it."""
+    """Replace the database by a copy, and save the present file beside it."""
     from betcode.storage import copy_database, problems
 
     screen = standard_screen()
@@ -99,7 +99,7 @@ def restore(options: CommandOptions) -> int:
 
 @contextmanager
 def _alone(places: Paths) -> Iterator[None]:
-    """Nobody else uses the database; no daemon can start meanwhile."""
+    """Hold the daemon's lock, so that no daemon runs or starts meanwhile."""
     refuse_remote(places)
     me = LockOwner(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
     if not places.state_dir.is_dir():
@@ -125,9 +125,9 @@ def _told() -> Iterator[None]:
 
 
 def _set_aside(database: Path, why: str) -> Path:
-    """Keep the database under another name too, and move away what belongs to it alone; its own name is never free.
+    """Save the database under another name and move its auxiliary files away. Its own name is always in use.
 
-    A daemon that found none there would begin an empty one.
+    A daemon that found no database would create an empty one.
     """
     aside = database.with_name(f"{database.name}.{why}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
     aside.hardlink_to(database)

@@ -1,4 +1,4 @@
-"""The doctor looks at agents: the default kind, and every other that the settings speak of. No model is asked."""
+"""Check agents: the default provider and every configured one. No model is called."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ VERSION_WITHIN_S = 5.0
 
 
 def agent(situation: Situation) -> Iterator[Finding]:
-    """Whether it is there, new enough and logged in."""
+    """Check that each agent is installed, recent enough and logged in."""
     default = situation.settings.engine.default_provider
     if default in ("", "claude", "demo"):
         yield from _claude(situation)
@@ -31,7 +31,7 @@ def agent(situation: Situation) -> Iterator[Finding]:
 
 
 def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
-    """The kinds that somebody counts on."""
+    """Yield the providers that the settings mention."""
     usual = AgentSettings()
     for name in MAKERS:
         is_set = getattr(agents, name, None) != getattr(usual, name, None)

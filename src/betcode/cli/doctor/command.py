@@ -1,4 +1,4 @@
-"""`betcode doctor`: looks for the usual troubles, with and without a daemon, and says how to mend each."""
+"""`betcode doctor`: find common problems, with and without a daemon, and suggest fixes."""
 
 import os
 import time
@@ -42,7 +42,7 @@ _SHOWN = {Level.OK: "ok", Level.NOTE: "note", Level.TROUBLE: "TROUBLE"}
 
 
 def doctor(options: CommandOptions) -> int:
-    """0 where nothing must be mended, otherwise 1."""
+    """Print the findings. The exit code is 0 if nothing must be fixed, otherwise 1."""
     refuse_remote(options.places)
     screen = standard_screen()
     moved = doctor_repair.repair(options) if options.flag("repair") else []
@@ -64,7 +64,7 @@ def doctor(options: CommandOptions) -> int:
 
 
 def examined(options: CommandOptions, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """What there is to see without asking the daemon; a check that fails is a finding too."""
+    """Yield the findings that need no daemon; a check that raises is a finding too."""
     settings, of_settings = _settings(options)
     situation = Situation(options.places, settings, environ, options.claude_bin, time.time())
     yield from of_settings

@@ -1,4 +1,4 @@
-"""The doctor looks at files: directories, socket, disk, clock, database, certificate and token."""
+"""Check files: directories, socket, disk, clock, database, certificate and token."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ _DATABASE_BOUND_S = 3.0
 
 
 def directories(situation: Situation) -> Iterator[Finding]:
-    """Whether they are ours, and nobody else can put something into them."""
+    """Check that the directories belong to the user, and that nobody else can write to them."""
     places = situation.places
     for check, path in (("config directory", places.config_dir), ("state directory", places.state_dir)):
         try:
@@ -74,7 +74,7 @@ def sockets(situation: Situation) -> Iterator[Finding]:
 
 
 def lock(situation: Situation) -> Iterator[Finding]:
-    """The kernel lets go of a lock with its process; one that is held by nobody we know stands in the way."""
+    """Check the lock. The kernel releases it with its process; an unknown holder blocks the daemon."""
     path = situation.places.lock
     if not is_held(path):
         return
@@ -111,7 +111,7 @@ def disk(situation: Situation) -> Iterator[Finding]:
 
 
 def clock(situation: Situation) -> Iterator[Finding]:
-    """A clock that was set back makes new events look older than old ones, and prompts wait too long."""
+    """Check the clock. After it was set back, new events look older than old ones, and prompts expire too late."""
     places = situation.places
     ahead = []
     for path in (
@@ -162,7 +162,7 @@ def database(situation: Situation) -> Iterator[Finding]:
 
 
 def listening(situation: Situation) -> Iterator[Finding]:
-    """What TCP needs, where the daemon listens there."""
+    """Check the files for TCP, if the daemon listens on it."""
     listen = situation.settings.listen
     if not listen.address:
         return
@@ -192,7 +192,7 @@ def _certificate(path: Path, now: datetime) -> Finding:
 
 
 def _key(path: Path) -> Iterator[Finding]:
-    """Who reads it can pass for this daemon; that it fits the certificate is looked at when the daemon starts."""
+    """Check who can read the key: they can impersonate this daemon. The daemon checks at start that it fits."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

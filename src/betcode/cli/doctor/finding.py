@@ -1,4 +1,4 @@
-"""What the doctor finds: one line each, and how to mend it."""
+"""The findings of the doctor: one line each, with a fix."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from betcode.config.settings import Settings
 
 class Level(StrEnum):
     OK = "ok"
-    NOTE = "note"  # worth knowing; nothing must be done
+    NOTE = "note"  # information; nothing must be done
     TROUBLE = "trouble"
 
 
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the checks look at."""
+    """The input of the checks."""
 
     places: Paths
     settings: Settings

@@ -1,4 +1,4 @@
-"""The doctor looks at programs: git, what runs without a daemon, the daemon itself."""
+"""Check processes: git, agents without a daemon, the daemon itself."""
 
 import resource
 import shutil
@@ -26,7 +26,7 @@ _LEAST_OPEN_FILES = 1024
 
 
 def git(situation: Situation) -> Iterator[Finding]:
-    """Whether there is one that is new enough; everything but worktrees works without."""
+    """Check that git is installed and recent enough; only worktrees need it."""
     environment = environment_of(situation.environ)
     program = shutil.which("git", path=environment["PATH"])
     if program is None:
@@ -40,7 +40,7 @@ def git(situation: Situation) -> Iterator[Finding]:
 
 
 def orphans(situation: Situation) -> Iterator[Finding]:
-    """Agents that no daemon looks after, and what is left of agents whose holder is gone."""
+    """Find agents without a daemon, and remains of agents whose holder has ended."""
     places = situation.places
     held = held_runs(places.runs)
     ours = set(names_in(places.runs))
@@ -67,7 +67,7 @@ def _known(database: Path) -> frozenset[str]:
     try:
         return glance(database, within_s=0.0).live_runs
     except DatabaseUnusable:
-        return frozenset()  # that is told by itself
+        return frozenset()  # another check reports it
 
 
 def open_files(_: Situation) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def open_files(_: Situation) -> Iterator[Finding]:
 
 
 async def daemon(places: Paths) -> list[Finding]:
-    """What it says of itself."""
+    """Return the findings that the daemon reports about itself."""
     if not is_held(places.lock):
         return [note("daemon", "none is running", "nothing to do: a command that needs one starts it")]
     holder = read_holder(places.lock)

@@ -1,4 +1,4 @@
-"""`betcode doctor --repair`: moves what cannot be used out of the directory of runs. Nothing is deleted."""
+"""`betcode doctor --repair`: move unusable entries out of the runs directory. Nothing is deleted."""
 
 import os
 import stat
@@ -34,9 +34,10 @@ class SetAside:
 
 
 def repair(options: CommandOptions) -> list[SetAside]:
-    """Move every unusable entry, once a person or `--yes` agrees; what was moved.
+    """Move every unusable entry, once a person or `--yes` agrees, and return the moved entries.
 
-    Raises: CommandFailed.
+    Raises:
+        CommandFailed: an entry cannot be moved, or there is no terminal to ask on.
     """
     places, screen = options.places, standard_screen()
     faults = anyio.run(_faults, places)
@@ -60,7 +61,7 @@ def repair(options: CommandOptions) -> list[SetAside]:
 
 
 async def _faults(places: Paths) -> list[RunFault]:
-    """What can be seen from outside, and what the daemon found beyond that."""
+    """Return the faults that the entries show, and those that the daemon has found."""
     faults = {fault.name: fault for fault in run_faults(places.runs)}
     if "" in faults:
         raise CommandFailed(f"{places.runs} cannot be repaired: {faults[''].problem}", ExitCode.INTERNAL)
@@ -69,7 +70,7 @@ async def _faults(places: Paths) -> list[RunFault]:
             async with open_client(places) as client:
                 details = await client.health()
         except ClientError:
-            return list(faults.values())  # the findings say that it does not answer
+            return list(faults.values())  # another finding reports that it does not answer
         there = set(names_in(places.runs))
         found = [one for one in details.unusable_runs if one.can_be_set_aside and one.name in there]
         faults = {one.name: RunFault(one.name, one.problem) for one in found} | faults
@@ -77,8 +78,8 @@ async def _faults(places: Paths) -> list[RunFault]:
 
 
 def _set_aside(places: Paths, fault: RunFault) -> SetAside:
-    """Raises: CommandFailed."""
-    # Its agent would go on without anyone who reads what it says; the daemon notices the end and records it.
+    """Move one entry. Raises CommandFailed if it cannot be moved."""
+    # Its agent would continue with no reader for its output. The daemon notices and records the end.
     ended = end_leftovers(fault.name, 0, 0) if is_uuid(fault.name) else 0
     source, target = places.runs / fault.name, places.set_aside / _free_name(places.set_aside, fault)
     try:
@@ -99,7 +100,7 @@ def _move(source: Path, target: Path) -> None:
     except PermissionError:
         if not stat.S_ISDIR(mode_of(source)):
             raise
-        source.chmod(0o700)  # a directory that is moved must be writable, for its `..`
+        source.chmod(0o700)  # a directory must be writable to be moved, because its `..` changes
         source.rename(target)
 
 

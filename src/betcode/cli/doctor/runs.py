@@ -1,4 +1,4 @@
-"""The doctor examines the directory of runs: entries that cannot be used, with and without a daemon."""
+"""Check the runs directory for unusable entries, with and without a daemon."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -9,7 +9,7 @@ from betcode.holder.run_check import fault_of, run_faults
 from betcode.util.state_files import names_in
 from betcode.v1.health_pb2 import UnusableRun
 
-_MOST = 50  # findings; a directory full of strangers is named by its first ones
+_MOST = 50  # maximum number of findings, for a directory full of foreign entries
 
 
 def runs(situation: Situation) -> Iterator[Finding]:
@@ -27,7 +27,7 @@ def remedy(places: Paths) -> str:
 
 
 def reported(found: Iterable[UnusableRun], places: Paths) -> list[Finding]:
-    """What the daemon found and the entry itself does not show, such as a holder that breaks the protocol."""
+    """Return the faults that only the daemon can find, such as a holder that violates the protocol."""
     return [
         trouble("runs", f"{places.runs.name}/{one.name}: {one.problem}", one.remedy)
         for one in found

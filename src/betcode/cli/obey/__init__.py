@@ -1,4 +1,4 @@
-"""The command `obey`: the same sessions, with the words and the output of the obey face.
+"""The command `obey`: the same sessions, with the commands and the output of the obey API.
 
-Nothing is imported here: `obey --version`, `--help` and completion answer before anything heavy is loaded.
+This package imports nothing, so that `obey --version`, `--help` and completion start fast.
 """

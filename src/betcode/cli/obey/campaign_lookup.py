@@ -1,4 +1,4 @@
-"""Which campaign is meant: the one that is named, else the one around the current directory."""
+"""Find the campaign: the given one, or the one that contains the current directory."""
 
 import os
 from pathlib import Path
@@ -11,10 +11,10 @@ _NAME_IT = "give one with --campaign; `obey campaigns` lists them"
 
 
 def campaign_of(options: ObeyCommandOptions) -> str:
-    """As it was typed, which the daemon understands; else the id of the one around.
+    """Return the campaign as typed, which the daemon resolves, or the id of the surrounding campaign.
 
     Raises:
-        Failed: there is none around, or it is not registered.
+        ObeyFailed: the directory is in no campaign, or in one that is not registered.
     """
     if options.has("campaign"):
         return options.text("campaign")
@@ -31,5 +31,5 @@ def campaign_of(options: ObeyCommandOptions) -> str:
 
 
 def troubles_here() -> tuple[str, ...]:
-    """A sentence for each campaign of this machine that cannot be used."""
+    """Return a sentence for each unusable campaign of this machine."""
     return survey(os.environ).troubles

@@ -7,11 +7,11 @@ from betcode.cli.core.completion import print_candidates, script_of
 from betcode.cli.obey.parser import build_parser
 
 if TYPE_CHECKING:
-    from betcode.cli.obey.options import ObeyCommandOptions  # not needed to complete a word
+    from betcode.cli.obey.options import ObeyCommandOptions  # not needed to complete an argument
 
 
 def print_script(options: "ObeyCommandOptions") -> int:
-    """The script of a shell, to be evaluated by it."""
+    """Print the completion script of a shell."""
     from betcode.cli.core.console import standard_screen
     from betcode.cli.obey.records import versioned
 
@@ -25,5 +25,5 @@ def print_script(options: "ObeyCommandOptions") -> int:
 
 
 def complete(words: Sequence[str]) -> int:
-    """What the last word can become, one candidate a line."""
+    """Print the candidates for the last word, one per line."""
     return print_candidates(build_parser(), words)

@@ -1,4 +1,4 @@
-"""The daemon that a command of obey talks to, and which of its sessions is meant."""
+"""Connect an obey command to the daemon, and find the session that it names."""
 
 import argparse
 from collections.abc import AsyncIterator
@@ -22,10 +22,10 @@ _ID_PREFIX = "sess_"
 
 @asynccontextmanager
 async def connected(options: ObeyCommandOptions, screen: Screen, *, doing: str = "") -> AsyncIterator[ObeyClient]:
-    """A client of a daemon that serves, started if need be and allowed; a person is told what takes long.
+    """Yield a client of a serving daemon, which is started if needed and allowed; slow steps are shown.
 
     Raises:
-        Failed: there is no daemon.
+        ObeyFailed: there is no daemon.
     """
     await _ensure(options, screen)
     async with opened(options) as client:
@@ -38,7 +38,7 @@ async def connected(options: ObeyCommandOptions, screen: Screen, *, doing: str =
 
 @asynccontextmanager
 async def opened(options: ObeyCommandOptions) -> AsyncIterator[ObeyClient]:
-    """The same of a daemon that is there or not; nothing is sent yet."""
+    """Yield a client without checking that a daemon runs; nothing is sent yet."""
     async with open_obey(options.places, options.socket.path, identity_of(options)) as client:
         try:
             yield client
@@ -54,13 +54,13 @@ def identity_of(options: ObeyCommandOptions) -> ClientIdentity:
 
 
 async def _ensure(options: ObeyCommandOptions, screen: Screen) -> None:
-    """One that is at a place of somebody's choice is theirs to start."""
+    """Start the daemon if needed. A daemon at an explicit socket is never started from here."""
     may_start = options.socket.is_usual and options.may_start
     if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
-        return  # a socket that nobody holds is what a dead one left
+        return  # a socket without a process: a dead daemon left it
     if not may_start:
         raise nobody_answers(options)
-    from betcode.cli.daemon.control import ensure_daemon  # most commands find one
+    from betcode.cli.daemon.control import ensure_daemon  # imported here: most commands find a running daemon
 
     await ensure_daemon(daemon_options(options), screen.note, announce=can_ask())
     if not options.socket.path.exists():
@@ -68,7 +68,7 @@ async def _ensure(options: ObeyCommandOptions, screen: Screen) -> None:
 
 
 def nobody_answers(options: ObeyCommandOptions, why: str = "") -> ObeyFailed:
-    """No daemon is there; or one that does not serve this API."""
+    """Return the error for a socket at which no daemon answers, or whose daemon does not serve this API."""
     if serves_no_obey(options):
         hint = "check the setting: betcode config get obey.enabled"
         return ObeyFailed(f"The daemon is running but serves no obey API at {options.socket.path}", hint)
@@ -76,12 +76,12 @@ def nobody_answers(options: ObeyCommandOptions, why: str = "") -> ObeyFailed:
 
 
 def serves_no_obey(options: ObeyCommandOptions) -> bool:
-    """Of a socket at which nobody answers: whether that is the daemon's own choice."""
+    """Whether the daemon runs without the obey API, given that nobody answers at the socket."""
     return options.socket.is_usual and is_held(options.places.lock)
 
 
 def daemon_options(options: ObeyCommandOptions, *settings: str) -> BetcodeOptions:
-    """What betcode's own commands would be told, for what both do."""
+    """Return the equivalent options of betcode's own commands, for shared functions."""
     chosen = argparse.Namespace(**vars(options.chosen))
     chosen.set = list(settings)
     return BetcodeOptions(
@@ -95,10 +95,10 @@ def daemon_options(options: ObeyCommandOptions, *settings: str) -> BetcodeOption
 
 
 async def find_session(client: ObeyClient, options: ObeyCommandOptions) -> v1.SessionInfo:
-    """The one session that is meant: by its id, the beginning of one, or its name.
+    """Find the session by its id, a prefix of it, or its name.
 
     Raises:
-        Failed: none is, or several are.
+        ObeyFailed: no session matches, or several do.
     """
     text, campaign = options.text("session"), options.text("campaign")
     if not text:

@@ -1,4 +1,4 @@
-"""`obey serve`, `stop` and `ping`: the daemon itself."""
+"""`obey serve`, `stop` and `ping`: start, stop and probe the daemon."""
 
 import os
 import time
@@ -20,7 +20,7 @@ _PAUSE_S = 0.02
 
 
 def serve(options: ObeyCommandOptions) -> int:
-    """In the foreground in this very process, else in the background; returns when it serves."""
+    """Run the daemon in the foreground in this process, or start it in the background and return once it serves."""
     settings = [f"daemon.log_level={options.text('log_level')}"] if options.text("log_level") else []
     if not options.socket.is_usual:
         settings.append(f"obey.socket={options.socket.path}")
@@ -81,7 +81,7 @@ async def ping(options: ObeyCommandOptions) -> int:
 
 
 async def stop(options: ObeyCommandOptions) -> int:
-    """Done when it is gone; that no daemon runs is what was wanted."""
+    """Stop the daemon and wait until it has ended; succeed also if none runs."""
     screen = standard_screen(colour=options.colour)
     was_there = options.socket.path.exists()
     if not was_there and serves_no_obey(options):
@@ -97,17 +97,17 @@ async def stop(options: ObeyCommandOptions) -> int:
 
 
 async def _shut_down(options: ObeyCommandOptions) -> bool:
-    """Whether there was one."""
+    """Request the shutdown; return whether a daemon was running."""
     try:
         async with opened(options) as client:
             if not await client.shutdown():
                 raise ObeyFailed("The daemon refused to stop", "betcode daemon stop sends it a signal")
     except ObeyFailed as failed:
         if failed.hint == NO_DAEMON:
-            return False  # a socket that a dead one left
+            return False  # a dead daemon left this socket
         raise
     with anyio.move_on_after(_STOP_BOUND_S):
-        # The socket goes first, and what it holds last: only then can another daemon begin.
+        # The daemon removes its socket first and releases its lock last. Only then can another daemon start.
         while options.socket.path.exists() or (options.socket.is_usual and is_held(options.places.lock)):  # noqa: ASYNC110
             await anyio.sleep(_PAUSE_S)
         return True

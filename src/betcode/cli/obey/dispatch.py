@@ -1,4 +1,4 @@
-"""From arguments to a command, and from what went wrong to a sentence, a hint and an exit code."""
+"""Parse arguments, run the command, and map errors to a sentence, a hint and an exit code."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from betcode.cli.obey.parser import build_parser
 
 
 def dispatch(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; its exit code, or the number of a signal below nothing."""
+    """Run the command that the arguments name; return its exit code, or a negative signal number."""
 
     def run() -> int:
         chosen = build_parser().parse_args(arguments)
@@ -26,15 +26,15 @@ def dispatch(arguments: Sequence[str]) -> int:
         gc.enable()
         return command(options)
 
-    gc.disable()  # modules are no garbage, and looking through them takes a tenth of the time to load them
+    gc.disable()  # modules are never garbage, and scanning them takes a tenth of the time to load them
     return guarded(run)
 
 
 def _refuse_bytes(arguments: Sequence[str]) -> None:
-    """What was typed is sent, and what is sent is text.
+    """Refuse arguments that are not valid text, since requests carry only text.
 
     Raises:
-        Failed: it is not.
+        ObeyFailed: an argument is not valid UTF-8.
     """
     for word in arguments:
         try:
@@ -44,7 +44,7 @@ def _refuse_bytes(arguments: Sequence[str]) -> None:
 
 
 def guarded(run: Callable[[], int]) -> int:
-    """The exit code of `run`; whatever it raises becomes a sentence and a hint on stderr."""
+    """Call `run` and return its exit code; an exception becomes a sentence and a hint on stderr."""
     try:
         code = _code_of(run)
         sys.stdout.flush()
@@ -56,19 +56,19 @@ def guarded(run: Callable[[], int]) -> int:
 def _code_of(run: Callable[[], int]) -> int:
     try:
         return run()
-    except SystemExit as ended:  # of argparse, which has printed help or said what is wrong
+    except SystemExit as ended:  # from argparse, which has printed help or an error
         return ended.code if isinstance(ended.code, int) else ObeyExit.OK
 
 
 def _end_with(error: BaseException) -> int:
     cause = first_cause(error)
     if isinstance(cause, BrokenPipeError):
-        discard_unwritten()  # nobody reads one of them any more
+        discard_unwritten()  # the reader of stdout or stderr has closed it
         return -signal.SIGPIPE
     if isinstance(cause, KeyboardInterrupt):
         return -signal.SIGINT
     failed = _failed(cause)
-    with suppress(OSError):  # where it goes there is no room either
+    with suppress(OSError):  # the disk of stderr may be full as well
         say_failure(failed.message, failed.hint)
         if os.environ.get("BETCODE_DEBUG"):
             import traceback
@@ -79,7 +79,7 @@ def _end_with(error: BaseException) -> int:
 
 
 def say_failure(message: str, hint: str) -> None:
-    """One sentence on stderr and, where something helps, a line with that."""
+    """Print one sentence on stderr and, if there is one, a hint."""
     from betcode.wording.terminal_text import in_a_line
 
     print(f"obey: {in_a_line(message)}", file=sys.stderr)
@@ -97,7 +97,7 @@ def _failed(error: BaseException) -> ObeyFailed:
         return ObeyFailed(error.message, NO_DAEMON)
     if isinstance(error, ClientError):
         return ObeyFailed(error.message, hint_for(error.code, error.details.get("betcode_code", "")))
-    if isinstance(error, CommandFailed):  # of what both command lines do, such as starting a daemon
+    if isinstance(error, CommandFailed):  # from functions shared with betcode, such as starting a daemon
         return ObeyFailed(error.message, NO_DAEMON if error.exit_code is ExitCode.NO_CONNECTION else "")
     if isinstance(error, OSError) and error.filename:
         return ObeyFailed(f"{error.filename} cannot be used: {error.strerror}")

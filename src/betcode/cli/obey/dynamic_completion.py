@@ -1,4 +1,4 @@
-"""Ids of sessions and names of campaigns, asked of a daemon that runs. None is started, and none is waited for."""
+"""Complete session ids and campaign names from a running daemon, within a time limit."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from obey.local.v1.local_pb2 import StateResponse
 
 _WITHIN_S = 1.0
-_SAYS = 60  # columns of a description
+_SAYS = 60  # maximum length of a description, in columns
 
 Candidates = list[tuple[str, str]]
 
@@ -21,7 +21,7 @@ class SessionArgument(DynamicArgument):
     """An argument that names a session."""
 
     def found(self, typed: Sequence[str], beginning: str) -> Candidates:
-        """The beginnings of ids, as long as is needed; one that is typed already goes on to its end."""
+        """Return unique prefixes of ids; a prefix that is already typed is completed to the whole id."""
         if (state := _asked(typed)) is None:
             return []
         from betcode.cli.obey.names import STATUSES, name_of

@@ -1,4 +1,4 @@
-"""`obey exec`: a command in a campaign, which the daemon runs as the campaign's rules allow."""
+"""`obey exec`: the daemon runs a command in a campaign, if its rules allow it."""
 
 import codecs
 import sys
@@ -43,7 +43,7 @@ Output = AsyncGenerator[v1.ExecuteResponse, None]
 
 
 async def _as_it_is(_options: ObeyCommandOptions, output: Output) -> v1.ExecuteExit | None:
-    """Byte for byte into a pipe, made safe on a terminal; each stream where it belongs."""
+    """Copy stdout and stderr: unchanged into a pipe, escaped on a terminal."""
     streams = {"stdout": Piece(sys.stdout), "stderr": Piece(sys.stderr)}
     ended = None
     async for one in output:
@@ -53,12 +53,12 @@ async def _as_it_is(_options: ObeyCommandOptions, output: Output) -> v1.ExecuteE
             case "exit":
                 ended = one.exit
             case _:
-                pass  # of a later daemon
+                pass  # a message of a later daemon
     return ended
 
 
 class Piece:
-    """One of our own streams, to which a command's output goes."""
+    """One of this process's streams, to which a command's output is copied."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -74,7 +74,7 @@ class Piece:
 
 
 async def _as_json(options: ObeyCommandOptions, output: Output) -> v1.ExecuteExit | None:
-    """One value at the end or, with --follow, a line for each piece and the end."""
+    """Print one value at the end or, with --follow, one line for each piece of output and one for the end."""
     screen = standard_screen(colour=options.colour)
     whole = {"stdout": bytearray(), "stderr": bytearray()}
     ended = None
@@ -89,7 +89,7 @@ async def _as_json(options: ObeyCommandOptions, output: Output) -> v1.ExecuteExi
             case "exit":
                 ended = one.exit
             case _:
-                pass  # of a later daemon
+                pass  # a message of a later daemon
     if ended is not None:
         facts: dict[str, object] = {"exit_code": ended.exit_code, "duration_ms": ended.duration.ToMilliseconds()}
         facts["timed_out"] = ended.timed_out

@@ -1,4 +1,4 @@
-"""How a command of obey ends: 0 done, 1 it did not work, 2 wrong usage; and what helps then."""
+"""Exit codes of obey (0 success, 1 failure, 2 invalid usage) and the hints for errors."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -13,7 +13,7 @@ class ObeyExit(IntEnum):
 
 
 class ObeyFailed(Exception):
-    """A command ends here: one sentence for a person, what to do about it, and the exit code."""
+    """Ends a command with one sentence for the person, a hint and an exit code."""
 
     def __init__(self, message: str, hint: str = "", exit_code: ObeyExit = ObeyExit.FAILED) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class ObeyFailed(Exception):
 
 
 def usage_error(message: str, hint: str) -> ObeyFailed:
-    """What was typed cannot be meant."""
+    """Return the error for invalid arguments."""
     return ObeyFailed(message, hint, ObeyExit.USAGE)
 
 
@@ -35,7 +35,7 @@ _ANEW = "obey session restart ID starts it again"
 _LOOK = "betcode doctor finds the problem"
 _ALLOWANCE = "a new session (obey session create) has its own limit"
 
-# What helps, by the code of the error.
+# Hints by error code.
 HINTS: Mapping[str, str] = {
     _ANY: "betcode daemon logs may say more",
     "OBEY-2001": "obey campaigns lists the registered ones",
@@ -59,6 +59,6 @@ HINTS: Mapping[str, str] = {
 
 
 def hint_for(code: str, engine_code: str) -> str:
-    """What helps with an error of the daemon, or nothing: of one without a number of its own the sentence says all."""
+    """Return the hint for an error of the daemon; empty for an error whose sentence already says everything."""
     has_number = code != _ANY or engine_code in ("", ErrorCode.INTERNAL)
     return HINTS.get(code if has_number else engine_code, "")

@@ -1,4 +1,4 @@
-"""Values that are typed as NAME=VALUE or JSON, and messages that may stand on stdin."""
+"""Parse values given as NAME=VALUE or JSON, and messages from stdin."""
 
 import json
 import sys
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from betcode.cli.obey.failure import usage_error
 from betcode.cli.obey.options import ObeyCommandOptions
 
-_AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
+_AT_MOST_BYTES = 48 * 1024 * 1024  # the daemon's limit for one call
 _STDIN = "-"
 
 
 def pairs_of(flag: str, given: Sequence[str], *, may_be_json: bool) -> dict[str, str]:
-    """What was given one by one or as an object; what comes later stands above what came before.
+    """Return the values of NAME=VALUE pairs and JSON objects; a later value overrides an earlier one.
 
     Raises:
-        Failed: something is neither.
+        ObeyFailed: an argument is neither.
     """
     pairs: dict[str, str] = {}
     for text in given:
@@ -39,15 +39,15 @@ def _object(flag: str, text: str) -> dict[str, str]:
 
 
 def _plain(value: object) -> str:
-    """A text as it is; anything else as JSON says it, such as true, 7 or ["a"]."""
+    """Return a string as it is, and any other value as JSON, such as true, 7 or ["a"]."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def message_of(options: ObeyCommandOptions, name: str = "message") -> str:
-    """What is to be said: the argument, or what stands on stdin.
+    """Return the message from the argument or from stdin.
 
     Raises:
-        Failed: there is nothing, or it is no text.
+        ObeyFailed: there is no message, or it is not text.
     """
     given = options.text(name)
     if options.has(name) and given != _STDIN:
@@ -62,7 +62,7 @@ def message_of(options: ObeyCommandOptions, name: str = "message") -> str:
                 "write it to a file and let the agent read that",
             )
         try:
-            text = data.decode().rstrip("\r\n")  # the end of a file's last line is nobody's word
+            text = data.decode().rstrip("\r\n")  # the final line break of a file is not part of the message
         except UnicodeDecodeError:
             raise usage_error("stdin is not valid UTF-8", "write it to a file and let the agent read that") from None
     if not text.strip():

@@ -1,4 +1,4 @@
-"""The command `obey`: finds the command that was meant, and ends with its exit code, or by the signal that ended it."""
+"""The entry point of `obey`: run the command, then exit with its code or end by its signal."""
 
 import gc
 import os
@@ -17,24 +17,26 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     fill_closed_streams()
     try:
         ended = run(arguments)
-    except KeyboardInterrupt:  # while modules were loaded
+    except KeyboardInterrupt:  # Ctrl-C while modules were loaded
         ended = -signal.SIGINT
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: while Python shuts down it would be a traceback
-    if ended < 0:  # as any program ends by Ctrl-C or a reader that left: exit codes are 0, 1 and 2 alone
+    # Output is complete: Ctrl-C while Python shuts down would print a traceback
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if ended < 0:  # end by the signal (Ctrl-C, closed pipe) as other programs do: exit codes are only 0, 1 and 2
         signal.signal(-ended, signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
-    gc.freeze()  # nor is garbage looked for on the way out: that is a tenth of a short command
+    gc.freeze()  # no garbage collection at exit: it takes a tenth of the time of a short command
     sys.exit(ended)
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of the command that the arguments name; less than nothing is the number of a signal."""
+    """Return the exit code of the command that the arguments name, or a negative signal number."""
     if arguments in (["--version"], ["-V"]) and _said_version():  # before anything is imported
         return 0
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own lines: what went wrong is said once, in a sentence
+    # Silence gRPC's own log lines: errors are printed once, as a sentence
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from betcode.cli.obey.dispatch import dispatch, guarded
 
-    if arguments[:1] == ["--complete"]:  # asked by the shells' completion scripts
+    if arguments[:1] == ["--complete"]:  # called by the shells' completion scripts
         from betcode.cli.obey.completion import complete
 
         return guarded(lambda: complete(arguments[1:]))
@@ -42,7 +44,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _said_version() -> bool:
-    """Whether it could be written; else it is said once more, by those who know what to make of it."""
+    """Print the version; False if it cannot be written, so that the caller reports the error."""
     try:
         print(f"obey {__version__}", flush=True)
     except OSError:

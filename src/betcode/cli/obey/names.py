@@ -1,6 +1,6 @@
-"""Providers and statuses as people and scripts write them, and the numbers that the API has for them.
+"""Names of providers and statuses, and their numbers in the API.
 
-Numbers and not the generated code: the parser knows these names, and must answer before that is loaded.
+The numbers are written out: the parser needs these names and must not import the generated code.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ PROVIDERS: Mapping[str, int] = {
     "acp": 5,
     "demo": 6,
 }
-ALSO: Mapping[str, str] = {"claude": "claude-code", "openai": "openai-api"}  # as betcode calls them
-PROFILES = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})  # of the provider acp
+ALSO: Mapping[str, str] = {"claude": "claude-code", "openai": "openai-api"}  # betcode's names for them
+PROFILES = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})  # profiles of the provider acp
 STATUSES: Mapping[str, int] = {
     "created": 1,
     "starting": 2,
@@ -35,6 +35,6 @@ ACTIVITIES: Mapping[str, int] = {
 
 
 def name_of(number: int, names: Mapping[str, int]) -> str:
-    """Its name; a number of a later daemon is its own, and nothing is nothing."""
+    """Return the name; the number itself if a later daemon sends an unknown one; empty for 0."""
     found = next((name for name, each in names.items() if each == number), "")
     return found or (str(number) if number else "")

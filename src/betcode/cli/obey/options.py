@@ -1,4 +1,4 @@
-"""What was asked for on the command line of obey, with the environment already applied."""
+"""The parsed options of an obey command, with the environment applied."""
 
 import argparse
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from betcode.config.paths import Paths, choose_places
 
 @dataclass(frozen=True, slots=True)
 class ObeySocket:
-    """The daemon's obey socket, and who chose it."""
+    """The path of the daemon's obey socket, and whether it is the default."""
 
     path: Path
-    is_usual: bool  # nobody chose it: it is that of the daemon that we would start
+    is_usual: bool  # the default: the socket of the daemon that this command would start
 
 
 @dataclass(frozen=True, slots=True)
 class ObeyCommandOptions:
-    """The options of every command, and those of the one that was chosen."""
+    """The common options, and those of the chosen command."""
 
     handler: str
-    places: Paths  # of the daemon, should it be started here
+    places: Paths  # of the daemon, if this command starts it
     socket: ObeySocket
     may_start: bool
     as_json: bool
@@ -29,12 +29,12 @@ class ObeyCommandOptions:
     chosen: argparse.Namespace
 
     def text(self, name: str) -> str:
-        """An option that is a text; empty when it was not given."""
+        """Return an option's text; empty if the option was not given."""
         value = getattr(self.chosen, name, None)
         return value if isinstance(value, str) else ""
 
     def has(self, name: str) -> bool:
-        """Whether an option was given at all, be it empty."""
+        """Whether an option was given, even if it is empty."""
         return getattr(self.chosen, name, None) is not None
 
     def number(self, name: str) -> float:
@@ -50,7 +50,7 @@ class ObeyCommandOptions:
 
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> ObeyCommandOptions:
-    """The options with flags over variables over what is usual."""
+    """Return the options: flags override variables, and variables override defaults."""
     places = choose_places(environ)
     return ObeyCommandOptions(
         handler=chosen.handler,
@@ -64,7 +64,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Obey
 
 
 def choose_socket(flag: str, environ: Mapping[str, str], places: Paths) -> ObeySocket:
-    """The flag, else a variable, else what the settings of the daemon say, else where it usually is."""
+    """Return the socket of the flag, the variable, the daemon's settings or the default, in this order."""
     for named in (flag, environ.get("OBEY_DAEMON_SOCKET"), environ.get("OBEY_SOCKET")):
         if named:
             return ObeySocket(Path(named).expanduser().absolute(), is_usual=False)
@@ -77,5 +77,5 @@ def _in_settings(places: Paths, environ: Mapping[str, str]) -> Path | None:
     try:
         named = load_settings(places.config_dir, environ).settings.obey.socket
     except WrongSetting:
-        return None  # a daemon would say so when it is started
+        return None  # the daemon reports invalid settings when it starts
     return Path(named).expanduser() if named else None

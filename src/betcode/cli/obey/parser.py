@@ -1,4 +1,4 @@
-"""The commands of obey and their options, as a tree that parses, prints help and completes."""
+"""The command tree of obey: arguments, help and completion."""
 
 import argparse
 import sys
@@ -25,17 +25,17 @@ examples:
 
 
 class ObeyParser(Parser):
-    """Ends with obey's own code for wrong arguments, and a hint."""
+    """Exits with obey's code for invalid arguments, and prints a hint."""
 
     def error(self, message: str) -> NoReturn:
-        from betcode.wording.terminal_text import in_a_line  # only here: most words are right
+        from betcode.wording.terminal_text import in_a_line  # imported here: needed only for errors
 
         print(f"obey: {in_a_line(message)}\nHint: {self.prog} --help", file=sys.stderr)
         sys.exit(ObeyExit.USAGE)
 
 
 def build_parser() -> Parser:
-    """The whole tree."""
+    """Return the whole command tree."""
     parser: Parser = ObeyParser(
         prog="obey",
         description="Create, watch, message and stop sessions of coding agents that belong to campaigns.",
@@ -91,7 +91,7 @@ def _noun(commands: "Commands[Parser]", name: str, says: str) -> "Commands[Parse
 
 
 def _add_common(parser: Parser, *, top: bool) -> None:
-    """The options that every command takes, before it or after it."""
+    """Add the options that every command accepts, before or after its name."""
     group = parser.add_argument_group("connection and output")
     group.add_argument(
         "--socket", metavar="PATH", default=None if top else argparse.SUPPRESS, help="obey socket of the daemon"

@@ -1,23 +1,23 @@
-"""What an agent asks in the middle of its work, and how a person answers it."""
+"""Prompts of agents as lines, with the command that answers them."""
 
 from betcode.wording.terminal_text import one_line
 from obey.local.v1 import local_pb2 as v1
 
-# How a status that has the id of a prompt begins: it is asked, a question is, or somebody has answered.
+# The beginnings of statuses that carry a prompt id: a permission request, a question, an answer.
 _ASKED, _QUESTION, _RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
 _UNTRUSTED = "project_not_trusted: "
-_SHOWN = 2_000  # who allows a command has seen all of it
+_SHOWN = 2_000  # a person must see the whole command before allowing it
 
 
 def is_prompt(one: v1.SessionActivityEvent) -> bool:
-    """Whether it waits for an answer."""
+    """Whether the status is an open prompt."""
     return _kind(one) in (_ASKED, _QUESTION)
 
 
 def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
-    """What is asked and the commands that answer it, or that somebody has, or that the project is not trusted.
+    """Return lines for a prompt with the commands that answer it, for its answer, or for an untrusted project.
 
-    Nothing of any other status.
+    Any other status gives no lines.
     """
     if one.type == v1.ACTIVITY_TYPE_STATUS and one.content.startswith(_UNTRUSTED):
         return [f"! {asked_words(one)}"]
@@ -35,7 +35,7 @@ def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
 
 
 def asked_words(one: v1.SessionActivityEvent) -> str:
-    """What is asked, on one line."""
+    """Return the request on one line."""
     return one_line(one.content.partition(": ")[2], _SHOWN)
 
 

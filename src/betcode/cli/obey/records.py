@@ -1,4 +1,4 @@
-"""What obey prints with --json: keys in snake_case, lists that are never null, and a version of what it is."""
+"""The JSON output of obey: keys in snake_case, lists that are never null, and a versioned type."""
 
 from collections.abc import Mapping
 from datetime import UTC
@@ -11,7 +11,7 @@ from obey.local.v1 import local_pb2 as v1
 
 
 def versioned(kind: str, value: Mapping[str, object]) -> dict[str, object]:
-    """The value with what it is: `obey.session/v1` has the same fields as long as it is called so."""
+    """Return the value with its type: the fields of `obey.session/v1` never change."""
     return {"schema_version": f"obey.{kind}/v1", **value}
 
 
@@ -90,7 +90,7 @@ def change_json(one: v1.SessionStatusEvent) -> dict[str, object]:
 
 
 def time_of(message: Message, field: str) -> str:
-    """RFC 3339 in UTC; empty where it has not come yet."""
+    """Return the time as RFC 3339 in UTC; empty if the field is not set."""
     value = getattr(message, field)
     if not isinstance(value, Timestamp) or not message.HasField(field):
         return ""

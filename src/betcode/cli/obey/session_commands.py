@@ -19,7 +19,7 @@ async def info(options: ObeyCommandOptions) -> int:
 
 
 def show_session(options: ObeyCommandOptions, screen: Screen, session: v1.SessionInfo, **also: object) -> None:
-    """What is known of a session: `Session: ID` first, a fact a line."""
+    """Print the facts about a session, one per line, `Session: ID` first."""
     if options.as_json:
         screen.json(versioned("session", {"session": session_json(session), **also}), indent=2)
         return
@@ -40,7 +40,7 @@ async def stop(options: ObeyCommandOptions) -> int:
 
 
 async def restart(options: ObeyCommandOptions) -> int:
-    """A session that is over goes on as a new one, whose id is told."""
+    """Continue a finished session as a new one, and print the new id."""
     screen = standard_screen(colour=options.colour)
     config = pairs_of("--config", options.texts("config"), may_be_json=True)
     async with connected(options, screen, doing="Restarting") as client:

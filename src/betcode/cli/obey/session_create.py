@@ -1,4 +1,4 @@
-"""`obey session create`: a session of a campaign, whose agent is started."""
+"""`obey session create`: create a session in a campaign and start its agent."""
 
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from obey.local.v1 import local_pb2 as v1
 
 
 def create(options: ObeyCommandOptions) -> int:
-    request = _request(options)  # may read stdin: before the event loop, so that Ctrl-C interrupts it
+    request = _request(options)  # before the event loop: it may read stdin, and Ctrl-C must interrupt that
     return anyio.run(_create, options, request)
 
 
 def _request(options: ObeyCommandOptions) -> v1.CreateSessionRequest:
-    """What is asked for, checked as far as that can be done here, before a daemon is started for it."""
+    """Build the request and validate it, before a daemon is started for it."""
     request = v1.CreateSessionRequest(
         campaign_id=campaign_of(options),
         provider=v1.SessionProvider.ValueType(PROVIDERS[options.text("provider")]),
@@ -41,7 +41,7 @@ def _request(options: ObeyCommandOptions) -> v1.CreateSessionRequest:
 
 
 def _directory(text: str) -> str:
-    """Where it is, links followed; that it is inside of the campaign is the daemon's to say, who knows the root."""
+    """Return the directory without links. The daemon checks that it is inside the campaign."""
     if not text:
         return ""
     path = Path(text).expanduser()

@@ -1,4 +1,4 @@
-"""Sessions and what happens in them, as lines for people."""
+"""Sessions and their activities as lines for people."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,13 +12,13 @@ from betcode.wording.times import age
 from obey.local.v1 import local_pb2 as v1
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "TOKENS", "PROVIDER", "CAMPAIGN", "FESTIVAL", "NAME")
-_SPARE = ("TOKENS", "FESTIVAL", "CHANGED", "CAMPAIGN", "PROVIDER")  # what a narrow terminal leaves out, in this order
+_SPARE = ("TOKENS", "FESTIVAL", "CHANGED", "CAMPAIGN", "PROVIDER")  # left out on a narrow terminal, in this order
 _LEAST_OF_ID = 13
-_SHOWN = 100  # columns of what an agent thinks or a tool says
+_SHOWN = 100  # maximum length of a thought or a tool's output, in columns
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """As much of each id as tells it from the others."""
+    """Return a unique prefix of each id."""
     ordered = sorted(set(ids))
     shorts: dict[str, str] = {}
     for at, one in enumerate(ordered):
@@ -33,7 +33,7 @@ def _alike(one: str, other: str) -> int:
 
 
 def list_lines(sessions: Sequence[v1.SessionInfo], now: datetime, width: int) -> list[str]:
-    """A line each, no wider than the terminal."""
+    """Return one line per session, no wider than the terminal."""
     shorts = short_ids([one.id for one in sessions])
     has_festival = any(one.festival_id for one in sessions)
     shown = [name for name in _HEADINGS if name != "FESTIVAL" or has_festival]
@@ -57,12 +57,12 @@ def _row(one: v1.SessionInfo, short: str, now: datetime) -> list[str]:
 
 
 def provider_line(one: v1.SessionInfo) -> str:
-    """`claude-code/opus`; the kind alone where no model was asked for or told."""
+    """Return `claude-code/opus`; only the provider if the model is unknown."""
     return "/".join(filter(None, (name_of(one.provider, PROVIDERS), one.model)))
 
 
 def info_lines(one: v1.SessionInfo) -> list[str]:
-    """`Session: ID` and what else is known; those that read it look for the words before the colon."""
+    """Return `Session: ID` and the other facts; scripts search for the words before the colon."""
     facts = {
         "Session": one.id,
         "Provider": provider_line(one),
@@ -92,7 +92,7 @@ def _tokens(one: v1.SessionInfo) -> str:
 
 
 def activity_lines(one: v1.SessionActivityEvent) -> list[str]:
-    """What an agent does, mostly in one line; nothing where there is nothing to say of it, or a change says it."""
+    """Return the lines for an activity, mostly one; none if it is empty or a change reports the same."""
     tool = tool_called(one.tool_name)
     match one.type:
         case v1.ACTIVITY_TYPE_THINKING:

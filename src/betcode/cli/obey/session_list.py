@@ -1,4 +1,4 @@
-"""`obey session list`: those that live, or all."""
+"""`obey session list`: list live sessions, or all."""
 
 from datetime import UTC, datetime
 

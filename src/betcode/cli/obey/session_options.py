@@ -117,7 +117,7 @@ def _shown() -> str:
 
 
 def provider(text: str) -> str:
-    """The name of a provider as obey has it; betcode's own are taken too."""
+    """Return obey's name of a provider; betcode's names are accepted too."""
     name = ALSO.get(text, text)
     if name in PROFILES:
         raise argparse.ArgumentTypeError(f"{text!r} is an ACP agent: --provider acp --config profile={text}")

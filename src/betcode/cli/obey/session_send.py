@@ -1,4 +1,4 @@
-"""`obey session send`: a message, and the reply alone on stdout."""
+"""`obey session send`: send a message and print only the reply on stdout."""
 
 import signal
 import sys
@@ -28,19 +28,19 @@ _NOBODY = "no terminal to ask on"
 
 @dataclass(slots=True)
 class ReplyReader:
-    """What came of a message so far."""
+    """Collects the reply to a message, and prints progress and prompts."""
 
     screen: Screen
     shows_progress: bool
-    denies: bool = False  # nobody can be asked here
+    denies: bool = False  # deny prompts: there is no terminal to ask on
     text: str = ""
     error: str = ""
     tokens_input: int = 0
     tokens_output: int = 0
-    is_denied: bool = False  # what the agent asked was denied, since nobody could be asked
+    is_denied: bool = False  # a prompt was denied because there is no terminal
 
     def take(self, one: v1.SessionActivityEvent) -> None:
-        """Progress is for a person who watches; what waits for an answer is shown in any case."""
+        """Process one activity. Progress is printed for a person who watches, prompts always."""
         self.tokens_input += one.tokens_input
         self.tokens_output += one.tokens_output
         if one.type == v1.ACTIVITY_TYPE_COMPLETION:
@@ -57,7 +57,7 @@ class ReplyReader:
 
 
 def send(options: ObeyCommandOptions) -> int:
-    message = message_of(options)  # may read stdin: before the event loop, so that Ctrl-C interrupts it
+    message = message_of(options)  # before the event loop: it may read stdin, and Ctrl-C must interrupt that
     return anyio.run(_send, options, message)
 
 
@@ -97,14 +97,14 @@ async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply
     try:
         await client.answer(request)
     except ClientError as error:
-        if error.code != ErrorCode.PERMISSION_STALE:  # somebody else has answered
+        if error.code != ErrorCode.PERMISSION_STALE:  # someone else has answered
             raise
     else:
         reply.screen.note(f"Denied: {asked_words(asked)}: {_NOBODY}. To answer yourself, use --on-ask wait")
 
 
 async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: ReplyReader) -> bool:
-    """Whether the turn is over; Ctrl-C leaves it alone."""
+    """Follow the turn and return whether it has ended; Ctrl-C stops following, not the turn."""
     has_left = False
 
     async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""`obey session watch`: what happens in a session, or in all of them, as it happens."""
+"""`obey session watch`: print the activities of one or all sessions as they happen."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -17,11 +17,11 @@ from betcode.cli.obey.session_lines import activity_lines, change_line
 from obey.local.v1 import local_pb2 as v1
 
 _OVER = ("SESSION_STOPPED", "SESSION_FAILED")
-_LAST_WORDS_S = 1.0  # for activities that are on their way when the session is over
+_LAST_WORDS_S = 1.0  # wait for activities that are in transit when the session ends
 
 
 async def watch(options: ObeyCommandOptions) -> int:
-    """Until it is over, or Ctrl-C; watching all has no end of its own."""
+    """Watch until the session ends or until Ctrl-C; watching all sessions ends only by Ctrl-C."""
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen) as client:
         session = await find_session(client, options) if options.has("session") else v1.SessionInfo()
@@ -52,17 +52,17 @@ async def _tell_activities(activities: AsyncIterator[v1.SessionActivityEvent], w
 
 
 class SessionWatcher:
-    """Writes what happens, a line for each; the replies of agents whole."""
+    """Prints one line per event; replies of agents are printed whole."""
 
     def __init__(self, screen: Screen, session_id: str, *, as_json: bool) -> None:
         self.saw_an_end = False
-        self.told = anyio.Event()  # the last activity of a session that is over
+        self.told = anyio.Event()  # set after the last activity of a finished session
         self._screen = screen
         self._session_id = session_id
         self._as_json = as_json
 
     def begin(self, session: v1.SessionInfo) -> None:
-        """How it is before anything happens; in JSON, `session info` says so."""
+        """Print the state of the session first; with --json, `session info` prints it."""
         if not self._as_json:
             self._screen.line(f"{session.id} is {name_of(session.status, STATUSES)}")
 
@@ -83,7 +83,7 @@ class SessionWatcher:
             self._line(one.session_id, one.timestamp, line)
 
     def _line(self, session_id: str, at: Timestamp, text: str) -> None:
-        """With the session's id where it is not known which it is."""
+        """Print a line, with the session's id if all sessions are watched."""
         when = datetime.fromtimestamp(at.seconds).astimezone().strftime("%H:%M:%S")
         who = "" if self._session_id else f"{session_id}  "
         self._screen.line(f"{when}  {who}{text}")

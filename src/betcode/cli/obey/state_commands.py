@@ -1,4 +1,4 @@
-"""`obey status` and `obey campaigns`: what the daemon knows."""
+"""`obey status` and `obey campaigns`: show the state of the daemon."""
 
 from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.table import table
@@ -13,7 +13,7 @@ from obey.local.v1 import local_pb2 as v1
 
 
 async def status(options: ObeyCommandOptions) -> int:
-    """Of a daemon that runs: none is started to be looked at."""
+    """Print the state of a running daemon; none is started for this."""
     screen = standard_screen(colour=options.colour)
     async with opened(options) as client:
         who, state = await client.ping(), await client.state()
@@ -62,7 +62,7 @@ async def campaigns(options: ObeyCommandOptions) -> int:
 
 
 def campaign_lines(state: v1.StateResponse, width: int) -> list[str]:
-    """A line each, no wider than the terminal; nothing where there is none."""
+    """Return one line per campaign, no wider than the terminal."""
     rows = [[one.name, one.id, one.root] for one in state.campaigns]
     return table(("NAME", "ID", "ROOT"), rows, width, path="ROOT") if rows else []
 

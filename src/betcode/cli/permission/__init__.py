@@ -1,1 +1,1 @@
-"""`betcode permission`: prompts that wait for a person, and their answers."""
+"""`betcode permission`: pending prompts and their answers."""

@@ -1,4 +1,4 @@
-"""The answer that a command line gives to one prompt."""
+"""Build the answer to a prompt from command-line options."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from betcode.wording.prompts import asks_each_time, chosen_options, offered
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """To questions, by their exact text."""
+    """Answers to questions, by the exact text of the question."""
 
     given: Mapping[str, str]
 
 
 def answer_from(options: CommandOptions, prompt: v1.PendingPrompt | None) -> v1.PermissionResponse | Answers:
-    """What was said; `prompt` is None where it is not open any more, and the daemon says why that is too late.
+    """Build the answer. `prompt` is None if it is no longer open; the daemon then says why the answer is too late.
 
     Raises:
         CommandFailed: the answer does not fit the prompt.
@@ -47,7 +47,8 @@ def _edited(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
     if not text:
         raise _wrong("--edit is empty: give the changed input, or use --allow")
     if prompt is None and not text.startswith("{"):
-        return json.dumps({"command": text}, ensure_ascii=False)  # the daemon says what it was answered with
+        # No longer open: the daemon reports the earlier answer
+        return json.dumps({"command": text}, ensure_ascii=False)
     try:
         return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), text)
     except NotEdited as trouble:
@@ -55,7 +56,7 @@ def _edited(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
 
 
 def _pattern(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
-    """The rule that was named, the offer of that number, or the narrowest where none was named."""
+    """Return the given rule, the offer with the given number, or the narrowest offer."""
     text = options.text("allow_session").strip()
     if not text and not options.flag("allow_session"):
         raise _wrong("--allow-session: give a rule, or omit the value")
@@ -98,14 +99,14 @@ def _answers(options: CommandOptions, prompt: v1.PendingPrompt | None) -> Answer
 
 
 def _too_late(options: CommandOptions) -> Answers:
-    """What was typed, as it is: the daemon knows by the question's text whether it is the same answer as before."""
+    """Return the typed answers unchanged: the daemon compares them with the earlier answer."""
     pairs = (text.partition("=") for text in options.texts("question"))
     typed = {name: answer.strip() for name, _, answer in pairs}
     return Answers(typed or dict.fromkeys(options.texts("choose"), "chosen"))
 
 
 def _worded(questions: Sequence[v1.UserQuestion], text: str) -> tuple[v1.UserQuestion, str]:
-    """The question that is meant by its text, its header or its number, and the answer."""
+    """Return the answer and its question, which is given by text, header or number."""
     for number, question in enumerate(questions, 1):
         for name in (question.question, question.header, str(number)):
             if name and text.startswith(f"{name}="):

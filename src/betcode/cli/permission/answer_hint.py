@@ -1,15 +1,15 @@
-"""What happens after an answer, in one sentence: whether the session goes on by itself, and how it is seen."""
+"""One sentence after an answer: whether the session continues, and how to watch it."""
 
 from betcode.rules.rule import COMMAND_TOOLS
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 
-_BY_ITSELF = frozenset({"spawning", "running", "backing_off"})  # states of a run that need nobody
+_BY_ITSELF = frozenset({"spawning", "running", "backing_off"})  # states of a run that continues without a person
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 
 
 def answer_hint(prompt: v1.PendingPrompt, decision: v1.PermissionDecision.ValueType, run_state: str) -> str:
-    """`run_state` is that of the session's agent before the answer, where the one that asked is gone."""
+    """Return the hint. `run_state` is the state before the answer, for a prompt whose agent has ended."""
     attach = f"betcode attach {short_id(prompt.session_id)}"
     if decision == v1.DENY_WITH_INTERRUPT:
         return f"To continue, send a message: {attach}"

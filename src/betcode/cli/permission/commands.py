@@ -1,4 +1,4 @@
-"""`betcode permission`: what waits for a person in all sessions, and the answer to it."""
+"""`betcode permission list` and `answer`: the pending prompts of all sessions."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -88,7 +88,7 @@ async def answer(options: CommandOptions) -> int:
 
 
 def _what(prompt: v1.PendingPrompt, said: v1.PermissionResponse) -> str:
-    """What was decided about: after an edit, what runs now."""
+    """Return the subject of the decision: after an edit, the edited command."""
     if said.decision != v1.ALLOW_WITH_EDIT:
         return one_line(what_of(prompt), _WHAT)
     now = v1.PermissionRequest(input=struct_of(said.updated_input_json), description=said.updated_input_json)
@@ -126,17 +126,17 @@ async def _answer_questions(
 
 
 async def _run_state(client: Client, prompt: v1.PendingPrompt | None) -> str:
-    """Of the session's agent, where the one that asked is gone."""
+    """Return the state of the session's run, if the agent of the prompt has ended."""
     if prompt is None or not prompt.agent_is_gone:
         return ""
     return (await find_summary(client, prompt.session_id)).run_state
 
 
 def find_prompt(prompts: Sequence[v1.PendingPrompt], text: str) -> v1.PendingPrompt | None:
-    """The open prompt of that id or with that beginning; None where there is none. A # ends an id that is whole.
+    """Find the open prompt by its id or a unique prefix; None if there is none. A final # marks a complete id.
 
     Raises:
-        CommandFailed: several begin so.
+        CommandFailed: the prefix is ambiguous.
     """
     group, is_whole, _ = text.partition("#")
     same = [one for one in prompts if one.request_id == group]
@@ -145,7 +145,7 @@ def find_prompt(prompts: Sequence[v1.PendingPrompt], text: str) -> v1.PendingPro
         return same[0]
     if len(found) > 1:
         few = ", ".join(one.request_id for one in sorted(found, key=lambda one: one.request_id)[:3])
-        # Agents choose ids: one may be just what stood in the list for another.
+        # Agents choose the ids: one id may equal the short form of another.
         more = f"give more of the id, or {group}# for the first" if same else "give more of the id"
         raise CommandFailed(
             f"{len(found)} prompts begin with {text!r} ({few}{', …' if len(found) > 3 else ''}): {more}",

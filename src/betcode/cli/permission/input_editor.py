@@ -1,4 +1,4 @@
-"""Another input for a tool before it is allowed to run, written in the person's own editor."""
+"""Edit the input of a tool call in the person's editor before allowing it."""
 
 import json
 import tempfile
@@ -13,10 +13,10 @@ from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_edit
 
 
 async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str:
-    """The input as JSON, once the editor was left; what happens meanwhile is shown afterwards.
+    """Return the edited input as JSON; output is held back while the editor is open.
 
     Raises:
-        NotEdited: there is no editor, it failed, nothing was changed, or what was written is no JSON object.
+        NotEdited: there is no editor, it failed, nothing was changed, or the text is not a JSON object.
     """
     try:
         argv = editor_argv()

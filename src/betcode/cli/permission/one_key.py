@@ -1,4 +1,4 @@
-"""A prompt answered with one key: no line to be ended, and nothing that was typed before it was shown counts."""
+"""Answer a prompt with one key; input typed before the prompt was shown is ignored."""
 
 import os
 import termios
@@ -27,31 +27,31 @@ from betcode.wording.prompts import (
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Leave it open."""
+    """Leave the prompt open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quit:
-    """Watch no more."""
+    """Stop watching."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The answer is typed as a line."""
+    """Type the answer as a line."""
 
 
 Pressed = Given | ShowAll | Skip | Quit | Write
 
-_ENDS = frozenset({"q", "", "\x04"})  # the last two are the end of input
+_ENDS = frozenset({"q", "", "\x04"})  # the last two mean the end of input
 
 
 def quits(key: str) -> bool:
-    """Whether a key ends the watching."""
+    """Whether a key stops the watching."""
     return key in _ENDS
 
 
 def understand_key(prompt: Prompt, key: str) -> Pressed | None:
-    """What a key says to a prompt; None: nothing that could be mistaken for an answer."""
+    """Return the meaning of a key for a prompt; None if it has none."""
     match key:
         case _ if quits(key):
             return Quit()
@@ -78,7 +78,7 @@ def understand_key(prompt: Prompt, key: str) -> Pressed | None:
 
 
 def keys_line(prompt: Prompt) -> str:
-    """Which keys there are for this prompt."""
+    """Return the keys for this prompt, as one line."""
     if isinstance(prompt, Permission):
         count = min(len(prompt.request.grant_offers), 9)
         session = f"1-{count} = for this session, " if count > 1 else "1 = for this session, " if count else ""
@@ -89,7 +89,7 @@ def keys_line(prompt: Prompt) -> str:
 
 
 class Keys:
-    """The terminal without lines, for as long as it is open."""
+    """Reads single keys from a terminal."""
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
@@ -97,7 +97,7 @@ class Keys:
 
     @contextmanager
     def unlined(self) -> Iterator[None]:
-        """Keys are given at once; Ctrl-C still interrupts. The terminal is as before afterwards."""
+        """Switch the terminal to single keys, and restore it afterwards; Ctrl-C still interrupts."""
         before = termios.tcgetattr(self._descriptor)
         tty.setcbreak(self._descriptor, termios.TCSANOW)
         try:
@@ -109,11 +109,11 @@ class Keys:
         self._keyboard.forget_what_was_typed()
 
     async def key(self) -> str:
-        """The next key; empty at the end of input. What a key of several bytes sends is one key."""
+        """Return the next key; empty at the end of input. An escape sequence is one key."""
         with self.unlined():
             await anyio.wait_readable(self._descriptor)
             return os.read(self._descriptor, 32).decode(errors="replace")
 
     async def line(self) -> str | None:
-        """A line, typed as anywhere else."""
+        """Return a typed line."""
         return await self._keyboard.line()

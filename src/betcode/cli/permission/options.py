@@ -22,7 +22,7 @@ def add_permission(
     how.add_argument(
         "--allow-session",
         nargs="?",
-        const=True,  # no rule is named; an empty one is no rule
+        const=True,  # True: without a rule; an empty text would be an invalid rule
         metavar="RULE",
         help="allow for the rest of the session: calls that RULE covers, the offer with that "
         "number, or exactly this call",

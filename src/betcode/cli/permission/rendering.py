@@ -11,12 +11,12 @@ from betcode.wording.terminal_text import one_line
 from betcode.wording.times import nearly, span
 
 HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
-SPARE = ("EXPIRES", "AGE")  # what a narrow terminal leaves out, in this order
-_LEAST = 8  # characters of an id
+SPARE = ("EXPIRES", "AGE")  # left out on a narrow terminal, in this order
+_LEAST = 8  # minimum characters of an id
 
 
 def row(one: v1.PendingPrompt, request_id: str, now: datetime) -> list[str]:
-    """One line of the list, under an id that may be short."""
+    """Return one line of the list, with an id that may be shortened."""
     asked = span(now - one.asked_at.ToDatetime(UTC))
     expires = f"in {nearly(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
     session = one.session_name or short_id(one.session_id)
@@ -24,7 +24,7 @@ def row(one: v1.PendingPrompt, request_id: str, now: datetime) -> list[str]:
 
 
 def short_request_ids(request_ids: Iterable[str]) -> dict[str, str]:
-    """As much of each id as tells it from the others."""
+    """Return a unique prefix of each id."""
     ordered = sorted(set(request_ids))
     short: dict[str, str] = {}
     for before, one, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
@@ -36,7 +36,7 @@ def short_request_ids(request_ids: Iterable[str]) -> dict[str, str]:
 
 
 def pending_json(one: v1.PendingPrompt) -> dict[str, object]:
-    """One prompt, with every field whether it is set or not."""
+    """Return one prompt with every field, set or not."""
     shown: dict[str, object] = {
         "request_id": one.request_id,
         "session_id": one.session_id,

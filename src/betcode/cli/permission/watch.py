@@ -1,4 +1,4 @@
-"""`betcode permission watch`: what agents ask in all sessions, as it comes, answered with one key."""
+"""`betcode permission watch`: show new prompts of all sessions and answer them with one key."""
 
 import math
 from contextlib import aclosing
@@ -65,11 +65,11 @@ class PermissionWatcher:
         self._as_json = as_json
         self._desk = Desk()
         self._keys = Keys()
-        self._where: dict[str, str] = {}  # the session of a prompt, as it is called
+        self._where: dict[str, str] = {}  # the name of a prompt's session
         self._answered_here: set[str] = set()
 
     async def run(self, session_id: str) -> None:
-        """Until the person quits, the session is gone, or the daemon refuses."""
+        """Watch until the person quits, the session ends, or the daemon refuses."""
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:
             if not self._as_json:
@@ -133,7 +133,7 @@ class PermissionWatcher:
         scope.cancel()
 
     async def _next(self, asked: MemoryObjectReceiveStream[Prompt]) -> Prompt | None:
-        """The next to be asked; None where the person quits before there is one."""
+        """Return the next prompt to ask; None if the person quits first."""
 
         async def quit_by_key() -> None:
             while not quits(await self._keys.key()):
@@ -142,7 +142,7 @@ class PermissionWatcher:
         return await first_of(quit_by_key, asked.receive)
 
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
-        """The answer; None where the prompt is no longer open."""
+        """Ask for the answer; None if the prompt is no longer open."""
         self._show(prompt, whole=False)
         await self._let_see(prompt)
         while self._desk.has(prompt):
@@ -152,7 +152,7 @@ class PermissionWatcher:
                 return None
             match understand_key(prompt, key):
                 case None:
-                    pass  # asked again
+                    pass  # ask again
                 case ShowAll():
                     self._show(prompt, whole=True)
                 case Write():
@@ -167,13 +167,13 @@ class PermissionWatcher:
         return None
 
     async def _let_see(self, prompt: Prompt) -> None:
-        """A finger on its way was meant for what stood there before: no key counts until this could be seen."""
+        """Ignore keys for a moment: they were meant for the text that was shown before."""
         with anyio.move_on_after(SEEN_AFTER_S):
             await self._desk.gone(prompt)
         self._keys.forget_what_was_typed()
 
     async def _written(self, prompt: Prompt) -> Given | None:
-        """An answer in more than one key, as in a conversation; None: ask again."""
+        """Read an answer as a line, as in a conversation; None to ask again."""
         self._screen.ask(prompt.question)
         line = await self._while_open(prompt, by_key=False)
         self._screen.typed()
@@ -203,7 +203,7 @@ class PermissionWatcher:
         self._keys.forget_what_was_typed()
 
     async def _give(self, prompt: Prompt, typed: Given) -> bool:
-        """Whether nothing is left to say to it."""
+        """Send the answer; return whether the prompt is settled."""
         self._answered_here.add(prompt.request_id)
         try:
             await give_answer(self._client, prompt, typed)
@@ -212,7 +212,7 @@ class PermissionWatcher:
             self._screen.note(error.message)
             return error.code != ErrorCode.INVALID_REQUEST
         if isinstance(typed, Deny | DenyAndStop):
-            self._desk.forget(prompt.request_id)  # the other questions of its group go with it
+            self._desk.forget(prompt.request_id)  # this also settles the other questions of its group
         self._desk.done(prompt)
         self._screen.note("Answer sent")
         return True

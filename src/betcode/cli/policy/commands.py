@@ -1,4 +1,4 @@
-"""`betcode policy`: what the rules would say, and which projects' own rules count."""
+"""`betcode policy check`, `trust` and `untrust`: evaluate rules and manage trusted projects."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,7 @@ async def check(options: CommandOptions) -> int:
 
 
 def _use(options: CommandOptions) -> tuple[str, str]:
-    """What is asked about, in one of its two forms."""
+    """Return the tool and its input, from either form of the arguments."""
     if options.text("use") and options.text("tool"):
         raise CommandFailed("Give TOOL(WHAT) or --tool and --input, not both", ExitCode.INVALID_ARGUMENTS)
     if not options.text("use") and not options.text("tool"):
@@ -78,7 +78,7 @@ def _show(screen: Screen, found: v1.CheckPolicyResponse) -> None:
 
 
 def rule_line(rule: v1.PolicyRule) -> str:
-    """A rule and where it stands, on one line."""
+    """Return a rule and its file and line, on one line."""
     where = rule.path or _ELSEWHERE.get(rule.layer, rule.layer)
     if rule.line:
         where += f":{rule.line}"

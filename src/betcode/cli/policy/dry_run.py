@@ -1,4 +1,4 @@
-"""`betcode policy try`: what other rules would have done to what agents did."""
+"""`betcode policy try`: show what other rules would have decided in the past."""
 
 import time
 from contextlib import aclosing
@@ -30,10 +30,10 @@ def try_rules(options: CommandOptions) -> int:
 
 
 def _read(name: str) -> tuple[str, str]:
-    """The file's whole name and its text.
+    """Return the file's full name and its text.
 
     Raises:
-        CommandFailed: it cannot be read.
+        CommandFailed: the file cannot be read.
     """
     path = Path(name).absolute()
     try:

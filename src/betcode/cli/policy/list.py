@@ -1,4 +1,4 @@
-"""`betcode policy list`: the rules in force, and where each stands."""
+"""`betcode policy list`: list the rules in force and the file of each."""
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.directory import working_directory

@@ -1,4 +1,4 @@
-"""Asks a person whether to trust what a project brings for agents, before the first agent of a session starts."""
+"""Ask whether to trust a project's agent configuration before the first agent of a session starts."""
 
 from contextlib import suppress
 
@@ -14,9 +14,9 @@ from betcode.wording.project_trust import declined_words, item_lines, needs_ques
 async def resolve_trust(
     client: Client, options: CommandOptions, screen: Screen, session_id: str, *, is_new: bool = False
 ) -> tuple[str, ...]:
-    """Trust with --trust, or ask on a terminal; the paths of what the agent is going to ignore.
+    """Trust the project with --trust, or ask on a terminal; return the paths that the agent will ignore.
 
-    A person who said no is asked again only when the project brings something else.
+    A person who declined is asked again only when the project's files change.
 
     Raises:
         QuestionInterrupted: the person pressed Ctrl-C. No answer is recorded, and a session that `is_new` is deleted.
@@ -40,19 +40,19 @@ async def resolve_trust(
             await client.policy.trust(found.project, trusted=True)
             return ()
         screen.note(declined_words(found))
-        with suppress(ClientError):  # then it is asked again
+        with suppress(ClientError):  # on failure the question is asked again next time
             await client.policy.decline(found.project)
     return tuple(item.path for item in found.items)
 
 
 async def trust_for_screen(client: Client, options: CommandOptions, session_id: str) -> None:
-    """What --trust asks for, where the screen asks everything else by itself."""
+    """Apply --trust; the screen asks all other questions itself."""
     if options.flag("trust") and (found := await _inspected(client, session_id)) is not None:
         await trusted_by_option(client, options, found)
 
 
 async def trusted_by_option(client: Client, options: CommandOptions, found: v1.InspectProjectResponse) -> bool:
-    """Whether --trust was given; the project is trusted then."""
+    """Trust the project if --trust was given; return whether it was."""
     if not options.flag("trust"):
         return False
     if not found.trusted:
@@ -61,7 +61,7 @@ async def trusted_by_option(client: Client, options: CommandOptions, found: v1.I
 
 
 async def _inspected(client: Client, session_id: str) -> v1.InspectProjectResponse | None:
-    """None where the daemon cannot tell: it starts agents without the project's files, and says so in the session."""
+    """Return the inspection; None if the daemon cannot do it. It then ignores the project's files and reports that."""
     try:
         return await client.policy.inspect(session_id=session_id)
     except ClientError:

@@ -1,4 +1,4 @@
-"""A use of a tool as people write it: `Bash(git push)`, `Read(src/a.py)`, `WebFetch(https://example.com)`."""
+"""Parse tool calls such as `Bash(git push)`, `Read(src/a.py)` or `WebFetch(https://example.com)`."""
 
 import json
 import re
@@ -27,10 +27,10 @@ _FIELDS = {
 
 
 def tool_use(text: str) -> tuple[str, str]:
-    """The tool's name, and its input as JSON.
+    """Return the tool's name and its input as JSON.
 
     Raises:
-        CommandFailed: it is not written so, or it is not known what stands in the parentheses of that tool.
+        CommandFailed: the text has another form, or the argument of that tool is unknown.
     """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
@@ -52,10 +52,10 @@ def tool_use(text: str) -> tuple[str, str]:
 
 
 def given_input(text: str) -> str:
-    """The input that was given as JSON; nothing is {}.
+    """Return the JSON input; {} for an empty text.
 
     Raises:
-        CommandFailed: it is no JSON object.
+        CommandFailed: it is not a JSON object.
     """
     return _checked(text) if text else "{}"
 

@@ -1,1 +1,1 @@
-"""`betcode run`: one turn without a conversation around it."""
+"""`betcode run`: one turn without an interactive session."""

@@ -1,4 +1,4 @@
-"""`betcode run`: one turn without a conversation around it."""
+"""`betcode run`: one turn without an interactive session."""
 
 import math
 import time
@@ -30,7 +30,7 @@ _OF_A_PLACE = ("cwd", "worktree")
 
 
 def run(options: CommandOptions) -> int:
-    """Say the prompt, print the answer, and end with what became of it."""
+    """Send the prompt, print the answer, and exit with the result of the turn."""
     _refuse_contradictions(options)
     began = time.monotonic()
     limit_s: float = options.chosen.timeout or math.inf
@@ -44,7 +44,7 @@ def run(options: CommandOptions) -> int:
 
 
 def _refuse_contradictions(options: CommandOptions) -> None:
-    """Raises CommandFailed where the options name two sessions, or change one that is there already."""
+    """Raises CommandFailed if the options name two sessions, or change an existing one."""
     goes_on = options.has("session") or options.flag("continue")
     if options.has("session") and options.flag("continue"):
         raise CommandFailed("Give either --session ID or --continue", ExitCode.INVALID_ARGUMENTS)
@@ -70,7 +70,7 @@ async def _run(
     options: CommandOptions, prompt: str, files: Sequence[AttachedFile], limit_s: float, spent_s: float
 ) -> int:
     ends = anyio.current_time() + limit_s - spent_s
-    with anyio.CancelScope(deadline=ends) as before:  # of what is done before the turn; that has its own
+    with anyio.CancelScope(deadline=ends) as before:  # limits the time before the turn; the turn has its own limit
         return await _say(options, prompt, files, before)
     raise nothing_was_sent(limit_s)
 
@@ -85,7 +85,7 @@ async def _say(options: CommandOptions, prompt: str, files: Sequence[AttachedFil
         else OutputFormat(options.text("output"))
     )
     policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
-    # What it leaves open others have to answer: they are to be told of it as if nobody were here.
+    # Others have to answer the prompts that this run leaves open: notify them as if no client were attached.
     client_type = "headless" if policy.on_ask in (OnAsk.PARK, OnAsk.WAIT) else "cli"
     async with checked_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
         is_new = False

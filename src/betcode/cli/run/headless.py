@@ -1,4 +1,4 @@
-"""One turn from its message to its end: the answer to stdout, the rest to stderr, and an exit code."""
+"""Run one turn from its message to its end: answer to stdout, the rest to stderr, and an exit code."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ from betcode.wording.prompts import (
 from betcode.wording.render import DESCRIBED, Describer
 
 _PATIENCE_S = 90.0
-_MOST_BUSY = 500  # sessions that work at once; there are never so many
+_MOST_BUSY = 500  # more sessions than ever work at the same time
 _AFTER_DENIAL = "Use --on-ask park to leave it pending, or --allowed-tools to allow it"
 _AFTER_UNANSWERED = (
     "Use --on-ask park to leave it pending and answer it yourself. Rules and --allowed-tools do not apply to it"
@@ -60,7 +60,7 @@ class OutputFormat(Enum):
 
 
 class HeadlessTurn:
-    """Sends one message and follows until its turn is over."""
+    """Sends one message and follows its turn to the end."""
 
     def __init__(
         self,
@@ -80,26 +80,26 @@ class HeadlessTurn:
         self._output = output
         self._policy = policy
         self._is_new = is_new
-        self._ignored_files = ignored_files  # of a project that nobody has trusted
+        self._ignored_files = ignored_files  # the files of an untrusted project
         self._message_id = new_message_id()
         self._answer = Answer()
-        self._is_held = False  # others are answered first: nothing tells whose words come, before their turn ends
+        self._is_held = False  # other messages are answered first: the text belongs to them until their turn ends
         self._describer = Describer(screen.deprecations)
         self._desk = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
-        self._denied: dict[str, str] = {}  # what was, by request id
+        self._denied: dict[str, str] = {}  # descriptions by request id
         self._denials = RuleDenials()
-        self._shown: set[str] = set()  # prompts, each question for itself
+        self._shown: set[str] = set()  # prompts, each question separately
         self._parked: list[str] = []
-        self._answered_here: set[str] = set()  # requests whose resolution is no news
+        self._answered_here: set[str] = set()  # requests whose resolution is not printed
         self._accepted = anyio.Event()
         self._interrupting = InterruptHandler(screen, self._cancel)
         self._limit = TimeLimit(screen, self._cancel, limit_s)
         self._silence = SilenceNote(screen)
-        self.info = v1.SessionInfo()  # the newest that was seen
+        self.info = v1.SessionInfo()  # the newest session info
 
     async def run(self, prompt: str, files: Sequence[AttachedFile] = ()) -> int:
-        """The exit code that says how the turn ended."""
+        """Run the turn and return its exit code."""
         if not self._is_new:
             self._desk.add_pending(await self._client.pending(self._session_id))
             busy = await self._client.list_sessions(statuses=("active",), limit=_MOST_BUSY)
@@ -108,7 +108,7 @@ class HeadlessTurn:
         watch = TurnWatch(message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:
-            # Before anything is sent: from then on a Ctrl-C has a turn to stop.
+            # Before anything is sent: from then on Ctrl-C has a turn to stop.
             await tasks.start(self._interrupting.heed, tasks, tasks.cancel_scope.cancel, lambda: True)
             tasks.start_soon(self._limit.heed, tasks.cancel_scope.cancel)
             sequence = await self._send(message_id, prompt, files)
@@ -120,7 +120,7 @@ class HeadlessTurn:
                 case OnAsk.WAIT | OnAsk.PARK:
                     tasks.start_soon(self._park_all, asked, tasks)
                 case OnAsk.ALLOW | OnAsk.DENY:
-                    pass  # answered as they come
+                    pass  # prompts are answered as they arrive
             for prompt_before in self._desk.all:
                 await self._meet(prompt_before, to_ask)
             if not self._parked:
@@ -130,7 +130,7 @@ class HeadlessTurn:
         return self._end(watch)
 
     async def _send(self, message_id: MessageId, prompt: str, files: Sequence[AttachedFile]) -> int:
-        """The number of the event that says that it is on the daemon's disk."""
+        """Send the message; return the number of the event that confirms that it is stored."""
         try:
             accepted = await self._client.send(self._session_id, prompt, files, message_id=message_id)
         except ClientError as error:
@@ -140,13 +140,13 @@ class HeadlessTurn:
         return accepted.sequence
 
     async def _cancel(self) -> None:
-        await self._accepted.wait()  # before that there is nothing to stop
+        await self._accepted.wait()  # before that there is no turn to stop
         if self._is_held and await self._client.withdraw(self._session_id, self._message_id):
-            return  # the turn that goes on is somebody else's
+            return  # the running turn belongs to another message
         await self._client.cancel(self._session_id)
 
     async def _take_back(self, refusal: ClientError) -> None:
-        """A session that was made for a message and is refused it would only stand in the list, empty."""
+        """Delete a new session whose message was refused, because it would only remain in the list, empty."""
         if self._is_new and refusal.code in (ErrorCode.INVALID_REQUEST, ErrorCode.AGENT_UNAVAILABLE):
             with suppress(ClientError):
                 await self._client.delete(self._session_id)
@@ -165,7 +165,7 @@ class HeadlessTurn:
                 if watch.see(event) or self._parked:
                     return
                 if event.HasField("turn_complete"):
-                    self._answer = Answer()  # what was said until now was said to others
+                    self._answer = Answer()  # the text so far belongs to other messages
         self._screen.note("The session and its turn have ended")
         watch.stop_reason = watch.stop_reason or "cancelled"
 
@@ -201,7 +201,7 @@ class HeadlessTurn:
         return None
 
     async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
-        self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions has the whole input
+        self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions carries the whole input
         if isinstance(prompt, Permission):
             self._denials.prompted.add(prompt.request.tool_use_id)
         match self._policy.on_ask:
@@ -218,16 +218,16 @@ class HeadlessTurn:
                 await self._give_or_park(prompt, allowed)
 
     async def _give_or_park(self, prompt: Prompt, typed: Given) -> None:
-        """A prompt that stays open is left to people: for one, a run that an agent started may not answer for them."""
+        """Send the answer. A prompt that this run may not answer, such as in a run of an agent, is left to people."""
         if await self._give(prompt, typed) not in (None, ErrorCode.PERMISSION_STALE):
             self._parked.append(prompt.request_id)
 
     async def _park_all(self, asked: ObjectReceiveStream[Prompt], tasks: TaskGroup) -> None:
-        """Leave at the first prompt that is still open when its time is up."""
+        """Exit at the first prompt that is still open when its time is up."""
         parked: set[str] = set()
         async for prompt in asked:
             self._show_once(prompt)
-            if prompt.request_id not in parked:  # questions that are asked together are one prompt
+            if prompt.request_id not in parked:  # questions that were asked together are one prompt
                 parked.add(prompt.request_id)
                 tasks.start_soon(self._park_when_late, prompt, tasks)
 
@@ -239,9 +239,9 @@ class HeadlessTurn:
                 self._screen.show(line)
 
     async def _waits(self, prompt: Prompt) -> bool:
-        """Whether it is open indeed: somebody may have answered, and the event that says so is still on its way.
+        """Whether the prompt is really open: someone may have answered, and the event may be in transit.
 
-        Of questions those are shown that were asked together with this one: we leave before their events have come.
+        Other questions of its group are shown too, because the run ends before their events arrive.
         """
         try:
             found = [one for one in await self._client.pending(self._session_id) if one.request_id == prompt.request_id]
@@ -262,7 +262,7 @@ class HeadlessTurn:
             tasks.cancel_scope.cancel()
 
     def _note_denial(self, event: v1.AgentEvent) -> None:
-        """What somebody else denied counts as well: the agent went on without it."""
+        """Record a denial, also by someone else: the agent continued without the permission."""
         prompt = self._asked.get(event.permission_resolved.request_id)
         if prompt is not None and was_denied(event.permission_resolved):
             self._denied.setdefault(prompt.request_id, _called(prompt))
@@ -272,10 +272,10 @@ class HeadlessTurn:
         async for prompt in asked:
             while typed := await asker.ask(prompt):
                 if await self._give(prompt, typed) != ErrorCode.INVALID_REQUEST:
-                    break  # else it cannot be answered like this, and is still open
+                    break  # it cannot be answered here and remains open
 
     async def _give(self, prompt: Prompt, typed: Given) -> str | None:
-        """Why the answer was not taken; None: it was."""
+        """Send the answer; return why it was rejected, or None."""
         self._answered_here.add(prompt.request_id)
         try:
             await give_answer(self._client, prompt, typed)
@@ -284,7 +284,7 @@ class HeadlessTurn:
             return error.code
         self._desk.done(prompt)
         if isinstance(typed, Deny | DenyAndStop):
-            self._desk.forget(prompt.request_id)  # the other questions of its group go with it
+            self._desk.forget(prompt.request_id)  # this also settles the other questions of its group
             self._denied[prompt.request_id] = _called(prompt)
         return None
 
@@ -325,7 +325,7 @@ class HeadlessTurn:
         return watch.exit_code
 
     def _said(self, watch: TurnWatch) -> str:
-        """The answer; what is held and not over may be others'."""
+        """Return the answer; empty while the text may belong to other messages."""
         return "" if self._is_held and not watch.stop_reason else self._answer.whole
 
     def _result(self, watch: TurnWatch, code: ExitCode) -> dict[str, object]:
@@ -350,7 +350,7 @@ class HeadlessTurn:
 
 
 def _is_for_people(prompt: Prompt) -> bool:
-    """Whether only a person can answer it: a question, or a plan."""
+    """Whether only a person can answer: a question or a plan."""
     return isinstance(prompt, Question) or prompt.request.tool_name in FOR_PEOPLE
 
 
@@ -361,7 +361,7 @@ def _called(prompt: Prompt) -> str:
 _OWN: Mapping[str, Callable[[HeadlessTurn, v1.AgentEvent], Awaitable[None]]] = {
     "text_delta": HeadlessTurn._show_text,
     "session_info": HeadlessTurn._note_info,
-    "deprecation": HeadlessTurn._show_deprecation,  # a person decides about it
+    "deprecation": HeadlessTurn._show_deprecation,  # shown prominently, because a person decides about it
 }
 # `permission_request` and `usage` are ignored here: `_meet` shows requests, and `TurnWatch` counts usage.
 SHOWN: EventTable[Callable[[HeadlessTurn, v1.AgentEvent], Awaitable[None]]] = EventTable(

@@ -1,4 +1,4 @@
-"""What Ctrl-C does to an open turn: it is stopped first, and nobody leaves it without knowing how it stands."""
+"""Handle Ctrl-C during a turn: request a stop first, and report the state when the person exits."""
 
 import signal
 from collections.abc import Awaitable, Callable
@@ -12,12 +12,12 @@ from betcode.client import ClientError
 
 
 class StopRequest(Enum):
-    """How far the daemon has been told to stop the turn."""
+    """The state of the request to stop the turn."""
 
     UNASKED = "unasked"
-    ASKED = "asked"  # and the daemon has not answered yet
-    DOUBTED = "doubted"  # asked, and the person pressed Ctrl-C again before the answer
-    TAKEN = "taken"  # the daemon has it on disk, and sees to it with growing force
+    ASKED = "asked"  # sent, and the daemon has not confirmed it yet
+    DOUBTED = "doubted"  # sent, and the person pressed Ctrl-C again before the confirmation
+    TAKEN = "taken"  # stored by the daemon, which escalates until the turn stops
     FAILED = "failed"
 
 
@@ -25,7 +25,7 @@ _PATIENT = frozenset({StopRequest.UNASKED, StopRequest.ASKED})
 
 
 class InterruptHandler:
-    """Counts by answers and not by presses: some programs send the signal twice at once, as timeout(1) does."""
+    """Counts confirmations, not key presses: some programs, such as timeout(1), send the signal twice at once."""
 
     def __init__(self, screen: Screen, cancel: Callable[[], Awaitable[None]]) -> None:
         self.stop = StopRequest.UNASKED
@@ -36,7 +36,7 @@ class InterruptHandler:
     async def heed(
         self, tasks: TaskGroup, leave: Callable[[], None], is_open: Callable[[], bool], *, task_status: TaskStatus[None]
     ) -> None:
-        """Until the person leaves: a Ctrl-C stops the turn, one that comes when that was taken calls `leave`."""
+        """Handle Ctrl-C until the person exits: the first stops the turn, one after the confirmation calls `leave`."""
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             task_status.started()
             async for _ in signals:
@@ -48,11 +48,11 @@ class InterruptHandler:
                 self._press(tasks)
 
     def over(self) -> None:
-        """The turn has ended; the next Ctrl-C is about another."""
+        """Reset after the end of the turn: the next Ctrl-C concerns another turn."""
         self.stop = StopRequest.UNASKED
 
     def parting(self, session_id: str) -> str:
-        """What to say to a person who leaves a turn that is open."""
+        """Return the sentence for a person who leaves an open turn."""
         find = f"Reattach with: betcode attach {session_id}"
         if self.stop is StopRequest.TAKEN:
             return f"Detached before the turn ended; a stop was requested. {find}"
@@ -68,7 +68,7 @@ class InterruptHandler:
             self._screen.note("The daemon has not answered yet; Ctrl-C again exits and leaves the turn running")
 
     async def _ask(self) -> None:
-        """Beside the waiting for signals: Ctrl-C must be heard even when the daemon does not answer."""
+        """Send the request in its own task: Ctrl-C must work even if the daemon does not answer."""
         try:
             await self._cancel()
         except ClientError as error:
@@ -79,7 +79,7 @@ class InterruptHandler:
 
     def _settle(self, stop: StopRequest) -> None:
         if self.stop is StopRequest.UNASKED:
-            return  # the turn was quicker
+            return  # the turn has ended first
         if self.stop is StopRequest.DOUBTED and stop is StopRequest.TAKEN:
             self._screen.note("The turn is being stopped; Ctrl-C again exits without waiting")
         self.stop = stop

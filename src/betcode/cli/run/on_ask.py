@@ -1,4 +1,4 @@
-"""What a run does when the agent asks and nobody sits at the terminal."""
+"""The policy of `betcode run` for prompts: ask, deny, allow, wait or park."""
 
 import argparse
 from enum import Enum
@@ -6,32 +6,32 @@ from typing import NamedTuple
 
 from betcode.config.units import NotUnderstood, duration_s
 
-_LONGEST_S = 30 * 86400.0  # a prompt does not stay open longer
+_LONGEST_S = 30 * 86400.0  # no prompt is open for longer
 _NO_TERMINAL = "no terminal to ask on"
 _TOLD_TO = "--on-ask deny"
 
 
 class OnAsk(Enum):
-    """What happens when the agent asks for permission, or has a question."""
+    """What to do when the agent requests a permission or asks a question."""
 
-    ASK = "ask"  # the person at the terminal
+    ASK = "ask"  # ask the person at the terminal
     DENY = "deny"
     ALLOW = "allow"
-    WAIT = "wait"  # for an answer from anywhere, and then as PARK
-    PARK = "park"  # leave, and the prompt stays open
+    WAIT = "wait"  # wait for an answer from any client, then do as PARK
+    PARK = "park"  # exit and leave the prompt open
 
 
-class AskPolicy(NamedTuple):  # `betcode --help` imports this, and importing dataclasses takes a third of its time
+class AskPolicy(NamedTuple):  # not a dataclass: `betcode --help` imports this, and dataclasses take a third of its time
     on_ask: OnAsk
     wait_s: float = 0.0
-    reason: str = _NO_TERMINAL  # of a denial
+    reason: str = _NO_TERMINAL  # the reason of a denial
 
 
 def ask_policy(text: str) -> AskPolicy:
-    """The policy that `deny`, `park` or `wait=DURATION` names; for argparse.
+    """Parse `deny`, `park` or `wait=DURATION`; for argparse.
 
     Raises:
-        argparse.ArgumentTypeError: it is none of these.
+        argparse.ArgumentTypeError: the text has another form.
     """
     word, is_given, duration = text.partition("=")
     if word == "wait" and is_given:
@@ -42,10 +42,10 @@ def ask_policy(text: str) -> AskPolicy:
 
 
 def time_limit_s(text: str) -> float:
-    """Seconds, from a duration that is more than nothing; for argparse.
+    """Parse a positive duration and return its seconds; for argparse.
 
     Raises:
-        argparse.ArgumentTypeError: it is none, or no run lasts so long.
+        argparse.ArgumentTypeError: the text is not a duration, or it is too long for a run.
     """
     try:
         wait_s = duration_s(text)

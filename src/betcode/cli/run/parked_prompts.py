@@ -1,4 +1,4 @@
-"""Prompts that are left open by a run: how they are answered, and how they ended."""
+"""Prompts that a run leaves pending: how to answer them, and how they ended."""
 
 import json
 
@@ -8,7 +8,7 @@ from betcode.wording.render import DENIALS
 
 
 def how_to_answer(prompt: Prompt) -> str:
-    """One sentence with the command that answers it."""
+    """Return a sentence with the command that answers the prompt."""
     each = " ".join(["--choose NUMBER"] * _asked_together(prompt)) if isinstance(prompt, Question) else "--allow"
     how = f"{each} (or --deny)"
     return f"Answer with: betcode permission answer {prompt.request_id} {how}"
@@ -22,5 +22,5 @@ def _asked_together(prompt: Question) -> int:
 
 
 def was_denied(resolved: v1.PermissionResolved) -> bool:
-    """Whether the agent was told no: by a person, or because nobody answered in time."""
+    """Whether the request was denied, by a person or because it expired."""
     return resolved.decision in DENIALS or resolved.resolution == "expired"

@@ -1,4 +1,4 @@
-"""Where the prompt of `betcode run` comes from: its argument, a file, stdin, or several of them in this order."""
+"""Read the prompt of `betcode run` from its argument, a file, stdin, or several of them in this order."""
 
 import os
 import select
@@ -11,16 +11,16 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 
 _STDIN = "-"
-_AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
-# Whoever starts programs with a pipe on stdin and never writes to it nor closes it does not mean to say something.
+_AT_MOST_BYTES = 48 * 1024 * 1024  # the daemon's limit for one call
+# Programs that start others with a pipe on stdin and neither write to it nor close it do not send a prompt.
 _FIRST_BYTE_S = 3.0
 
 
 def prompt_of(options: CommandOptions, note: Callable[[str], None]) -> str:
-    """The argument, then what the file says, then what stands on stdin; a blank line between them.
+    """Return the argument, the file and stdin, joined with blank lines.
 
     Raises:
-        CommandFailed: there is none, it is no text, or it is too long.
+        CommandFailed: there is no prompt, it is not text, or it is too long.
     """
     given, file = options.text("prompt"), options.text("file")
     if given == _STDIN and file == _STDIN:
@@ -63,7 +63,7 @@ def _from_stdin() -> str:
         raise CommandFailed('Give a prompt: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
     try:
         data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
-    except OSError as trouble:  # it is open for writing, or its terminal has gone
+    except OSError as trouble:  # it is open for writing only, or its terminal is gone
         raise CommandFailed(f"stdin cannot be read: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
     return _text(data, "stdin")
 
@@ -80,25 +80,25 @@ def _text(data: bytes, source: str) -> str:
         raise CommandFailed(
             f"{source} is not valid UTF-8: send it with --attach FILE", ExitCode.INVALID_ARGUMENTS
         ) from error
-    return text.rstrip("\r\n")  # the end of a file's last line is nobody's word
+    return text.rstrip("\r\n")  # the final line break of a file is not part of the prompt
 
 
 class StdinSilent(Exception):
-    """A pipe is open, and nobody writes to it."""
+    """stdin is an open pipe to which nobody writes."""
 
 
 def says_more(descriptor: int, within_s: float) -> bool:
-    """Whether something was redirected there for us to read.
+    """Whether stdin is redirected and has a prompt.
 
     Raises:
-        Silent: it is a pipe, and nothing came in time.
+        StdinSilent: it is a pipe, and nothing arrived in time.
     """
     try:
         kind = os.fstat(descriptor).st_mode
     except OSError:
         return False  # closed
     if not stat.S_ISFIFO(kind):
-        return stat.S_ISREG(kind)  # else a terminal, /dev/null or a socket
+        return stat.S_ISREG(kind)  # otherwise it is a terminal, /dev/null or a socket
     if not select.select([descriptor], [], [], within_s)[0]:
         raise StdinSilent
     return True

@@ -1,4 +1,4 @@
-"""What rules denied in a turn, without a prompt that anybody was shown."""
+"""Collect the denials by rules in a turn for which no prompt was shown."""
 
 from dataclasses import dataclass, field
 
@@ -10,11 +10,11 @@ _STARTED_AT_MOST = 1000
 
 @dataclass(slots=True)
 class RuleDenials:
-    """Told by the results of tools: the agent says which it was not let use."""
+    """Reads denials from the results of tool calls."""
 
-    tools: list[str] = field(default_factory=list)  # one name for each denial
-    prompted: set[str] = field(default_factory=set)  # ids of uses that somebody was asked about
-    _started: dict[str, str] = field(default_factory=dict)  # names of tools by the ids of their uses
+    tools: list[str] = field(default_factory=list)  # one tool name for each denial
+    prompted: set[str] = field(default_factory=set)  # ids of tool calls for which a prompt was shown
+    _started: dict[str, str] = field(default_factory=dict)  # tool names by the ids of their calls
 
     def see(self, event: v1.AgentEvent) -> None:
         if event.HasField("tool_call_start"):
@@ -23,5 +23,6 @@ class RuleDenials:
                 del self._started[next(iter(self._started))]
         elif event.tool_call_result.denied_by and event.tool_call_result.tool_id not in self.prompted:
             name = self._started.get(event.tool_call_result.tool_id, "")
-            if name not in FOR_PEOPLE or event.tool_call_result.denied_by == "agent":  # it could not even ask
+            # Denied by the agent itself, without a prompt
+            if name not in FOR_PEOPLE or event.tool_call_result.denied_by == "agent":
                 self.tools.append(name)

@@ -1,4 +1,4 @@
-"""One line on stderr for an agent that says nothing for a while."""
+"""Print one line on stderr when an agent has been silent for a while."""
 
 import anyio
 
@@ -8,7 +8,7 @@ from betcode.wording.silence import NO_ANSWER, SILENT_AFTER_S, is_answer
 
 
 class SilenceNote:
-    """Printed once, if the first `after_s` of the turn pass without an answer of the agent."""
+    """Prints the line once, if the agent sends nothing in the first `after_s` of the turn."""
 
     def __init__(self, screen: Screen, after_s: float = SILENT_AFTER_S) -> None:
         self._screen = screen
@@ -20,7 +20,7 @@ class SilenceNote:
             self._heard.set()
 
     async def watch(self) -> None:
-        """From the moment at which the message was sent."""
+        """Wait for the time to pass, from the moment at which the message was sent."""
         with anyio.move_on_after(self._after_s):
             await self._heard.wait()
             return

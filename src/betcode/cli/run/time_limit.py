@@ -1,4 +1,4 @@
-"""`--timeout`: a turn that is not over in time is stopped, insistently, and left where it does not hear."""
+"""`--timeout`: stop a turn that takes too long, repeatedly, and detach if it does not end."""
 
 import math
 import signal
@@ -12,21 +12,21 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.client import ClientError
 from betcode.domain.values.times import short_duration
 
-# Between one cancel and the next: the daemon stops an agent with growing force, and each asks for more of it.
+# The interval between cancels: the daemon escalates with each of them.
 _PATIENCE_S = (5.0, 5.0, 20.0)
 
 
 def nothing_was_sent(limit_s: float) -> CommandFailed:
-    """What to say where the time was over before the turn."""
+    """Return the error for a time limit that is reached before the turn."""
     return CommandFailed(f"Nothing was sent within {short_duration(limit_s)}", ExitCode.TIMED_OUT)
 
 
 @contextmanager
 def blocking_within(limit_s: float) -> Iterator[None]:
-    """Ends whatever blocks when the time is over, as reading a pipe that nobody writes to; in the main thread only.
+    """Interrupt a blocking call at the time limit, such as a read from a silent pipe; only in the main thread.
 
     Raises:
-        CommandFailed: the time was over.
+        CommandFailed: the time limit was reached.
     """
 
     def is_over(_number: int, _frame: object) -> None:
@@ -45,7 +45,7 @@ def blocking_within(limit_s: float) -> Iterator[None]:
 
 
 class TimeLimit:
-    """Knows whether the time is over, and whether the turn was left open for that."""
+    """Tracks whether the time limit was reached, and whether the turn was left open."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class TimeLimit:
     ) -> None:
         self.is_over = False
         self.has_left = False
-        self._was_taken = False  # the daemon has it on disk that the turn is to stop
+        self._was_taken = False  # the daemon has stored the cancel
         self._screen = screen
         self._cancel = cancel
         self._limit_s = limit_s
         self._patience_s = patience_s
 
     async def heed(self, leave: Callable[[], None]) -> None:
-        """When the time is over: stop the turn, again and again; `leave` where that is not heard."""
+        """At the time limit, cancel the turn repeatedly; call `leave` if it does not end."""
         if self._limit_s == math.inf:
             return
         await anyio.sleep(self._limit_s)
@@ -77,13 +77,13 @@ class TimeLimit:
                     self._was_taken = True
                 except ClientError as error:
                     self._screen.note(error.message)
-                await anyio.sleep_forever()  # the end of the turn ends this too
+                await anyio.sleep_forever()  # the end of the turn cancels this task
             self._screen.note("The turn has not ended yet; stopping it again")
         self.has_left = True
         leave()
 
     def parting(self, session_id: str) -> str:
-        """What to say where the turn is left."""
+        """Return the sentence for a turn that is left open."""
         stands = (
             "a stop was requested" if self._was_taken else "the daemon did not confirm the stop, so it may continue"
         )

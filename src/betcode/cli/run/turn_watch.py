@@ -1,16 +1,16 @@
-"""Recognises the end of the turn that answers one message, and how it ended."""
+"""Detect the end of the turn that answers one message, and its result."""
 
 from dataclasses import dataclass, field
 
 from betcode.cli.core.exit_codes import ExitCode, exit_of
 from betcode.v1 import agent_pb2 as v1
 
-# Where it is not fatal the turn goes on: with another agent, or without what nobody allowed in time.
+# After an error that is not fatal the turn continues: with another agent, or without an expired permission.
 _GOES_ON = frozenset({"SUBPROCESS_CRASHED", "PERMISSION_TIMEOUT"})
 _FAILED = frozenset({"error", "crashed"})
 _NOT_DONE = frozenset({"cancelled", "given up", "stopped"})
-_WITHDRAWN = "withdrawn"  # why a message was cancelled: no turn will be about it, and another may go on
-_OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent is gone, and with it whatever was asked of it
+_WITHDRAWN = "withdrawn"  # the reason of a cancelled message that gets no turn, while another turn may continue
+_OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent has ended, and with it every open request
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class TurnUsage:
 
 @dataclass(slots=True)
 class TurnWatch:
-    """Follows the events behind a message; messages queued together may share a turn, so ids decide."""
+    """Follows the events after a message. Messages that are queued together may share a turn, so ids decide."""
 
     message_id: str
     usage: TurnUsage = field(default_factory=TurnUsage)
@@ -44,7 +44,7 @@ class TurnWatch:
     _given_up: bool = False
 
     def see(self, event: v1.AgentEvent) -> bool:
-        """Whether the turn is over with this event."""
+        """Process one event; return whether it ends the turn."""
         match event.WhichOneof("event"):
             case "message_state" if event.message_state.message_id == self.message_id:
                 self._note_state(event.message_state)
@@ -67,12 +67,12 @@ class TurnWatch:
 
     @property
     def was_cancelled(self) -> bool:
-        """Whether the turn itself was; of a message that was withdrawn, its state told already."""
+        """Whether the turn was cancelled. A withdrawn message is reported by its own state."""
         return self.stop_reason == "cancelled" and not self._given_up
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code that the end of the turn calls for, permissions aside."""
+        """Return the exit code for the end of the turn, without regard to permissions."""
         if not self.failed:
             return ExitCode.OK if self.stop_reason not in _NOT_DONE else ExitCode.AGENT_ERROR
         code = self.error.code if self.error is not None else ""
@@ -92,9 +92,9 @@ class TurnWatch:
 
     def _is_ours(self, end: v1.TurnComplete) -> bool:
         names_us = self.message_id in end.message_ids
-        # A turn that broke off names nobody; one that the agent began by itself has an origin and is not ours.
+        # An aborted turn names no messages. A turn that the agent began by itself has an origin and is not ours.
         broke_off = not end.message_ids and not end.origin and self._delivered
-        # After two crashes another message goes on with the turn, and its end is ours all the same.
+        # After two crashes another message continues the turn, and its end is still ours.
         continued = self._consumed and not end.origin
         if names_us or broke_off or continued or self._given_up or end.stop_reason in _OF_EVERYBODY:
             self.stop_reason = end.stop_reason or self.stop_reason

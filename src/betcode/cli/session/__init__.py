@@ -1,1 +1,1 @@
-"""`betcode session`, `betcode attach` and `betcode` alone."""
+"""`betcode session`, `betcode attach` and `betcode` without a command."""

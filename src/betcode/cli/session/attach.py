@@ -1,4 +1,4 @@
-"""`betcode attach` and `betcode` alone: a session on the screen, or a conversation in plain lines."""
+"""`betcode attach` and `betcode` without a command: open a session on the screen or in plain lines."""
 
 import os
 import shlex
@@ -27,11 +27,11 @@ from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
 
 _DEMO = "demo"
-_LOOKED_AT = 50  # how many sessions of a directory are looked through
+_LOOKED_AT = 50  # maximum number of sessions of a directory to search
 
 
 async def attach(options: CommandOptions) -> int:
-    """Attach to the session that is named, or to the session of a worktree."""
+    """Attach to the given session, or to the session of a worktree."""
     if options.has("session") == options.has("worktree"):
         raise CommandFailed("Give either a session ID or --worktree", ExitCode.INVALID_ARGUMENTS)
     if wants_screen(options):
@@ -42,7 +42,7 @@ async def attach(options: CommandOptions) -> int:
             return await find_summary(client, session_id)
 
         return await launch_tui(options, choose)
-    from betcode.cli.session.commands import connected  # who has a screen does not pay for it
+    from betcode.cli.session.commands import connected  # imported here: the screen does not need it
 
     screen = standard_screen()
     async with connected(options, screen) as client:
@@ -58,10 +58,10 @@ async def _named_session(client: Client, options: CommandOptions) -> str:
 
 
 async def _session_of_worktree(client: Client, options: CommandOptions) -> str:
-    """Its newest open session.
+    """Return the newest open session of the worktree.
 
     Raises:
-        CommandFailed: it has none; making one is for `betcode --worktree`.
+        CommandFailed: it has none; `betcode --worktree` creates one.
     """
     place = await named_worktree(client, options)
     page = await client.list_sessions(worktree_id=place.id, statuses=OPEN, limit=1)
@@ -72,7 +72,7 @@ async def _session_of_worktree(client: Client, options: CommandOptions) -> str:
 
 
 async def open_here(options: CommandOptions) -> int:
-    """The newest open session of the current directory, or a new one; the demo's only where there is no other agent."""
+    """Open the newest session of the current directory or a new one; the demo's only if there is no other agent."""
     if wants_screen(options):
 
         async def choose(client: Client, notes: Screen) -> SessionSummary | None:
@@ -82,7 +82,7 @@ async def open_here(options: CommandOptions) -> int:
             return chosen
 
         return await launch_tui(options, choose)
-    from betcode.cli.session.commands import connected  # who has a screen does not pay for it
+    from betcode.cli.session.commands import connected  # imported here: the screen does not need it
 
     screen = standard_screen()
     async with connected(options, screen) as client:
@@ -97,7 +97,7 @@ async def open_here(options: CommandOptions) -> int:
 
 
 async def _chosen_here(client: Client, options: CommandOptions, notes: Screen) -> SessionSummary | None:
-    """The newest; None where several are at work or wait for somebody, so that a person says which is meant."""
+    """Return the newest session; None if several work or wait for a person, who then has to choose."""
     here = await _sessions_here(client, options, notes)
     if not here.sessions:
         return await find_summary(client, await started_session(client, options, notes))
@@ -112,12 +112,12 @@ class _DirectorySessions:
     """The open sessions of a directory or worktree, newest first."""
 
     sessions: Sequence[SessionSummary]
-    place: WorktreeInfo | None  # the worktree that they are of
-    is_named: bool  # by the person
-    gone: WorktreeInfo | None  # the one that is active, and not there
+    place: WorktreeInfo | None  # the worktree of the sessions
+    is_named: bool  # the person named the worktree
+    gone: WorktreeInfo | None  # the active worktree, if it is missing
 
     def say_which(self, screen: Screen) -> None:
-        """Which session it goes on with, and why this one."""
+        """Print which session is continued, and why."""
         newest = self.sessions[0]
         if self.gone is not None:
             note_missing_worktree(screen, self.gone)
@@ -152,15 +152,15 @@ async def _sessions_here(client: Client, options: CommandOptions, screen: Screen
 
 
 def _is_of_kind(session: SessionSummary, options: CommandOptions) -> bool:
-    """Whether its agent is of the kind, and was told what, somebody asks for; who asks for none takes any."""
+    """Whether the session has the requested provider and options; any session matches if none are requested."""
     if options.has("provider") and session.provider != options.text("provider"):
         return False
     return all(session.metadata.get(PREFIX + key, "") == value for key, value in options.pairs("config"))
 
 
 async def converse(options: CommandOptions, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
-    """A conversation in plain lines, until the person leaves."""
-    from betcode.cli.session.plain_conversation import PlainConversation  # who has a screen does not pay for it
+    """Run a conversation in plain lines until the person leaves."""
+    from betcode.cli.session.plain_conversation import PlainConversation  # imported here: the screen does not need it
 
     wanted: str | None = session_id
     code = ExitCode.OK
@@ -169,7 +169,7 @@ async def converse(options: CommandOptions, client: Client, screen: Screen, sess
         screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
         if summary.status != "closed":
             screen.note("Type a message. /cancel stops a turn, /quit exits, /help lists all commands")
-        elif not os.isatty(0):  # what stands on stdin would be said to nobody
+        elif not os.isatty(0):  # input on stdin would not be sent to anyone
             raise CommandFailed(
                 f"The session is closed and accepts no messages; read it with: betcode session show {summary.id}",
                 ExitCode.INVALID_ARGUMENTS,

@@ -1,4 +1,4 @@
-"""`betcode session budget`: what a session may spend, what it has spent, and other limits."""
+"""`betcode session budget`: show and change the limits of a session."""
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode

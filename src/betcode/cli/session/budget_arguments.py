@@ -1,4 +1,4 @@
-"""A session's budget in options."""
+"""Build a session's budget from options."""
 
 from betcode.cli.core.options import CommandOptions
 from betcode.v1 import agent_pb2 as v1
@@ -13,7 +13,7 @@ _ACTIONS = {"ask": v1.BUDGET_ACTION_ASK, "refuse": v1.BUDGET_ACTION_REFUSE}
 
 
 def budget_from(options: CommandOptions, before: v1.Budget | None = None) -> v1.Budget | None:
-    """The budget that the options ask for, in what they name; None where they name nothing."""
+    """Return the budget that the options change; None if they change nothing."""
     chosen = {name: getattr(options.chosen, name, None) for name in _LIMITS}
     action = options.text("on_reached")
     if not action and all(value is None for value in chosen.values()):

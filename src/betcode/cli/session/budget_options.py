@@ -1,4 +1,4 @@
-"""Limits on the command line: amounts as people write them, and the budget that they make."""
+"""The options for limits, and their parsers."""
 
 import argparse
 import math

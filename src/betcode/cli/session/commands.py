@@ -1,4 +1,4 @@
-"""`betcode session`: which there are, what one said, and what it says now."""
+"""`betcode session list`, `show`, `follow`, `close`, `cancel` and `lock`."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -40,15 +40,15 @@ _SPARE = (
     "CHANGED",
     "WORKTREE",
     "DIRECTORY",
-)  # what a narrow terminal leaves out, in this order
+)  # left out on a narrow terminal, in this order
 _NAME_WIDTH = 24
 
 
 @asynccontextmanager
 async def connected(options: CommandOptions, screen: Screen, *, doing: str = "") -> AsyncIterator[Client]:
-    """A client of a daemon that serves, started if need be; a person is told what it is `doing` where that takes long.
+    """Yield a client of a serving daemon, which is started if needed; `doing` is shown if the command takes long.
 
-    Who writes an answer piece by piece says nothing of it: the answer shows.
+    A command that prints its answer piece by piece passes no `doing`.
     """
     await ensure_daemon(options, screen.note, announce=can_ask())
     async with checked_client(options.places, own_identity(options), screen) as client:
@@ -87,7 +87,7 @@ async def list_sessions(options: CommandOptions) -> int:
 
 
 def session_lines(sessions: Sequence[v1.SessionSummary], now: datetime, width: int) -> list[str]:
-    """A line each; names of worktrees only where one has one."""
+    """Return one line per session; worktrees are shown only if one of the sessions has one."""
     shown = [name for name in _HEADINGS if name != "WORKTREE" or any(one.worktree_name for one in sessions)]
     rows = [dict(zip(_HEADINGS, _row(one, sessions, now), strict=True)) for one in sessions]
     cells = [[row[name] for name in shown] for row in rows]
@@ -134,7 +134,7 @@ async def show(options: CommandOptions) -> int:
 
 
 async def _history(client: Client, summary: v1.SessionSummary, *, whole: bool) -> AsyncIterator[v1.AgentEvent]:
-    """What was stored when we asked, and nothing live; a snapshot stands for what was compacted, unless `whole`."""
+    """Yield the events stored at this moment. A snapshot replaces compacted events, unless `whole`."""
     if summary.last_sequence == 0:
         return
     async with aclosing(client.follow(summary.id, include_compacted=whole)) as events:
@@ -173,12 +173,12 @@ def _facts(one: v1.SessionSummary) -> list[str]:
 
 
 def _local(at: Timestamp) -> str:
-    """A moment on the reader's clock, to the second."""
+    """Return a point in time on the reader's clock, to the second."""
     return at.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _typist(one: v1.SessionSummary) -> str:
-    """Whose messages are taken, by its name where it is among those that are listed."""
+    """Return who holds the input lock, by name if the client is listed."""
     for each in one.clients:
         if each.client_id == one.input_lock_client_id:
             return called(each.client_id, each.client_type, each.client_name)
@@ -186,7 +186,7 @@ def _typist(one: v1.SessionSummary) -> str:
 
 
 def _connected(one: v1.SessionSummary) -> str:
-    """Who follows it; the list of a crowd is cut."""
+    """Return the connected clients; a long list is cut."""
     return "; ".join(who_lines(one, own_id=""))
 
 

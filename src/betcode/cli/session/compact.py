@@ -1,4 +1,4 @@
-"""`betcode session compact`: have the agent shorten its context, and say what that saved."""
+"""`betcode session compact`: have the agent summarize its context, and print the savings."""
 
 from contextlib import aclosing
 
@@ -34,7 +34,7 @@ async def compact(options: CommandOptions) -> int:
 
 
 async def _done(client: Client, session_id: str) -> v1.CompactSessionResponse:
-    """Raises CommandFailed, with the agent's own reason where it has one."""
+    """Compact the session. Raises CommandFailed, with the agent's reason if it gave one."""
     try:
         return await client.compact(session_id)
     except ClientError as error:
@@ -45,7 +45,7 @@ async def _done(client: Client, session_id: str) -> v1.CompactSessionResponse:
 
 
 async def _show_progress(client: Client, summary: v1.SessionSummary, screen: Screen) -> None:
-    """What the agent says meanwhile, such as that the model's API has to be asked again."""
+    """Print the agent's messages meanwhile, such as retries of the model's API."""
     describer = Describer()
     begun = False
     async with aclosing(client.follow(summary.id, summary.last_sequence)) as events:

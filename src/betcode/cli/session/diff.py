@@ -1,4 +1,4 @@
-"""`betcode session diff` and `betcode worktree diff`: what was changed, as a patch or as counts."""
+"""`betcode session diff` and `betcode worktree diff`: print changes as a patch or as counts."""
 
 import base64
 import os
@@ -59,7 +59,7 @@ async def _show(chunks: _Chunks, options: CommandOptions, screen: Screen, about:
 
 
 async def _show_patch(chunks: _Chunks, screen: Screen) -> None:
-    """Coloured on a terminal; anywhere else the bytes that `git apply` takes."""
+    """Print the patch: coloured on a terminal, otherwise unchanged for `git apply`."""
     painter = PatchPainter(colour=_has_colour()) if sys.stdout.isatty() else None
     is_empty = True
     async for chunk in chunks:
@@ -86,7 +86,7 @@ async def _show_json(chunks: _Chunks, options: CommandOptions, screen: Screen, a
         try:
             told["patch"] = data.decode()
         except UnicodeDecodeError:
-            told["patch_base64"] = base64.b64encode(data).decode()  # a patch with other bytes cannot stand in JSON
+            told["patch_base64"] = base64.b64encode(data).decode()  # a patch that is not UTF-8 cannot be text in JSON
     screen.json(told, indent=2)
 
 

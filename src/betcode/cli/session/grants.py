@@ -1,4 +1,4 @@
-"""`betcode session grants`: what people allowed or refused for the rest of a session, and how to take it back."""
+"""`betcode session grants`: list and revoke what is allowed or refused for the rest of a session."""
 
 from datetime import UTC, datetime
 
@@ -48,10 +48,10 @@ async def grants(options: CommandOptions) -> int:
 
 
 async def _clear(client: Client, session_id: str, text: str) -> int:
-    """Take back all, those of a tool, or the one with that pattern.
+    """Revoke all grants, those of a tool, or the one with that pattern.
 
     Raises:
-        CommandFailed: there is none of that name.
+        CommandFailed: no grant matches.
     """
     there = await client.grants.list(session_id)
     if not text or any(one.tool_name == text for one in there):

@@ -1,4 +1,4 @@
-"""What is done with histories: name, fork, export and delete a session, and find what was said in any."""
+"""Rename, fork, export, delete and search sessions."""
 
 import codecs
 from collections.abc import AsyncGenerator, Sequence
@@ -25,7 +25,7 @@ _KEPT_ELSEWHERE = (
     "Not deleted: copies made by `betcode db backup`, exports, the audit (it has no message text), "
     "and the agent's own transcript (Claude Code: ~/.claude/projects)"
 )
-_LEAST_TEXT = 40  # columns that the text needs beside the rest
+_LEAST_TEXT = 40  # minimum width of the text beside the other columns
 
 
 async def rename(options: CommandOptions) -> int:
@@ -86,10 +86,10 @@ async def _print(pieces: AsyncGenerator[bytes, None], screen: Screen) -> None:
 
 
 async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> int:
-    """A whole file under its name, or none; how many bytes it has.
+    """Write the whole file or nothing; return the number of bytes.
 
     Raises:
-        CommandFailed: nothing can be written there.
+        CommandFailed: the file cannot be written.
     """
     try:
         await write_whole(pieces, file)
@@ -116,10 +116,10 @@ async def delete(options: CommandOptions) -> int:
 
 
 async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
-    """Whether a person said yes.
+    """Ask a person for confirmation.
 
     Raises:
-        CommandFailed: nobody can be asked, or there is no such session.
+        CommandFailed: there is no terminal to ask on, or no such session.
     """
     summary = await find_summary(client, session_id)
     if not can_ask():
@@ -163,7 +163,7 @@ async def search(options: CommandOptions) -> int:
 
 
 def hit_lines(hits: Sequence[v1.SearchHit], width: int) -> list[str]:
-    """What was found, a line each; where that leaves too little to the text, it stands below with a line of its own."""
+    """Return one line per hit. On a narrow terminal the text is on a line of its own below."""
     rows = [_row(hit, hits) for hit in hits]
     beside = sum(2 + max(columns(row[index]) for row in (_HEADINGS, *rows)) for index in range(3))
     if width - beside >= _LEAST_TEXT:

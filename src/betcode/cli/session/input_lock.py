@@ -1,4 +1,4 @@
-"""The input lock in a conversation of plain lines: who has it, who asks for it, and what the person says to that."""
+"""The input lock in plain conversations: its holder, requests for it, and the person's answers."""
 
 from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -12,7 +12,7 @@ _NO = frozenset({"n", "no"})
 
 
 def locked_out(error: ClientError, session_id: str) -> CommandFailed:
-    """The end of a command whose message was refused: who has the lock, and how to ask for it."""
+    """Return the error for a message that was refused because of the lock: its holder, and how to request it."""
     return CommandFailed(
         f"Another client holds the input lock ({holder_in(error)}), so the message was not sent. "
         f"Request the lock with: betcode session lock {short_id(session_id)}",
@@ -21,7 +21,7 @@ def locked_out(error: ClientError, session_id: str) -> CommandFailed:
 
 
 def who_lines(summary: v1.SessionSummary, own_id: str) -> list[str]:
-    """Who is at the session, one a line; the list of a crowd is cut."""
+    """Return the clients of the session, one per line; a long list is cut."""
     lines = [
         called(each.client_id, each.client_type, each.client_name)
         + (" (you)" if each.client_id == own_id else "")
@@ -34,19 +34,19 @@ def who_lines(summary: v1.SessionSummary, own_id: str) -> list[str]:
 
 
 class InputLockDialog:
-    """What one conversation knows of the lock."""
+    """The state of the lock in one conversation."""
 
     def __init__(self, client: Client, session_id: str, screen: Screen) -> None:
-        self.asking = ""  # who asks us for the lock, and waits for an answer
+        self.asking = ""  # the client that requests the lock from us and waits for an answer
         self._client = client
         self._session_id = session_id
         self._screen = screen
         self._is_ours = False
-        self._asks = False  # our own request is open
-        self._waits = False  # we are in line
+        self._asks = False  # our own request is pending
+        self._waits = False  # we are queued for the lock
 
     def see(self, change: v1.InputLockChange) -> bool:
-        """Take note of a change; whether there is a new question to the person."""
+        """Process a change; return whether there is a new question to the person."""
         own = self._client.identity.client_id
         had_it, self._is_ours = self._is_ours, change.holder_client_id == own
         if had_it and change.holder_client_id and not self._is_ours:
@@ -65,7 +65,10 @@ class InputLockDialog:
         return True
 
     async def answered(self, line: str, *, only_commands: bool) -> bool:
-        """Whether the line was an answer to who asks; a bare y or n is one unless the agent asks something too."""
+        """Answer a request for the lock; return whether the line was such an answer.
+
+        A bare y or n counts unless the agent has a question too.
+        """
         word = line.strip().lower()
         gives = word == "/give" or (word in _YES and not only_commands)
         keeps = word == "/keep" or (word in _NO and not only_commands)
@@ -81,7 +84,7 @@ class InputLockDialog:
         return True
 
     async def ask(self) -> None:
-        """Ask for the lock, and say what became of it."""
+        """Request the lock, and print the result."""
         if self._is_ours:
             self._screen.note("You already have the input lock")
             return

@@ -1,4 +1,4 @@
-"""`--continue`: the session that a person means who names none, and only a place."""
+"""`--continue`: find the newest open session of a directory or worktree."""
 
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
@@ -10,7 +10,7 @@ from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
 
 
 async def session_to_continue(client: Client, options: CommandOptions) -> str:
-    """The id of the newest open session of the directory or worktree.
+    """Return the id of the newest open session of the directory or worktree.
 
     Raises:
         CommandFailed: there is none.

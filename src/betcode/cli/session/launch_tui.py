@@ -1,4 +1,4 @@
-"""A session on the screen: what the command line knows of it, and what is left to say when it is over."""
+"""Open a session on the screen, and print how to reattach afterwards."""
 
 import codecs
 import gc
@@ -22,24 +22,24 @@ from betcode.client import LADDER_MS, Client
 from betcode.v1.agent_pb2 import SessionSummary
 
 _BETCODE = "betcode"
-_NEARBY_MS = 2_000  # a daemon on this machine is asked again at least so often: somebody sits and waits
+_NEARBY_MS = 2_000  # maximum delay between reconnects to a daemon on this machine: a person is waiting
 Choose = Callable[[Client, Screen], Awaitable[SessionSummary | None]]
 
 
 def wants_screen(options: CommandOptions) -> bool:
-    """A person sits at a terminal that can be painted, and did not ask for lines."""
+    """Whether stdout is a suitable terminal and the person did not ask for plain lines."""
     wants_lines = options.flag("plain") or options.flag("all") or options.as_json
     return not wants_lines and can_ask() and sys.stdout.isatty() and _can_be_painted()
 
 
 def _can_be_painted() -> bool:
-    """Frames and signs are beyond ASCII: where those are written as escapes, nothing stands where it should."""
+    """Whether the terminal's encoding has more than ASCII: escaped frames and symbols would break the layout."""
     is_unicode = codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf")
     return is_unicode and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class _Notes(Screen):
-    """Keeps what would be written, for the screen that is open meanwhile."""
+    """Collects lines for the screen, which is open meanwhile."""
 
     begins_another = "Ctrl+N begins another"
 
@@ -53,13 +53,13 @@ class _Notes(Screen):
     show = note
 
     def taken(self) -> list[str]:
-        """Each is told once."""
+        """Return the collected lines, each of them once."""
         kept, self._kept = self._kept, []
         return kept
 
 
 async def launch_tui(options: CommandOptions, choose: Choose) -> int:
-    """Until the person leaves. What is to be asked before is asked in lines; the screen opens on a daemon that serves.
+    """Run the screen until the person leaves. Questions before it are asked in plain lines, with a serving daemon.
 
     Raises:
         CommandFailed: there is no daemon, or no such session.
@@ -70,11 +70,11 @@ async def launch_tui(options: CommandOptions, choose: Choose) -> int:
     remote = options.places.remote
     ladder_ms = LADDER_MS if remote is not None else [step for step in LADDER_MS if step <= _NEARBY_MS]
     async with checked_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
-        # Imported only now: what is said before the screen opens does not wait for it.
+        # Imported here: messages before the screen opens do not wait for it.
         gc.disable()
         from betcode.tui import StartOptions, run_screen
 
-        gc.freeze()  # modules stay: they are no longer looked through while somebody types
+        gc.freeze()  # modules are never garbage: do not scan them while a person types
         gc.enable()
 
         opening = StartOptions(
@@ -92,7 +92,7 @@ async def launch_tui(options: CommandOptions, choose: Choose) -> int:
 
 
 def own_command() -> str:
-    """What a person types to call this again from here."""
+    """Return the command that a person types to run this program again."""
     beside = Path(sys.executable).with_name(_BETCODE)
     if shutil.which(_BETCODE) or not beside.exists():
         return _BETCODE

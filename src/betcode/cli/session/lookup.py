@@ -1,4 +1,4 @@
-"""Which session is meant: a whole id in either spelling, the beginning of one, or a name."""
+"""Find a session by its id in either spelling, a unique prefix of it, or its name."""
 
 from contextlib import aclosing
 
@@ -8,14 +8,14 @@ from betcode.client.session_lookup import summary_of
 from betcode.domain.values.identifiers import NotAnIdentifier, parse_session_id
 from betcode.v1.agent_pb2 import SessionSummary
 
-OPEN = ("new", "active", "idle")  # the statuses of sessions that take messages
+OPEN = ("new", "active", "idle")  # the statuses of sessions that accept messages
 
 
 async def find_session(client: Client, text: str) -> str:
-    """The id of the one session that is meant.
+    """Return the id of the session.
 
     Raises:
-        CommandFailed: none begins so or is called so, or several do.
+        CommandFailed: no session matches, or several do.
     """
     try:
         return parse_session_id(text)
@@ -38,7 +38,7 @@ async def find_session(client: Client, text: str) -> str:
 
 
 async def find_summary(client: Client, session_id: str) -> SessionSummary:
-    """What the daemon knows of a session.
+    """Return the daemon's summary of a session.
 
     Raises:
         CommandFailed: there is no such session.

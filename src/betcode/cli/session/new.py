@@ -1,4 +1,4 @@
-"""`betcode session new`: a session that nothing was said to yet."""
+"""`betcode session new`: create a session without a message."""
 
 from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
@@ -12,7 +12,7 @@ from betcode.wording.ids import short_id
 
 
 async def new(options: CommandOptions) -> int:
-    """Its id alone is on stdout; no agent runs before the first message."""
+    """Create the session and print only its id on stdout; its agent starts with the first message."""
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await started_session(client, options, screen)

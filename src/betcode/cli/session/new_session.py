@@ -1,4 +1,4 @@
-"""What a new session is made with, from the command line, the environment and the settings."""
+"""The parameters of a new session from the command line, the environment and the settings."""
 
 import os
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from betcode.domain.agents.provider_config import PREFIX
 if TYPE_CHECKING:
     from betcode.config.load import Loaded
 
-_USUAL = "claude"  # whose models the variable for them names, where the settings name no other kind
+_USUAL = "claude"  # the provider of the model variable, if the settings name no other
 
 
 def new_conversation(options: CommandOptions) -> NewConversation:
-    """The session that these options ask for.
+    """Return the parameters that these options request.
 
     Raises:
         CommandFailed: the settings cannot be read, or there is no working directory.
@@ -34,20 +34,20 @@ def new_conversation(options: CommandOptions) -> NewConversation:
         metadata={PREFIX + key: value for key, value in config.items()},
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
-        # Another machine has paths and keys of its own.
+        # Another machine has its own paths and keys.
         environment={}
         if options.places.remote is not None
         else session_environment(
             os.environ, (*loaded.settings.environment_allow, *_keys(loaded, kind, config)), (kind,)
         ),
         budget=budget_from(options),
-        # Who names no place is where the repository's active worktree is.
+        # Without a directory, the session starts in the repository's active worktree.
         in_active_worktree=not options.text("cwd"),
     )
 
 
 def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, ...]:
-    """The variable with the key of an API that somebody named, for the kind of agent that asks for it by name."""
+    """Return the environment variable with the API key, for a provider that takes its name."""
     if kind == "openai":
         return (config.get("api_key_env") or loaded.settings.agents.openai.api_key_env,)
     if kind == "codex":
@@ -58,7 +58,7 @@ def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, 
 
 
 def whole_environment(options: CommandOptions) -> dict[str, str]:
-    """What sessions of any kind from here would have between them; to ask how each kind stands."""
+    """Return the environment that sessions of all providers would get, to ask for the state of each provider."""
     if options.places.remote is not None:
         return {}
     loaded = _settings(options)
@@ -67,7 +67,7 @@ def whole_environment(options: CommandOptions) -> dict[str, str]:
 
 
 async def default_agent(client: Client, options: CommandOptions) -> str:
-    """The kind of agent that a new session from here gets: the daemon decides, for the environment that we have.
+    """Return the provider of a new session: the daemon chooses it for this environment.
 
     Raises:
         CommandFailed: the settings cannot be read.
@@ -77,7 +77,8 @@ async def default_agent(client: Client, options: CommandOptions) -> str:
 
 
 def _settings(options: CommandOptions) -> "Loaded":
-    from betcode.config.load import WrongSetting, load_settings  # an open session is found without them
+    # Imported here: finding an open session does not need it
+    from betcode.config.load import WrongSetting, load_settings
 
     try:
         return load_settings(options.places.config_dir, os.environ)
@@ -86,7 +87,7 @@ def _settings(options: CommandOptions) -> "Loaded":
 
 
 def _model_of_environment(loaded: "Loaded") -> str:
-    """The variable of this shell stands above all files; those are looked at by the daemon, for every client."""
+    """Return the model of this shell's variable, which overrides all files. The daemon reads the files."""
     from betcode.config.origins import Layer
 
     is_ours = loaded.origin("sessions.default_model").layer is Layer.ENVIRONMENT

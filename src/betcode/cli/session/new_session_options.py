@@ -1,4 +1,4 @@
-"""The options that say what a new session is, and of `betcode providers`."""
+"""The options of a new session, and of `betcode providers`."""
 
 import argparse
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from betcode.cli.worktree.completion import WorktreeArgument
 if TYPE_CHECKING:
     from betcode.cli.core.arguments import Commands, Parser
 
-# As `betcode providers` lists them; written out so that a word is completed, and help printed, without a daemon.
+# The names from `betcode providers`, written out so that completion and help need no daemon.
 PROVIDERS = (
     "claude",
     "demo",
@@ -53,7 +53,7 @@ def add_trust(group: "argparse._ArgumentGroup | Parser") -> None:
 
 
 def add_choice_of_agent(group: "argparse._ArgumentGroup | Parser", dest: str = "") -> None:
-    """Which kind of agent, and what it is told; `dest` is put before the names under which both are kept."""
+    """Add the options for the provider and its configuration; `dest` is a prefix of their names."""
     group.add_argument(
         "--provider",
         dest=f"{dest}provider",

@@ -1,4 +1,4 @@
-"""A conversation in plain lines: watch, type, answer, cancel."""
+"""An interactive session in plain lines: watch, type, answer, cancel."""
 
 from collections import deque
 from contextlib import aclosing, suppress
@@ -55,7 +55,7 @@ _NO_TERMINAL = "no answer on stdin"
 
 
 class PlainConversation:
-    """One person at one session; leaving ends nothing."""
+    """One person in one session; leaving ends neither the session nor its turn."""
 
     def __init__(
         self,
@@ -80,17 +80,17 @@ class PlainConversation:
         self._past_until = summary.last_sequence
         self._past: deque[list[v1.AgentEvent]] = deque([[]], maxlen=None if show_all else _TURNS_SHOWN)
         self._turns_before = 0
-        self._caught_up = anyio.Event()  # the past was shown
+        self._caught_up = anyio.Event()  # the history was shown
         self._turn_open = summary.status == "active"
         self._is_closed = summary.status == "closed"
-        self._own: dict[str, TurnWatch] = {}  # our messages whose turn is not over
-        self._files: list[AttachedFile] = []  # that go with the next message
+        self._own: dict[str, TurnWatch] = {}  # our messages whose turn has not ended
+        self._files: list[AttachedFile] = []  # sent with the next message
         self._input_ended = False
         self._denied = False
         self._interrupting = InterruptHandler(screen, self._cancel)
 
     async def run(self) -> ExitCode:
-        """Until the person leaves or the session ends."""
+        """Run until the person leaves or the session ends."""
         if self._past_until == 0:
             self._caught_up.set()
             self._invite()
@@ -104,7 +104,7 @@ class PlainConversation:
         self._screen.end_answer()
         return ExitCode.PERMISSION_DENIED if self._denied else ExitCode.OK
 
-    # ------------------------------------------------------------ what the agent says
+    # ------------------------------------------------------------ events of the agent
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         on_link = LinkNotes(self._screen.note)
@@ -122,11 +122,11 @@ class PlainConversation:
         self._screen.note("The session has ended")
 
     def _remember(self, event: v1.AgentEvent) -> None:
-        """History is read whole and its end is shown, so that what is shown begins with a message."""
+        """Collect history, so that the part that is shown begins with a message."""
         if event.session_info.compacted_before:
             self._past[-1].append(event)
         elif event.sequence == 0:
-            self._transcript.show(event)  # true of now, and no part of what is read for its end
+            self._transcript.show(event)  # about the present, not part of the history
         if event.sequence == 0:
             self._lock_changed(event)
             return
@@ -148,9 +148,9 @@ class PlainConversation:
         self._caught_up.set()
 
     async def _begin(self) -> None:
-        """The past is shown: ask what is open now."""
+        """Ask the open prompts once the history was shown."""
         if any(isinstance(prompt, Question) for prompt in self._desk.all):
-            with suppress(ClientError):  # no event tells what was answered of a group
+            with suppress(ClientError):  # no event says which questions of a group are answered
                 self._desk.drop_answered(await self._client.pending(self._session_id))
         self._ask_current()
         self._invite()
@@ -193,19 +193,19 @@ class PlainConversation:
             words = "y/n" if self._lock_takes_yes else "/give or /keep"
             self._show_prompt([], f"Give it the input lock? [{words}] ")
         elif was_asked and not self._lock.asking:
-            self._keyboard.forget_what_was_typed()  # a y or n that comes too late is no message to the agent
+            self._keyboard.forget_what_was_typed()  # a late y or n is not a message to the agent
             self._ask_current()
             self._invite()
 
     @property
     def _lock_takes_yes(self) -> bool:
-        """Whether a bare y or n is meant for who asks for the lock: not for the agent, and typed by a person."""
+        """Whether a bare y or n answers a lock request: the agent has no question, and a person types."""
         return self._is_terminal and self._desk.current is None
 
-    # ------------------------------------------------------------ what the person types
+    # ------------------------------------------------------------ input of the person
 
     async def _read_lines(self, tasks: TaskGroup) -> None:
-        await self._caught_up.wait()  # what is typed may be the answer to a question of the past
+        await self._caught_up.wait()  # a line may answer a question from the history
         while (line := await self._keyboard.line()) is not None:
             self._screen.typed()
             try:
@@ -219,7 +219,7 @@ class PlainConversation:
         if self._is_terminal or not self._own:
             self._leave(tasks.cancel_scope)
             return
-        self._input_ended = True  # what was said is still waited for
+        self._input_ended = True  # still wait for replies to earlier messages
         for prompt in self._desk.all:
             await self._answer(prompt, Deny(_NO_TERMINAL))
 
@@ -232,7 +232,7 @@ class PlainConversation:
             self._screen.note(error.message + when_again(error.retry_after_s))
 
     async def _typed(self, line: str, tasks: TaskGroup) -> bool:
-        """Whether the person wants to leave."""
+        """Process a typed line; return whether the person wants to leave."""
         word, _, rest = line.strip().partition(" ")
         if await self._lock.answered(line, only_commands=not self._lock_takes_yes):
             self._ask_current()
@@ -275,14 +275,14 @@ class PlainConversation:
         if not text.strip():
             return
         message_id = new_message_id()
-        self._own[message_id] = TurnWatch(message_id)  # before it is sent: its echo may be quicker than the reply
+        self._own[message_id] = TurnWatch(message_id)  # before it is sent: its echo may arrive before the reply
         try:
             await self._client.send(self._session_id, text, self._files, message_id=message_id)
         except ClientError:
             del self._own[message_id]
             raise
         finally:
-            self._files = []  # one that is refused would spoil every message after it
+            self._files = []  # a rejected file would block every later message
 
     def _attach(self, path: str) -> None:
         if not path:
@@ -324,9 +324,7 @@ class PlainConversation:
                 await self._answer(prompt, answer)
 
     async def _answer(self, prompt: Prompt, answer: Given) -> None:
-        if isinstance(
-            answer, Deny | DenyAndStop
-        ):  # at once: what the answer brings about may be the end of this conversation
+        if isinstance(answer, Deny | DenyAndStop):  # set at once: the answer may end this conversation
             self._denied = self._denied or self._input_ended
         try:
             await give_answer(self._client, prompt, answer)
@@ -347,14 +345,14 @@ class PlainConversation:
             self._show_prompt([*prompt.lines(), *choices], prompt.question)
 
     def _ask_once_more(self) -> None:
-        """What was told stands behind the question, and the person would type under it."""
+        """Repeat the question after other output, so that the person does not type below that."""
         if self._desk.current is None or self._input_ended or not self._is_terminal:
             self._invite()
         elif not self._screen.is_asking:
             self._screen.ask(self._desk.current.question)
 
     def _invite(self) -> None:
-        """The sign that a message may be typed, where the agent rests and a person sits there."""
+        """Show the input prompt if the agent is idle and a person types."""
         rests = not (self._turn_open or self._is_closed or self._desk.current)
         if rests and self._is_terminal and not self._screen.is_asking:
             self._screen.ask("> ")
@@ -363,5 +361,5 @@ class PlainConversation:
         for line in lines:
             self._screen.note(line)
         if self._is_terminal:
-            self._keyboard.forget_what_was_typed()  # before the question could be read
+            self._keyboard.forget_what_was_typed()  # input before the question was visible
         self._screen.ask(question)

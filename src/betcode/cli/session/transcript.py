@@ -1,4 +1,4 @@
-"""A conversation as a person reads it, event after event."""
+"""Print a conversation for people, event by event."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,7 +12,7 @@ from betcode.wording.render import DESCRIBED, Describer, turn_end_words, turn_su
 
 
 class Transcript:
-    """Prints events to the screen's result."""
+    """Prints events as lines of the result."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -21,17 +21,17 @@ class Transcript:
         self._usage = ""
 
     def show(self, event: v1.AgentEvent) -> None:
-        """Print what the event has to tell, if anything."""
+        """Print the event, if it has something to show."""
         handler = PRINTED.handler(event)
         if handler is not None:
             handler(self, event)
 
     def take_note(self, event: v1.AgentEvent) -> None:
-        """Of a prompt that is shown elsewhere, so that its end can be told in the right words."""
+        """Remember a prompt that is shown elsewhere, to describe its answer later."""
         self._describer.describe(event)
 
     def typed(self, event: v1.AgentEvent) -> None:
-        """Of a message that was typed here: it stands on the screen already."""
+        """Remember a message that was typed here: it is already on the terminal."""
 
     def _text(self, event: v1.AgentEvent) -> None:
         self._screen.answer(self._answer.take(event))
@@ -88,7 +88,7 @@ PRINTED: EventTable[Callable[[Transcript, v1.AgentEvent], None]] = EventTable(
 
 
 class EventLines:
-    """The same conversation for a script: every event, one JSON object a line."""
+    """Prints every event as one line of JSON, for scripts."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

@@ -1,4 +1,4 @@
-"""`betcode version` and `betcode features`: what runs here, whether it fits together, and what of it is on."""
+"""`betcode version` and `betcode features`: versions, compatibility and feature flags."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ _HEADINGS = ("FEATURE", "STATE", "STAGE", "SINCE", "DESCRIPTION")
 
 
 async def show_versions(options: CommandOptions) -> int:
-    """Starts no daemon; without one, what is known is said."""
+    """Print the versions. No daemon is started; without one, only this program's version is known."""
     screen = standard_screen()
     met, trouble = await _meet(options)
     if options.as_json:

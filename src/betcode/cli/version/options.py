@@ -8,6 +8,6 @@ if TYPE_CHECKING:
 
 
 def add_versions(commands: "Commands[Parser]", command: "Callable[[Commands[Parser], str, str, str], Parser]") -> None:
-    """Add both; how a command is made is the parser's."""
+    """Add both commands with the parser's `command`."""
     command(commands, "version", "show the versions of client, daemon and agent", "version.commands:show_versions")
     command(commands, "features", "list feature flags and whether each is enabled", "version.commands:list_features")

@@ -1,4 +1,4 @@
-"""`betcode providers`: the kinds of agents, how each stands here and what it can do."""
+"""`betcode providers`: the providers, their state on this machine and their capabilities."""
 
 from collections.abc import Container, Iterator, Mapping
 
@@ -49,7 +49,7 @@ async def providers(options: CommandOptions) -> int:
 
 
 def _rows(one: v1.ProviderInfo, names: Container[str]) -> Iterator[tuple[str, ...]]:
-    """One, and one for each of its profiles that is no kind of its own."""
+    """Yield a row for the provider, and one for each of its profiles that is not a provider itself."""
     name = f"{one.name} (default)" if one.is_default else one.name
     if not one.profiles:
         yield _row(name, one.program)

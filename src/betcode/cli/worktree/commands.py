@@ -1,4 +1,4 @@
-"""`betcode worktree list` and `switch`: which there are, and in which one new sessions start."""
+"""`betcode worktree list` and `switch`: list worktrees and choose the active one."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def _row(one: v1.WorktreeInfo) -> tuple[str, ...]:
 
 
 def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
-    """What is wrong, where a person has to do something; a setup that nobody wanted is no trouble."""
+    """Print problems that need a person; a skipped setup is not one."""
     for one in found:
         if one.trouble and one.setup != v1.WORKTREE_SETUP_SKIPPED:
             again = f"; retry with: betcode worktree setup {one.name}" if one.setup in _FAILED else ""
@@ -52,7 +52,7 @@ def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
 
 
 async def switch(options: CommandOptions) -> int:
-    """Print the path; which session is there is said beside it."""
+    """Print the path on stdout, and its session on stderr."""
     screen = standard_screen()
     async with connected(options, screen, doing="Switching") as client:
         worktree = await find_worktree(client, options, options.text("name"))
@@ -66,7 +66,7 @@ async def switch(options: CommandOptions) -> int:
 
 
 async def switched(client: Client, options: CommandOptions, worktree_id: str) -> v1.SwitchWorktreeResponse:
-    """Make it the active one; a session that is made for it is like any other from here."""
+    """Make the worktree active; a session created for it has the usual parameters."""
     new = new_conversation(options)
     return await client.worktrees.switch(worktree_id, SessionKind(new.provider, new.model, new.environment))
 

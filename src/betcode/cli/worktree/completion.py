@@ -1,4 +1,4 @@
-"""Words that name worktrees and branches, from git's own files alone: completion waits for no daemon and no git."""
+"""Complete names of worktrees and branches from git's files, without a daemon or git."""
 
 import argparse
 import os
@@ -11,7 +11,7 @@ _MOST = 1000
 
 
 class WorktreeArgument(argparse._StoreAction):
-    """An argument that names a worktree; what is checked out in it is one of its names."""
+    """An argument that names a worktree, by its name or its branch."""
 
     @staticmethod
     def words() -> list[str]:
@@ -19,7 +19,7 @@ class WorktreeArgument(argparse._StoreAction):
 
 
 class BranchArgument(argparse._StoreAction):
-    """An argument that names a branch, here or on a remote, which is checked out nowhere yet."""
+    """An argument that names a local or remote branch that is not checked out."""
 
     @staticmethod
     def words() -> list[str]:
@@ -28,7 +28,7 @@ class BranchArgument(argparse._StoreAction):
 
 
 def _common_directory(start: str) -> str:
-    """git's directory of the repository around; empty: there is none."""
+    """Return git's directory of the surrounding repository; empty if there is none."""
     place = start
     while True:
         git = f"{place}/.git"
@@ -46,7 +46,7 @@ def _common_directory(start: str) -> str:
 
 def _checked_out(common: str) -> Iterator[str]:
     heads = [f"{common}/HEAD"]
-    with suppress(OSError):  # it has no others
+    with suppress(OSError):  # there are no other worktrees
         heads += [f"{one.path}/HEAD" for one in os.scandir(f"{common}/worktrees")]
     for head in heads:
         text = _read(head)
@@ -79,4 +79,4 @@ def _read(path: str) -> str:
 
 
 def _at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # nobody writes to a pipe in its place
+    return os.open(path, flags | os.O_NONBLOCK)  # a named pipe would block until someone writes to it

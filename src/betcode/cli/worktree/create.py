@@ -1,4 +1,4 @@
-"""`betcode worktree create` and `setup`: a place that is ready to work in, and what happens until it is."""
+"""`betcode worktree create` and `setup`: create a worktree, run its setup and show the progress."""
 
 import codecs
 import os
@@ -25,7 +25,7 @@ _GIVEN = ("branch", "name", "base")
 
 
 async def create(options: CommandOptions) -> int:
-    """The path of the new worktree alone is on stdout, so that `cd $(…)` leads there."""
+    """Print only the path of the new worktree on stdout, for `cd $(…)`."""
     screen = standard_screen()
     new = _wanted(options)
     async with connected(options, screen) as client:
@@ -70,7 +70,7 @@ def _wanted(options: CommandOptions) -> NewWorktree:
 
 
 def as_utf8(what: str, text: str) -> str:
-    """Raises CommandFailed for bytes that are no text."""
+    """Return the text. Raises CommandFailed if it is not valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -79,7 +79,7 @@ def as_utf8(what: str, text: str) -> str:
 
 
 def path_of(options: CommandOptions) -> str:
-    """The path that was asked for, as typed from where the person is; empty: none was."""
+    """Return the given path, relative to the current directory; empty if none was given."""
     text = as_utf8("path", options.text("path"))
     if options.has("path") and not text:
         raise CommandFailed("--path is empty: give a value, or omit it", ExitCode.INVALID_ARGUMENTS)
@@ -92,7 +92,7 @@ def path_of(options: CommandOptions) -> str:
 
 
 async def set_up(options: CommandOptions) -> int:
-    """Run the setup again, or show what the last one wrote."""
+    """Run the setup again, or print the output of the last one."""
     return await (_show_output if options.flag("show") else _set_up)(options)
 
 
@@ -119,7 +119,7 @@ async def _set_up(options: CommandOptions) -> int:
 async def _watched(
     client: Client, options: CommandOptions, screen: Screen, progress: AsyncGenerator[v1.WorktreeProgress, None]
 ) -> v1.WorktreeInfo | None:
-    """As `watched`; a program is given a worktree that is there also where its setup failed."""
+    """Watch the progress as `watched` does; with --json, return the worktree also after a failed setup."""
     try:
         return await watched(progress, screen)
     except NotSetUp as failed:
@@ -131,7 +131,7 @@ async def _watched(
 async def _set_up_if_trusted(
     client: Client, options: CommandOptions, screen: Screen, made: v1.WorktreeInfo
 ) -> v1.WorktreeInfo | None:
-    """The worktree after a person was asked whether its setup may run; None where they left meanwhile."""
+    """Ask whether to trust the setup, and run it; None if the person left meanwhile."""
     if not await confirm_trust(client, options, screen, made):
         return made
     return await _watched(client, options, screen, client.worktrees.set_up(made.id))

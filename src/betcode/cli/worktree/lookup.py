@@ -1,4 +1,4 @@
-"""Which worktree is meant: by its name, branch, id, path, or as the one around the current directory."""
+"""Find a worktree by name, branch, id or path, or the one that contains the current directory."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -17,12 +17,12 @@ Worktrees = Sequence[v1.WorktreeInfo]
 
 
 async def find_worktree(client: Client, options: CommandOptions, text: str) -> v1.WorktreeInfo:
-    """The one worktree that is meant; names and branches are those of the repository around the directory.
+    """Find one worktree; names and branches are those of the repository around the directory.
 
-    Outside of every repository, they are those of all that are known.
+    Outside of a repository, all known worktrees are searched.
 
     Raises:
-        CommandFailed: there is none, or there are several.
+        CommandFailed: no worktree matches, or several do.
     """
     directory = working_directory(options)
     near = await worktrees_near(client, directory)
@@ -41,7 +41,7 @@ async def find_worktree(client: Client, options: CommandOptions, text: str) -> v
 
 
 async def worktrees_near(client: Client, directory: str) -> Worktrees | None:
-    """Those of the repository around a directory; None where there is none."""
+    """Return the worktrees of the repository around a directory; None outside of one."""
     try:
         return await client.worktrees.list(directory)
     except Refused as refusal:
@@ -51,7 +51,7 @@ async def worktrees_near(client: Client, directory: str) -> Worktrees | None:
 
 
 def around(worktrees: Worktrees, directory: str) -> v1.WorktreeInfo | None:
-    """The innermost worktree that a directory is in."""
+    """Return the innermost worktree that contains a directory."""
     inside = [one for one in worktrees if PurePosixPath(directory).is_relative_to(one.path)]
     return max(inside, key=lambda one: len(one.path), default=None)
 
@@ -62,14 +62,14 @@ def _called(worktrees: Worktrees, text: str) -> list[v1.WorktreeInfo]:
 
 
 async def _at_path(client: Client, options: CommandOptions, near: Worktrees | None, text: str) -> list[v1.WorktreeInfo]:
-    """The worktree at or around a path of this machine, as typed from where the person is."""
+    """Return the worktree that contains a path of this machine, relative to the current directory."""
     if text != "." and "/" not in text and not text.startswith("~"):
         return []
     base = Path(working_directory(options))
     try:
         path = base if text == "." else (base / Path(text).expanduser()).resolve()
         is_there = path.is_dir()
-    except (OSError, RuntimeError, ValueError):  # too long, a loop, no such user, or a byte that no path has
+    except (OSError, RuntimeError, ValueError):  # too long, a loop, no such user, or a byte that no path contains
         return []
     here = near if text == "." or not is_there else await worktrees_near(client, str(path))
     found = around(here or (), str(path))

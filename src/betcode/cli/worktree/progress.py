@@ -1,4 +1,4 @@
-"""Long work on a worktree as it happens: its steps, and what its setup writes."""
+"""Show long operations on a worktree: their steps and the output of the setup."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -15,7 +15,7 @@ from betcode.wording.sizes import readable
 
 
 class NotSetUp(CommandFailed):
-    """A setup failed; `kept` is the id of the worktree, or empty where it was removed again."""
+    """A setup failed; `kept` is the id of the worktree, or empty if the worktree was removed again."""
 
     def __init__(self, message: str, code: ExitCode, kept: str) -> None:
         super().__init__(message, code)
@@ -23,7 +23,7 @@ class NotSetUp(CommandFailed):
 
 
 async def watched(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo | None:
-    """The worktree when all is done; None where the person pressed Ctrl-C, and the work goes on without us."""
+    """Show the progress and return the worktree; None after Ctrl-C, while the operation continues."""
     return await first_of(interrupted, lambda: _shown(progress, screen))
 
 
@@ -41,7 +41,7 @@ async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Sc
                     case "done":
                         done = one.done
                     case _:
-                        pass  # a later daemon has more to tell
+                        pass  # a message of a later daemon
     except Refused as refusal:
         if refusal.code != ErrorCode.WORKTREE_SETUP_FAILED:
             raise
@@ -53,7 +53,7 @@ async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Sc
 
 
 def without_output(refusal: Refused) -> str:
-    """Why a setup failed, without the last words of it that the sentence repeats: they have just been shown."""
+    """Return why a setup failed, without the end of its output, which was already shown."""
     lines = refusal.details.get("output", "").splitlines()
     for count in range(len(lines), 0, -1):
         repeated = f": {' | '.join(lines[-count:])}"
@@ -63,7 +63,7 @@ def without_output(refusal: Refused) -> str:
 
 
 class ProgressLines:
-    """On a terminal the line that is being written shows too; into a pipe go whole lines."""
+    """Prints output: incomplete lines too on a terminal, only whole lines into a pipe."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -84,6 +84,6 @@ class ProgressLines:
             self._screen.passing(f"  {self._lines.begun}")
 
     def end(self) -> None:
-        """What was begun is a line of its own."""
+        """End an incomplete line."""
         if rest := self._lines.rest():
             self._screen.show(f"  {rest}")

@@ -1,4 +1,4 @@
-"""`betcode worktree prune`: what worktrees cost, and those that may go offered one by one."""
+"""`betcode worktree prune`: show the disk use of worktrees and offer to remove them one by one."""
 
 import shlex
 import time
@@ -34,7 +34,7 @@ _ANSWERS = {"": "n", "y": "y", "yes": "y", "n": "n", "no": "n", "a": "a", "all":
 
 @dataclass(slots=True)
 class Pruned:
-    """What was done with those that were offered."""
+    """The results of the removals."""
 
     removed: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Pruned:
 
 
 async def prune(options: CommandOptions) -> int:
-    """Nothing is removed that was not shown, or that holds anything when its turn comes."""
+    """Remove worktrees that were shown and that hold no work when they are removed."""
     screen = standard_screen()
     before_ns = _before_ns(options)
     async with connected(options, screen) as client:
@@ -98,7 +98,7 @@ async def _measured(client: Client, options: CommandOptions, screen: Screen) -> 
 
 
 def used_ns(one: v1.WorktreeReport) -> int:
-    """When somebody last did something in it."""
+    """Return when the worktree was last used."""
     return max(
         one.worktree.last_used_at.ToNanoseconds(),
         one.worktree.created_at.ToNanoseconds(),
@@ -111,7 +111,7 @@ def _is_stale(one: v1.WorktreeReport) -> bool:
 
 
 def _offered(reports: Sequence[v1.WorktreeReport], before_ns: int) -> list[v1.WorktreeReport]:
-    """Those that may go and were not used since."""
+    """Return the removable worktrees that were not used since."""
     return [
         one
         for one in reports
@@ -129,7 +129,7 @@ def _only(reports: Sequence[v1.WorktreeReport], named: Sequence[v1.WorktreeInfo]
 
 
 def _recent(offered: Sequence[v1.WorktreeReport]) -> list[v1.WorktreeReport]:
-    """Those that somebody may still be busy with: they go only when they are named."""
+    """Return worktrees that may still be in use: they are removed only if they are named."""
     since_ns = time.time_ns() - _RECENT_NS
     return [one for one in offered if not _is_stale(one) and used_ns(one) > since_ns]
 
@@ -150,7 +150,7 @@ def _show(screen: Screen, reports: Sequence[v1.WorktreeReport]) -> None:
 
 
 def report_lines(reports: Sequence[v1.WorktreeReport], now: datetime, width: int) -> list[str]:
-    """What is known of each, a line each; where the reasons do not fit beside it, each stands below its line."""
+    """Return one line per worktree; if the reasons do not fit, each is on a line of its own below."""
     rows = [_row(one, now) for one in reports]
     beside = sum(2 + max(columns(row[index]) for row in (_HEADINGS, *rows)) for index in range(len(_HEADINGS) - 1))
     if beside + max(columns(one_line(one.reason, _REASON_WIDTH)) for one in reports) <= width:
@@ -230,7 +230,7 @@ async def _take_away(client: Client, screen: Screen, one: v1.WorktreeReport, pru
         done = await client.worktrees.remove(worktree.id)
     except Unreachable:
         raise
-    except ClientError as error:  # something came into it meanwhile: the others may go all the same
+    except ClientError as error:  # it has changed meanwhile; the others are still removed
         pruned.failed.append({"id": worktree.id, "name": worktree.name, "message": error.message})
         screen.show(f"{in_a_line(worktree.name)} stays: {error.message}")
         return

@@ -1,4 +1,4 @@
-"""`betcode worktree remove` and `restore`: what would be lost is shown first, and what was forced can come back."""
+"""`betcode worktree remove` and `restore`: show what would be lost first; forced removals can be undone."""
 
 import shlex
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ def _show(screen: Screen, options: CommandOptions, lost: v1.WorktreeContents) ->
 async def _agreed(
     options: CommandOptions, screen: Screen, worktree: v1.WorktreeInfo, lost: v1.WorktreeContents
 ) -> bool:
-    """Whether it may go with all that is shown; who wrote --force where nobody can be asked has said so."""
+    """Ask whether to remove the worktree with its contents; without a terminal, --force means yes."""
     if not options.as_json:
         _show(screen, options, lost)
     if options.flag("yes") or not can_ask():
@@ -162,7 +162,7 @@ async def _restore(options: CommandOptions) -> int:
 
 
 async def _removed(client: Client, options: CommandOptions) -> Sequence[v1.RemovedWorktree]:
-    """Of the repository around the directory, or of all where there is none."""
+    """Return the removed worktrees of the repository around the directory, or of all repositories outside of one."""
     try:
         return await client.worktrees.removed(working_directory(options))
     except Refused as refusal:

@@ -1,4 +1,4 @@
-"""Worktrees in words for people, and as JSON for programs."""
+"""Worktrees as text for people and as JSON for programs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,7 +35,7 @@ _SETUP_WORDS: Mapping[int, str] = {
 
 
 def state_words(one: v1.WorktreeInfo) -> str:
-    """How it stands, in a word or two."""
+    """Return the state in one or two words."""
     state = STATES.get(one.state, "unknown")
     if one.state == v1.WORKTREE_STATE_READY:
         state = _SETUP_WORDS.get(one.setup, state)
@@ -47,12 +47,12 @@ def branch_words(one: v1.WorktreeInfo) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """`1 session`, `2 sessions`."""
+    """Return a count with its noun: `1 session`, `2 sessions`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def info_json(one: v1.WorktreeInfo) -> dict[str, object]:
-    """One worktree, with every field whether it is set or not."""
+    """Return one worktree with every field, set or not."""
     return {
         "id": one.id,
         "name": one.name,
@@ -77,7 +77,7 @@ def info_json(one: v1.WorktreeInfo) -> dict[str, object]:
 
 
 def contents_json(found: v1.WorktreeContents) -> dict[str, object]:
-    """What would be lost with a worktree."""
+    """Return the contents that a removal would lose."""
     return {
         "is_clean": found.is_clean,
         "changed": [{"path": each.path, "status": each.status, "from_path": each.from_path} for each in found.changed],
@@ -96,7 +96,7 @@ def contents_json(found: v1.WorktreeContents) -> dict[str, object]:
 
 
 def contents_lines(found: v1.WorktreeContents) -> list[str]:
-    """What would be lost with a worktree, to the last file that the daemon named."""
+    """Return lines for the contents that a removal would lose, with every file that the daemon named."""
     lines: list[str] = []
     if found.in_progress:
         lines.append(f"In progress: {found.in_progress}")
@@ -122,7 +122,7 @@ def _part(title: str, each: Sequence[str], count: int) -> list[str]:
 
 
 def removed_json(one: v1.RemovedWorktree) -> dict[str, object]:
-    """What can be restored."""
+    """Return a removed worktree that can be restored."""
     return {
         "id": one.id,
         "name": one.name,
@@ -140,7 +140,7 @@ def removed_json(one: v1.RemovedWorktree) -> dict[str, object]:
 
 
 def report_json(one: v1.WorktreeReport) -> dict[str, object]:
-    """What a worktree costs, and whether it may go."""
+    """Return the disk use of a worktree, and whether it may be removed."""
     return {
         "worktree": info_json(one.worktree),
         "size_bytes": one.size_bytes,

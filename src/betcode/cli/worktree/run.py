@@ -1,4 +1,4 @@
-"""`betcode worktree run`: a command in a worktree, on this machine and without a shell."""
+"""`betcode worktree run`: run a command in a worktree on this machine, without a shell."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from betcode.v1 import worktree_pb2 as v1
 
 
 def run(options: CommandOptions) -> int:
-    """The command takes our place; with --json it is waited for, and its exit code is ours too."""
+    """Replace this process by the command; with --json, wait for it and return its exit code."""
     argv = options.texts("argv")
     if not argv or not argv[0]:
         raise CommandFailed(
@@ -43,7 +43,7 @@ async def _found(options: CommandOptions) -> v1.WorktreeInfo:
 
 
 def environment_of(worktree: v1.WorktreeInfo) -> dict[str, str]:
-    """What setups are told of their worktree, beside what this shell has."""
+    """Return this shell's environment with the variables of worktree setups."""
     return {
         **os.environ,
         "PWD": worktree.path,
@@ -72,7 +72,7 @@ def _wait(worktree: v1.WorktreeInfo, argv: Sequence[str]) -> int:
             code = process.wait()
             break
         except KeyboardInterrupt:
-            pass  # the command had it too, and decides what it means
+            pass  # the command gets Ctrl-C too, and decides what it means
     code = code if code >= 0 else 128 - code
     facts = {"worktree": info_json(worktree), "argv": list(argv), "exit_code": code}
     standard_screen().json(facts | {"duration_ms": int((time.monotonic() - began) * 1000)}, indent=2)

@@ -1,4 +1,4 @@
-"""What a setup writes, as lines that are safe to show and readable without its colours."""
+"""The output of a setup as lines without control characters."""
 
 import codecs
 
@@ -8,14 +8,14 @@ _LONGEST = 16 * 1024
 
 
 class OutputLines:
-    """Bytes in, whole lines out; of what a program wrote over itself only the last is left."""
+    """Splits bytes into lines; of text that a program overwrote, only the last version remains."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._unfinished = ""
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that are complete now."""
+        """Return the lines that are complete now."""
         *lines, self._unfinished = (self._unfinished + self._decoder.decode(data)).split("\n")
         if len(self._unfinished) > _LONGEST:
             lines.append(self._unfinished)
@@ -23,13 +23,13 @@ class OutputLines:
         return [_plain(line) for line in lines]
 
     def rest(self) -> str:
-        """The line that was begun, and is begun no more."""
+        """Return the incomplete last line, and reset it."""
         line, self._unfinished = self.begun, ""
         return line
 
     @property
     def begun(self) -> str:
-        """What stands on the last line so far."""
+        """Return the incomplete last line."""
         return _plain(self._unfinished)
 
 

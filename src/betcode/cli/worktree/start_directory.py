@@ -1,4 +1,4 @@
-"""Where a new session starts: in a worktree that was named, where the person said, or in the active worktree."""
+"""Choose the directory of a new session: a given worktree, a given directory, or the active worktree."""
 
 import shlex
 from collections.abc import Sequence
@@ -17,10 +17,12 @@ from betcode.v1 import worktree_pb2 as v1
 
 
 async def started_session(client: Client, options: CommandOptions, screen: Screen) -> str:
-    """A new session's id. Where nobody named a place it may be the active worktree's, and that is said.
+    """Start a session and return its id.
+
+    Without a given directory it may start in the active worktree, and a line says so.
 
     Raises:
-        CommandFailed: there is no such worktree, or two places were named.
+        CommandFailed: there is no such worktree, or two directories were given.
     """
     new = new_conversation(options)
     if options.has("worktree"):
@@ -35,10 +37,10 @@ async def started_session(client: Client, options: CommandOptions, screen: Scree
 
 
 async def named_worktree(client: Client, options: CommandOptions) -> v1.WorktreeInfo:
-    """The one that --worktree names.
+    """Return the worktree of --worktree.
 
     Raises:
-        CommandFailed: there is none, or --cwd names another place.
+        CommandFailed: there is none, or --cwd names another directory.
     """
     if options.text("cwd"):
         raise CommandFailed("Give either --worktree or --cwd", ExitCode.INVALID_ARGUMENTS)
@@ -46,7 +48,7 @@ async def named_worktree(client: Client, options: CommandOptions) -> v1.Worktree
 
 
 async def active_elsewhere(client: Client, options: CommandOptions) -> v1.WorktreeInfo | None:
-    """The active worktree, where the current directory is in the main one and that is another; it may be gone."""
+    """Return the active worktree if the current directory is in another, the main one; it may be missing."""
     here = working_directory(options)
     if not may_lead_elsewhere(here):
         return None
@@ -58,14 +60,14 @@ async def active_elsewhere(client: Client, options: CommandOptions) -> v1.Worktr
 
 
 def may_lead_elsewhere(directory: str) -> bool:
-    """Whether a directory is in a repository's main worktree and that has others; from files alone, for every start."""
+    """Whether a directory is in the main worktree of a repository with others; from files alone, for every start."""
     for place in (Path(directory), *Path(directory).parents):
         git = place / ".git"
         try:
             if git.is_dir():
                 return any((git / "worktrees").iterdir())
             if git.exists():
-                return False  # a worktree of its own, or a submodule
+                return False  # a linked worktree, or a submodule
         except OSError:
             return False
     return False
@@ -76,7 +78,7 @@ def _active(worktrees: Sequence[v1.WorktreeInfo]) -> v1.WorktreeInfo | None:
 
 
 def note_missing_worktree(screen: Screen, active: v1.WorktreeInfo) -> None:
-    """Why somebody is not led to the active worktree."""
+    """Print why the session does not start in the active worktree."""
     end = f"betcode worktree switch {shlex.quote(active.repo_path)}"
     screen.note(
         f"The active worktree {active.name} does not exist; using the main worktree. To make that permanent: {end}"

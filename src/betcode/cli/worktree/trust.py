@@ -1,4 +1,4 @@
-"""What a repository brings along to be run is shown to a person before it runs for the first time."""
+"""Show what a repository's setup would run, and ask for trust before its first run."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ _READ_BYTES = 64 * 1024
 
 
 async def confirm_trust(client: Client, options: CommandOptions, screen: Screen, made: v1.WorktreeInfo) -> bool:
-    """Whether a person trusts the repository from now on; where none can be asked, they are told how."""
+    """Ask whether to trust the repository from now on; without a terminal, print how to trust it."""
     how = f"betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup {shlex.quote(made.name)}"
     if not can_ask() or options.places.remote is not None:
         screen.note(made.trouble or f"Not set up, because this repository is not trusted. To trust it: {how}")
@@ -31,16 +31,16 @@ async def confirm_trust(client: Client, options: CommandOptions, screen: Screen,
     if not await says_yes(screen, question):
         screen.note(f"Not set up. To trust it later: {how}")
         return False
-    # The repository by both its names: where git's directory is kept elsewhere, files lead from one to the other only.
+    # Both paths of the repository: if git's directory is elsewhere, only files lead from one to the other.
     for place in (made.path, made.repo_path):
         await client.policy.trust(place, trusted=True)
     return True
 
 
 def what_would_run(made: v1.WorktreeInfo, options: CommandOptions) -> list[str]:
-    """The script, the commands and the files to bring along, as they stand in the new worktree and its repository."""
+    """Return the script, the commands and the files to copy, as they are in the new worktree and its repository."""
     lines: list[str] = []
-    # A bare repository has no files of its own but those of its worktrees.
+    # A bare repository has no files except those of its worktrees.
     project = made.repo_path if (Path(made.repo_path) / ".git").exists() else made.path
     for place in (made.path, project):
         if (Path(place) / SCRIPT).is_file():
