@@ -98,7 +98,7 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     Where the agent is gone, the answer waits for the one that goes on with the turn.
     """
     is_left = prompt.request_id in session.left
-    answered, entry = decision_changes(session.session_id, prompt, decision, client)
+    answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns())
     answered = carried_answers.mark_answered(answered) if is_left else answered
     inputs = [] if is_left else [session.answer_row(decision.command(prompt))]
     changes: list[Change] = [SavePrompt(answered), entry, *(AddInput(row) for row in inputs)]

@@ -10,7 +10,6 @@ from betcode.domain.store.rows import PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core.decision_types import Decision
-from betcode.util import wall_clock
 
 
 def with_decider(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
@@ -19,10 +18,9 @@ def with_decider(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRo
 
 
 def decision_changes(
-    session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName
+    session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName, now_ns: int
 ) -> tuple[PromptRow, AddAudit]:
     """Return the answered prompt and the audit entry of the decision."""
-    now_ns = wall_clock.now_ns()
     answered = replace(
         with_decider(prompt, client, now_ns),
         state=PromptState.ANSWERED,

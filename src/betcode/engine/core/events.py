@@ -1,4 +1,7 @@
-"""Build the events that the engine itself emits; all others come from an agent's dialogue."""
+"""Build the events that the engine itself emits; all others come from an agent's dialogue.
+
+They have no time yet: whoever writes or sends one calls `stamp`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from betcode.domain.error_codes import ErrorCode
 from betcode.domain.events.display import struct_of
 from betcode.domain.store.rows import NewSession, PromptRow, SessionState
 from betcode.engine.client_name import ClientName, Present
-from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -18,14 +20,15 @@ if TYPE_CHECKING:
 KEPT_ANSWER = "the answer to"  # followed by the request that it was given to
 
 
-def _now() -> v1.AgentEvent:
-    event = v1.AgentEvent()
-    event.timestamp.FromNanoseconds(now_ns())
+def stamp(event: v1.AgentEvent, now_ns: int) -> v1.AgentEvent:
+    """Set the time of an event that has none. An agent's event has the time of its record."""
+    if not event.HasField("timestamp"):
+        event.timestamp.FromNanoseconds(now_ns)
     return event
 
 
 def session_info(new: NewSession, state: SessionState, *, is_resumed: bool) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     info = event.session_info
     info.session_id = new.session_id
     info.model = state.model or new.model
@@ -39,7 +42,7 @@ def session_info(new: NewSession, state: SessionState, *, is_resumed: bool) -> v
 
 
 def user_input(content: str, message_id: str, client_id: str, files: Sequence[v1.StoredAttachment]) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.user_input.content = content
     event.user_input.message_id = message_id
     event.user_input.client_id = client_id
@@ -49,7 +52,7 @@ def user_input(content: str, message_id: str, client_id: str, files: Sequence[v1
 
 
 def message_state(message_id: str, state: v1.MessageState.ValueType, reason: str = "") -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.message_state.message_id = message_id
     event.message_state.state = state
     event.message_state.reason = reason
@@ -57,21 +60,21 @@ def message_state(message_id: str, state: v1.MessageState.ValueType, reason: str
 
 
 def status(state: v1.AgentStatus.ValueType, message: str = "") -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.status_change.status = state
     event.status_change.message = message
     return event
 
 
 def turn_complete(stop_reason: str, message_ids: Sequence[str] = ()) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.turn_complete.stop_reason = stop_reason
     event.turn_complete.message_ids.extend(message_ids)
     return event
 
 
 def partial_text(text: str, message_id: str, block: int, *, thinking: bool) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     said = event.thinking_delta if thinking else event.text_delta
     said.text = text
     said.is_complete = said.is_partial = True
@@ -81,7 +84,7 @@ def partial_text(text: str, message_id: str, block: int, *, thinking: bool) -> v
 
 
 def error(code: ErrorCode, message: str, **details: str) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.error.code = code
     event.error.message = message
     for name, value in details.items():
@@ -90,7 +93,7 @@ def error(code: ErrorCode, message: str, **details: str) -> v1.AgentEvent:
 
 
 def permission_request(request_id: str, tool_name: str, description: str, input_json: str) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     request = event.permission_request
     request.request_id = request_id
     request.tool_name = tool_name
@@ -108,7 +111,7 @@ def resolved(
     client_id: str = "",
     message: str = "",
 ) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.permission_resolved.request_id = request_id
     event.permission_resolved.resolution = resolution
     event.permission_resolved.decision = decision
@@ -154,7 +157,7 @@ def answered(request_id: str, decision: Decision, client: ClientName) -> v1.Agen
 
 def permission_reminder(row: PromptRow, number: int) -> v1.AgentEvent:
     """It is still open; `number` counts from 1."""
-    event = _now()
+    event = v1.AgentEvent()
     reminder = event.permission_reminder
     reminder.request_id = row.request_id
     reminder.tool_name = row.tool_name
@@ -166,14 +169,14 @@ def permission_reminder(row: PromptRow, number: int) -> v1.AgentEvent:
 
 
 def gap(reason: str, bytes_lost: int = 0) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.gap.reason = reason
     event.gap.bytes_lost = bytes_lost
     return event
 
 
 def notice(kind: v1.NoticeKind.ValueType, message: str, **details: str) -> v1.AgentEvent:
-    event = _now()
+    event = v1.AgentEvent()
     event.notice.kind = kind
     event.notice.message = message
     for name, value in details.items():
@@ -194,7 +197,7 @@ def degraded(reason: str) -> v1.AgentEvent:
 
 def input_lock(holder: ClientName, asking: ClientName, answer_by_ns: int, line: Sequence[str]) -> v1.AgentEvent:
     """Who may type, who asks for it and until when, and who waits; unnamed clients are nobody."""
-    event = _now()
+    event = v1.AgentEvent()
     told = event.input_lock
     told.holder_client_id, told.holder_client_type = holder.client_id, holder.client_type
     told.asking_client_id, told.asking_client_type = asking.client_id, asking.client_type
@@ -207,7 +210,7 @@ def input_lock(holder: ClientName, asking: ClientName, answer_by_ns: int, line: 
 
 def presence(clients: Sequence[Present]) -> v1.AgentEvent:
     """Who follows, and how far each is behind."""
-    event = _now()
+    event = v1.AgentEvent()
     for each in clients:
         event.presence.clients.add(
             client_id=each.client.client_id,

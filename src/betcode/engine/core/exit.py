@@ -181,14 +181,16 @@ def reason_not_continued(session: LiveSession, end: RunExit, fields: Mapping[str
 
 
 async def prompts_after(
-    run: AgentRun, end: RunExit, fields: Mapping[str, object], *, is_told: bool
+    run: AgentRun, end: RunExit, fields: Mapping[str, object], now_ns: int, *, is_told: bool
 ) -> tuple[orphaned_prompts.PromptEffects, dict[str, PromptRow]]:
     """What becomes of prompts that wait, or that an agent before had left; and what is left to the next agent."""
     session = run.session
     if why := reason_not_continued(session, end, fields):
         open_prompts = [*session.prompts.values(), *session.left.values()]
         by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
-        return orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, why, by, session.stopped_by), {}
+        return orphaned_prompts.withdraw_prompts(
+            session.session_id, open_prompts, why, now_ns, by, session.stopped_by
+        ), {}
     return await orphaned_prompts.orphaned_by(session, run.row.key, is_told=is_told)
 
 

@@ -117,7 +117,9 @@ class RecordIngest(PromptIngest):
         why, by = orphaned_prompts.NOT_ASKED_AGAIN, DecidedBy.AGENT
         if is_cancelled:
             why, by = orphaned_prompts.CANCELLED, DecidedBy.PERSON
-        ended = orphaned_prompts.withdraw_prompts(self.session_id, self.left.values(), why, by, self.stopped_by)
+        ended = orphaned_prompts.withdraw_prompts(
+            self.session_id, self.left.values(), why, self.now_ns, by, self.stopped_by
+        )
         self.said += ended.said
         self.changes += ended.changes
         self.left.clear()

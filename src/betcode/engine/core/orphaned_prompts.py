@@ -14,7 +14,6 @@ from betcode.domain.store.rows import NO_SEQ, CarriedState, InputKind, InputRow,
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
-from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -41,7 +40,12 @@ class PromptEffects:
 
 
 def withdraw_prompts(
-    session_id: SessionId, rows: Iterable[PromptRow], why: str, by: DecidedBy = DecidedBy.AGENT, stopped_by: str = ""
+    session_id: SessionId,
+    rows: Iterable[PromptRow],
+    why: str,
+    now_ns: int,
+    by: DecidedBy = DecidedBy.AGENT,
+    stopped_by: str = "",
 ) -> PromptEffects:
     """These prompts can come to nothing any more, nor can answers that were kept; `by` whom, says the audit.
 
@@ -55,7 +59,7 @@ def withdraw_prompts(
             done.changes.append(
                 SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=CarriedState.NO, message=why))
             )
-            done.changes.append(audit_change(session_id, row, "withdrawn", by, client=client, note=why))
+            done.changes.append(audit_change(session_id, row, "withdrawn", by, now_ns, client=client, note=why))
             continue
         if row.kept is not CarriedState.SPENT:
             message = _UNUSED.format(tool=row.tool_name)
@@ -103,6 +107,7 @@ def audit_change(
     row: PromptRow,
     outcome: str,
     by: DecidedBy,
+    now_ns: int,
     *,
     rule: str = "",
     client: str = "",
@@ -111,7 +116,7 @@ def audit_change(
 ) -> AddAudit:
     """The audit's line of what was decided about a prompt."""
     about = (session_id, row.request_id, row.tool_name, input_hash(row.input_json))
-    return AddAudit(AuditEntry(now_ns(), *about, AuditKind.DECISION, outcome, by, rule, client, peer, note))
+    return AddAudit(AuditEntry(now_ns, *about, AuditKind.DECISION, outcome, by, rule, client, peer, note))
 
 
 def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict[str, PromptRow], dict[str, PromptRow]]:

@@ -167,7 +167,9 @@ class PromptIngest:
         outcome = "allow" if row.allows else "deny"
         who = {"client": row.answered_by, "peer": await self.peer_of(before) if self.peer_of is not None else ""}
         note = f"the answer to {before.request_id}"
-        self.changes.append(audit_change(self.session_id, row, outcome, DecidedBy.KEPT_ANSWER, **who, note=note))
+        self.changes.append(
+            audit_change(self.session_id, row, outcome, DecidedBy.KEPT_ANSWER, self.now_ns, **who, note=note)
+        )
 
     def _supersede(self, old: PromptRow, by: PromptRow) -> None:
         after = carried_answers.mark_superseded(old, by.request_id)
@@ -180,7 +182,7 @@ class PromptIngest:
         self.said.append(events.superseded(old.request_id, by.request_id, why))
         self.changes.append(SavePrompt(after))
         note = f"by {by.request_id}: {why}"
-        self.changes.append(audit_change(self.session_id, old, "superseded", DecidedBy.AGENT, note=note))
+        self.changes.append(audit_change(self.session_id, old, "superseded", DecidedBy.AGENT, self.now_ns, note=note))
 
     def _with_events(self, row: PromptRow, shown: list[v1.AgentEvent]) -> PromptRow:
         """The row with what people are shown of it; what is cut from that is kept whole."""
@@ -203,7 +205,9 @@ class PromptIngest:
             self.left[asked.old.request_id] = asked.old
         for place in asked.said:
             self.said[place] = events.malformed(_REFUSED)
-        self.changes.append(audit_change(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
+        self.changes.append(
+            audit_change(self.session_id, asked.row, "refused", DecidedBy.GATE, self.now_ns, note=USED_BEFORE)
+        )
 
     def _came_before(self, request_id: str) -> bool:
         """In these records: what was decided, or shown, is about the other one of that id."""
@@ -214,7 +218,9 @@ class PromptIngest:
         self.asked_again.append(row.request_id)
         self.decided = [each for each in self.decided if each.entry.request_id != row.request_id]
         self.said.append(events.malformed(_REFUSED))
-        self.changes.append(audit_change(self.session_id, row, "refused", DecidedBy.GATE, note=USED_BEFORE))
+        self.changes.append(
+            audit_change(self.session_id, row, "refused", DecidedBy.GATE, self.now_ns, note=USED_BEFORE)
+        )
 
     def close_prompt(self, resolved: v1.PermissionResolved, *, is_cancelled: bool) -> bool:
         """The agent does not wait for an answer any more; False: it was decided, and has one end."""
@@ -226,7 +232,7 @@ class PromptIngest:
         resolved.message = resolved.message or why
         self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)))
         client = self.stopped_by if is_cancelled else ""
-        self.changes.append(audit_change(self.session_id, row, "withdrawn", by, client=client, note=why))
+        self.changes.append(audit_change(self.session_id, row, "withdrawn", by, self.now_ns, client=client, note=why))
         return True
 
 

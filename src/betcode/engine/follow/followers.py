@@ -167,7 +167,8 @@ class Followers:
 
     def _say_presence(self) -> None:
         self._presence_said = anyio.current_time()
-        self.writer.tail.post(BOARD, events.presence(self.present_clients()).SerializeToString())
+        presence = events.stamp(events.presence(self.present_clients()), now_ns())
+        self.writer.tail.post(BOARD, presence.SerializeToString())
 
     async def _pace(self, client: ClientName) -> None:
         """In a crowd all wait for the same tick, so that they share one batch and its bytes; not who types."""

@@ -24,6 +24,7 @@ from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
 from betcode.git.worktree_files import branch_at
 from betcode.util.bounded_io import BoundedIOPool
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 BLOB_PIECE_BYTES = 64 * 1024
@@ -167,7 +168,7 @@ class SessionReader:
         info.CopyFrom(await self.standing(SessionRow(live.writer.key, live.writer.new, state)))
         info.is_compacted = True
         info.compacted_before = state.compaction_sequence
-        return event.SerializeToString()
+        return events.stamp(event, now_ns()).SerializeToString()
 
     async def standing(self, row: SessionRow) -> v1.SessionInfo:
         """How a session stands, with what its agent last said that it has.

@@ -23,6 +23,7 @@ from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
 from betcode.engine.shell.writer import RETRY_AFTER_S, PreparedWrite
 from betcode.holder.launch import end_leftovers, is_surely_alive
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -194,7 +195,9 @@ def _rest_without_agent(session: LiveSession) -> PreparedWrite:
     if began and session.capabilities.continues_broken_turn:
         session.left |= session.prompts
     else:
-        done = orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, orphaned_prompts.NOT_CONTINUED)
+        done = orphaned_prompts.withdraw_prompts(
+            session.session_id, open_prompts, orphaned_prompts.NOT_CONTINUED, now_ns()
+        )
         session.left.clear()
     said = [
         *done.said,

@@ -23,6 +23,7 @@ from betcode.engine.fault_points import FaultPoint
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
 from betcode.telemetry.log_context import begin
+from betcode.util import wall_clock
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -154,7 +155,7 @@ def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     ttl = short_duration(session.context.settings.permission_ttl_s)
     message = EXPIRED.format(ttl=ttl)
     after = replace(row, state=PromptState.EXPIRED, kept=CarriedState.NO, answered_ns=now_ns, message=message)
-    entry = audit_change(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
+    entry = audit_change(session.session_id, row, "expired", DecidedBy.EXPIRY, wall_clock.now_ns(), note=f"after {ttl}")
     about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
     said = [
         events.resolved(row.request_id, "expired", message=message),

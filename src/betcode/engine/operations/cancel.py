@@ -12,6 +12,7 @@ from betcode.engine.core import events, orphaned_prompts
 from betcode.engine.operations import compact
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -107,7 +108,7 @@ async def cancel_without_agent(
         return CancelResult(False)
     open_prompts = session.left.values()
     ended = orphaned_prompts.withdraw_prompts(
-        session.session_id, open_prompts, orphaned_prompts.CANCELLED, DecidedBy.PERSON, session.stopped_by
+        session.session_id, open_prompts, orphaned_prompts.CANCELLED, now_ns(), DecidedBy.PERSON, session.stopped_by
     )
     said, changes = withdrawn(dropped, why)
     said[:0] = ended.said

@@ -54,7 +54,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         open_prompts = [*session.prompts.values(), *session.left.values()]
         ended = orphaned_prompts.withdraw_prompts(
-            session.session_id, open_prompts, session.closed_words, DecidedBy.PERSON, session.stopped_by
+            session.session_id, open_prompts, session.closed_words, now_ns(), DecidedBy.PERSON, session.stopped_by
         )
         said, changes = ended.said, ended.changes
         asked, kept = session.budget.withdrawn(session.closed_words)

@@ -23,6 +23,7 @@ from betcode.engine.core.capability_checks import check_new, unmeasured_limits_n
 from betcode.engine.core.counters import KIND_OF
 from betcode.engine.operations.lifecycle.lifecycle import WORDS
 from betcode.engine.validation import check_name, check_new_session
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ async def create(
 
 
 def _stored(event: v1.AgentEvent, at: int) -> StoredEvent:
-    event.sequence = at
+    events.stamp(event, now_ns()).sequence = at
     return StoredEvent(Seq(at), KIND_OF[event.WhichOneof("event") or ""], event.SerializeToString())
 
 

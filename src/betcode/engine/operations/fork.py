@@ -173,10 +173,11 @@ def _own_beginning(
     said.append(events.status(v1.IDLE))
     tally = SessionCounters(beginning)
     stored = []
+    at_ns = now_ns()
     for event in said:
-        kind = tally.number(event)
+        kind = tally.number(events.stamp(event, at_ns))
         stored.append(StoredEvent(Seq(event.sequence), kind, event.SerializeToString()))
-    return tally.state(now_ns()), tuple(stored)
+    return tally.state(at_ns), tuple(stored)
 
 
 def name_after(source: SessionState) -> str:

@@ -22,6 +22,7 @@ from betcode.engine.core.decision_types import Decision
 from betcode.engine.core.orphaned_prompts import audit_change
 from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.fault_points import FaultPoint
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class BudgetGate:
         if decision.grant is not None or decision.updated_input:
             raise InvalidRequest("A budget is raised once or not: answer ALLOW_ONCE or DENY")
         said = [events.answered(prompt.request_id, decision, client)]
-        answered, entry = decision_changes(session.session_id, prompt, decision, client)
+        answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns())
         changes: list[Change] = [SavePrompt(answered), entry]
         if decision.allows:
             after = raised(self._budget, session.writer.state.spent)
@@ -176,7 +177,7 @@ class BudgetGate:
         """The open question's row without an answer, and the audit's; a person who set something else gave none."""
         assert self.prompt is not None
         row = self.prompt
-        entry = audit_change(self._session.session_id, row, "withdrawn", by, note=why)
+        entry = audit_change(self._session.session_id, row, "withdrawn", by, now_ns(), note=why)
         return [SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)), entry]
 
     @property
@@ -250,7 +251,9 @@ class BudgetGate:
             "limit_if_allowed": describe(after.limits, names),
         }
         what = f"{facts['spent']} of {facts['limit']} spent: raise the budget to {facts['limit_if_allowed']}?"
-        event = events.permission_request(time_ordered_uuid(), TOOL_NAME, what, json.dumps(facts))
+        event = events.stamp(
+            events.permission_request(time_ordered_uuid(), TOOL_NAME, what, json.dumps(facts)), now_ns()
+        )
         row = PromptRow(
             request_id=event.permission_request.request_id,
             session=self._session.writer.key,

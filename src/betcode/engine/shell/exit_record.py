@@ -31,7 +31,7 @@ async def record_exit(run: AgentRun, exit_record: Record | None, trouble: str) -
         session.context.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
         end = run_exit.classify_exit(run, exit_record, trouble, now_ns, directory_advice=advice)
         said, changes, fields = run_exit.exit_effects(session, end)
-        told, left = await run_exit.prompts_after(run, end, fields, is_told=exit_record is not None)
+        told, left = await run_exit.prompts_after(run, end, fields, now_ns, is_told=exit_record is not None)
         said, changes = [*told.said, *said], [*told.changes, *changes]
         if end.cancelled:
             said = [

@@ -190,7 +190,7 @@ class InputLockService:
         event = events.input_lock(
             self.holder, self._name(lock.asking), answer_by_ns, [waiter.client for waiter in lock.line]
         )
-        self._writer.tail.post(BOARD, event.SerializeToString())
+        self._writer.tail.post(BOARD, events.stamp(event, now_ns()).SerializeToString())
         self._context.roster.note_lock(self._writer.key, lock.holder)
 
     async def _keep_time(self) -> None:

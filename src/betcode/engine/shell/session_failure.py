@@ -83,7 +83,7 @@ def records(
     session_id: SessionId, status: SessionStatus, rows: OpenRows, words: str, place: str, now_ns: int
 ) -> tuple[list[v1.AgentEvent], list[Change]]:
     """What the log says of the failure, and the rows that end with it."""
-    withdrawn = orphaned_prompts.withdraw_prompts(session_id, rows.prompts, _REASON)
+    withdrawn = orphaned_prompts.withdraw_prompts(session_id, rows.prompts, _REASON, now_ns)
     said, changes = list(withdrawn.said), list(withdrawn.changes)
     for row in rows.inputs:
         changes.append(MoveInput(row.session, row.input_id, final_state(row)))

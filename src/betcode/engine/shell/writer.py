@@ -105,12 +105,13 @@ class SessionWriter:
         tally = SessionCounters(self.state)
         stored: list[StoredEvent] = []
         blobs: list[Change] = []
+        at_ns = now_ns() if said else 0
         for event in said:
-            bounded, cut_off = bound(event)
+            bounded, cut_off = bound(events.stamp(event, at_ns))
             kind = tally.number(bounded)
             stored.append(StoredEvent(Seq(bounded.sequence), kind, bounded.SerializeToString()))
             blobs.extend(AddBlob(self.key, blob) for blob in cut_off)
-        state = tally.state(now_ns() if said else 0, fields)
+        state = tally.state(at_ns, fields)
         batch: list[Change] = [*changes, *blobs]
         if stored:
             batch.append(AppendEvents(self.key, tuple(stored)))
@@ -187,7 +188,8 @@ class SessionWriter:
         """Say that nothing can be written, and why; the next write that works takes it back."""
         if not self.degraded_reason:
             logger.error("nothing can be written: %s", reason, extra=self._log_extra)
-            self.tail.post(_BOARD, events.degraded(reason).SerializeToString())  # who comes meanwhile hears it, too
+            posted = events.stamp(events.degraded(reason), now_ns())
+            self.tail.post(_BOARD, posted.SerializeToString())  # who comes meanwhile hears it, too
         self.degraded_reason = reason
         for waiting in self.in_line:
             waiting.cancel()
@@ -197,7 +199,7 @@ class SessionWriter:
             self.degraded_reason = ""
             logger.warning("writing works again", extra=self._log_extra)
             self.tail.take_down(_BOARD)
-            self.tail.say(events.degraded("").SerializeToString())
+            self.tail.say(events.stamp(events.degraded(""), now_ns()).SerializeToString())
 
     @property
     def _log_extra(self) -> dict[str, str]:
