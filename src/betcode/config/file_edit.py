@@ -14,6 +14,7 @@ from betcode.config.load import WrongSetting, combined, wrong_value
 from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting
 from betcode.config.units import NotUnderstood
+from betcode.util.atomic_files import replacing
 from betcode.util.jsonc import NotJson
 from betcode.util.jsonc_edit import CannotEdit, with_value, without
 
@@ -198,25 +199,12 @@ def _lock(directory: int, path: Path) -> None:
 
 
 def _write(path: Path, text: str, new_mode: int) -> None:
-    """Whole or not at all, with the mode that it had. For whoever writes here alone."""
-    new = path.with_name(f".{path.name}.new")
+    """Replace the file atomically, with the mode that it had. The caller holds the lock."""
     try:
-        new.unlink(missing_ok=True)  # of a writer that was killed
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with replacing(path, temporary=path.with_name(f".{path.name}.new")) as file:
             _make_like(file.fileno(), path, new_mode)
             file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
     except OSError as error:
-        with suppress(OSError):
-            new.unlink()
         raise NotChanged(f"{path} cannot be written: {error.strerror}") from None
 
 

@@ -3,8 +3,9 @@
 import os
 import secrets
 import stat
-from contextlib import suppress
 from pathlib import Path
+
+from betcode.util.atomic_files import create_file
 
 NAME = "tcp.token"
 _SHORTEST = 16
@@ -23,25 +24,11 @@ def make_token(path: Path) -> None:
     """
     if os.path.exists(path):  # noqa: PTH110 of a name that cannot be, whoever reads it says what is wrong
         return
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            _write(beside, secrets.token_urlsafe(32) + "\n")
-            with suppress(FileExistsError):
-                path.hardlink_to(beside)  # whole at once, and never over another
-        finally:
-            beside.unlink(missing_ok=True)
+        create_file(path, f"{secrets.token_urlsafe(32)}\n".encode())
     except OSError as error:
         raise WrongToken(f"{path} cannot be made: {error.strerror}") from None
-
-
-def _write(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_token(path: Path) -> str:

@@ -4,7 +4,6 @@ The next `git gc --prune=now` deletes loose objects that no ref reaches yet, and
 pack is complete from the start, and is not deleted while it has a `.keep` file.
 """
 
-import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ import anyio.to_thread
 from betcode.git.command import Git
 from betcode.git.private_objects import PlainRepository
 from betcode.git.tree import LONG_S, Tree
+from betcode.util.atomic_files import replacing
 
 _SUFFIXES = (".pack", ".rev", ".idx")  # the last one tells git that it is there
 
@@ -53,19 +53,8 @@ def _copied(source: Path, packs: Path, name: str, mark: str) -> Path:
         target, made = packs / f"pack-{name}{suffix}", source.with_name(source.name + suffix)
         if target.exists() or not made.exists():
             continue
-        partial = packs / f"tmp_{target.name}"  # which git deletes itself where it is left behind
-        shutil.copyfile(made, partial)
-        partial.chmod(0o444)
-        _synced(partial)
-        partial.rename(target)
+        partial = packs / f"tmp_{target.name}"  # git itself deletes files of this name that were left behind
+        with made.open("rb") as source_file, replacing(target, mode=0o444, temporary=partial) as file:
+            shutil.copyfileobj(source_file, file)
         made.unlink()
-    _synced(packs)
     return keep
-
-
-def _synced(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,12 +4,12 @@ import errno
 import gzip
 import os
 import zlib
-from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 
 from betcode.holder.journal import SEGMENT_PREFIX, segment_name
-from betcode.util.state_files import UnusableEntry, mode_of, names_in, open_file
+from betcode.util.atomic_files import replacing
+from betcode.util.state_files import UnusableEntry, mode_of, names_in, open_file, shown
 
 SEGMENT_LIMIT_BYTES = 256 * 1024 * 1024  # a holder begins another long before, however large a record is
 _DIGITS = 20
@@ -153,18 +153,14 @@ def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> 
 
 def _compress(path: Path) -> None:
     packed = path.with_name(path.name + _SUFFIX)
-    partial = path.with_name(f".{packed.name}.{os.getpid()}")
-    handle = open_file(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        with os.fdopen(handle, "wb") as raw, os.fdopen(_opened(path), "rb") as plain:
-            with gzip.GzipFile(filename="", mode="wb", compresslevel=5, fileobj=raw, mtime=0) as out:
-                while piece := plain.read(_CHUNK_BYTES):
-                    out.write(piece)
-            raw.flush()
-            os.fsync(raw.fileno())
-        partial.rename(packed)
-    except OSError:
-        with suppress(OSError):  # on a full disk it takes room that is needed
-            partial.unlink()
-        raise
+        with (
+            os.fdopen(_opened(path), "rb") as plain,
+            replacing(packed) as raw,
+            gzip.GzipFile(filename="", mode="wb", compresslevel=5, fileobj=raw, mtime=0) as out,
+        ):
+            while piece := plain.read(_CHUNK_BYTES):
+                out.write(piece)
+    except PermissionError as error:
+        raise UnusableEntry(f"`{shown(path.parent)}` cannot be written: {error.strerror}") from error
     path.unlink()

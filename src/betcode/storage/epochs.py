@@ -2,7 +2,6 @@
 
 import ctypes
 import ctypes.util
-import os
 import secrets
 import sys
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from pathlib import Path
 import apsw
 
 from betcode.storage.database import Durability, hold_durability
-from betcode.storage.install_file import install_file
-from betcode.util.state_files import open_file, read_file
+from betcode.util.atomic_files import replace_file
+from betcode.util.state_files import read_file
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TOKEN = "incarnation"  # noqa: S105 - a name in the table `meta`
@@ -100,14 +99,7 @@ def _tokens_beside(path: Path) -> list[str]:
 
 
 def _write_beside(path: Path, *tokens: str) -> None:
-    """Whole or not at all, and on the disk."""
-    unfinished = _beside(path).with_name(_beside(path).name + ".unfinished")
-    handle = open_file(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
-    try:
-        os.write(handle, "\n".join(tokens).encode("ascii"))
-    finally:
-        os.close(handle)
-    install_file(unfinished, _beside(path))
+    replace_file(_beside(path), "\n".join(tokens).encode("ascii"))
 
 
 def _darwin_boot_id() -> str:

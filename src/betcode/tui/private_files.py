@@ -2,10 +2,11 @@
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from betcode.util.atomic_files import replace_file
 
 
 def private_directory(path: Path) -> Path:
@@ -22,22 +23,15 @@ def private_directory(path: Path) -> Path:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Put `data` in place of what stood there; whoever reads meanwhile gets the one or the other.
+    """Replace the content of a file, and create its directory if needed.
 
-    It outlives this process, however that ends; for a machine that loses its power nothing is promised.
+    The new content survives the end of this process, but not always a power cut.
 
     Raises:
         OSError
     """
     private_directory(path.parent)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)  # 0600 from the start
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    replace_file(path, data, durable=False)
 
 
 def read_bounded(path: Path, limit_bytes: int) -> bytes | None:

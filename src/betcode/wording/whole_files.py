@@ -1,10 +1,10 @@
 """Files that people ask for: whole under their names, or not there."""
 
-import os
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from pathlib import Path
-from typing import BinaryIO
+
+from betcode.util.atomic_files import replacing
 
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
@@ -24,26 +24,14 @@ async def write_whole(pieces: AsyncGenerator[bytes, None], file: Path) -> None:
     Raises:
         NotWritten: nothing can be written there.
     """
-    out, unfinished, target = _begin_file(file)
-    try:
-        with out:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    out.write(piece)
-        unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-
-
-def _begin_file(file: Path) -> tuple[BinaryIO, Path, Path]:
-    """Where to write, its name meanwhile, and the one that it gets."""
     target = file.resolve()
     if target.exists() and not target.is_file():
         raise NotWritten(f"{file} is not a regular file")
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
-    try:
-        descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
-    except OSError as trouble:
-        raise NotWritten(f"{file} cannot be written: {trouble.strerror}") from trouble
-    return os.fdopen(descriptor, "wb"), unfinished, target
+    with ExitStack() as stack:
+        try:
+            out = stack.enter_context(replacing(target, durable=False))
+        except OSError as trouble:
+            raise NotWritten(f"{file} cannot be written: {trouble.strerror}") from trouble
+        async with aclosing(pieces):
+            async for piece in pieces:
+                out.write(piece)

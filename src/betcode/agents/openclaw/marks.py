@@ -3,8 +3,9 @@
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
+
+from betcode.util.atomic_files import replace_file
 
 
 class Mark:
@@ -26,11 +27,9 @@ class Mark:
         self.seq = seq
         if self._path is None:
             return
-        beside = self._path.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside.write_text(json.dumps({"seq": seq}))
-            beside.replace(self._path)
+            replace_file(self._path, json.dumps({"seq": seq}).encode(), durable=False)
 
     def _read(self) -> int:
         try:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from betcode.agents.openclaw.json5 import read_json5
+from betcode.util.atomic_files import create_file
 
 TOKEN_VARIABLE = "OPENCLAW_GATEWAY_TOKEN"  # noqa: S105 the name of a variable
 _USUAL_PORT = 18789
@@ -70,13 +71,7 @@ def make_token(path: Path) -> str:
     Raises: OSError, ValueError.
     """
     if not path.exists():
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        write_privately(beside, secrets.token_urlsafe(32) + "\n")
-        try:
-            with suppress(FileExistsError):
-                path.hardlink_to(beside)
-        finally:
-            beside.unlink(missing_ok=True)
+        create_file(path, f"{secrets.token_urlsafe(32)}\n".encode())
     return read_token(path)
 
 
@@ -87,15 +82,6 @@ def read_token(path: Path) -> str:
     if not token or len(token) > _LONGEST or not (token.isascii() and token.isprintable()):
         raise ValueError(f"{path} does not hold one")
     return token
-
-
-def write_privately(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    beside.replace(path)
 
 
 def find_token(url: str, token_file: Path | None, own: Path | None, environ: Mapping[str, str]) -> str:

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from betcode.agents.openclaw.paths import GatewayPaths, make_token, own_config, users_config, write_privately
+from betcode.agents.openclaw.paths import GatewayPaths, make_token, own_config, users_config
 from betcode.holder.platform import start_time
+from betcode.util.atomic_files import replace_file
 
 NODE_NEEDED = (24, 16)
 _WATCHED_S = 5.0  # one that cannot start says so soon
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
         ensure(places, said.program, said.port, os.environ)
     except (CannotStart, OSError) as trouble:
         with suppress(OSError):
-            write_privately(places.trouble, f"{trouble}\n")
+            replace_file(places.trouble, f"{trouble}\n".encode(), durable=False)
         sys.stderr.write(f"{trouble}\n")
         return 1
     return 0
@@ -68,7 +69,7 @@ def ensure(places: GatewayPaths, program: str, port: int, environ: Mapping[str, 
         _prepare(places, port, environ)
         process = _spawn(places, program, environ)
         known = {"pid": process.pid, "started": start_time(process.pid), "port": port}
-        write_privately(places.pid, json.dumps(known) + "\n")
+        replace_file(places.pid, f"{json.dumps(known)}\n".encode(), durable=False)
     _watch(process, places)
 
 
@@ -81,7 +82,7 @@ def _prepare(places: GatewayPaths, port: int, environ: Mapping[str, str]) -> Non
     except ValueError as wrong:
         raise CannotStart(f"The gateway's token cannot be read: {wrong}; remove the file") from None
     if not places.config.exists():
-        write_privately(places.config, own_config(port, token, places, users_config(environ)))
+        replace_file(places.config, own_config(port, token, places, users_config(environ)).encode(), durable=False)
 
 
 def _spawn(places: GatewayPaths, program: str, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import anyio
 
@@ -18,8 +17,10 @@ from betcode.cli.daemon.control import daemon_argv
 from betcode.cli.daemon.service_managers import Launchd, Manager, Systemd, is_lingering, turn_on_lingering
 from betcode.cli.daemon.service_units import Service
 from betcode.cli.daemon.stop import leave_agents_and_stop
+from betcode.util.atomic_files import replace_file
 
 _BEFORE = ".before"
+_UNIT_MODE = 0o666  # less the umask
 
 
 def install(options: CommandOptions) -> int:
@@ -108,8 +109,9 @@ def _installed(manager: Manager, text: bytes, make_way: Callable[[], None]) -> b
     try:
         manager.path.parent.mkdir(parents=True, exist_ok=True)
         if before is not None and before != text:
-            _write(manager.path.with_name(manager.path.name + _BEFORE), before)  # someone may have edited it
-        _write(manager.path, text)
+            edited = manager.path.with_name(manager.path.name + _BEFORE)  # someone may have edited it
+            replace_file(edited, before, mode=_UNIT_MODE)
+        replace_file(manager.path, text, mode=_UNIT_MODE)
         manager.reload()
         if before != text or not manager.is_running():
             make_way()
@@ -128,14 +130,8 @@ def _take_back(manager: Manager, before: bytes | None) -> None:
             manager.stop()
             manager.path.unlink(missing_ok=True)
         else:
-            _write(manager.path, before)
+            replace_file(manager.path, before, mode=_UNIT_MODE)
         manager.reload()
-
-
-def _write(path: Path, data: bytes) -> None:
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(data)
-    new.replace(path)
 
 
 def _offer_lingering(options: CommandOptions, screen: Screen) -> bool:

@@ -16,6 +16,7 @@ from betcode.cli.db.commands import Progress, refuse_missing
 from betcode.config.lockfile import LockHeld, LockOwner, hold_lock
 from betcode.config.paths import Paths
 from betcode.domain.errors import DatabaseUnusable
+from betcode.util.atomic_files import install_file
 from betcode.wording.sizes import readable
 
 _BESIDE = ("-wal", "-shm")
@@ -48,7 +49,7 @@ def repair(options: CommandOptions) -> int:
                     f"The recovered database is damaged too ({left[0]}): restore a backup", ExitCode.INTERNAL
                 )
             kept = _set_aside(database, "damaged")
-            fresh.replace(database)
+            install_file(fresh, database)
         finally:
             _remove(fresh)
     rows, torn = sum(saved.kept.values()), sum(saved.torn.values())
@@ -87,7 +88,7 @@ def restore(options: CommandOptions) -> int:
         fresh = database.with_name(database.name + ".restored")
         size = copy_database(source, fresh, Progress(screen, "Copying"))
         kept = _set_aside(database, "before-restore") if database.exists() else None
-        fresh.replace(database)
+        install_file(fresh, database)
     if options.as_json:
         screen.json({"restored": str(source), "bytes": size, "before": str(kept) if kept else None})
     else:

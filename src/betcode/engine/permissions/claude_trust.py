@@ -7,7 +7,6 @@ variable changes that. Everything else in the file keeps its value.
 import errno
 import json
 import os
-import tempfile
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import Any
 
 from betcode.config.plain_file import read_plain
 from betcode.git.repository import nearest_top
+from betcode.util.atomic_files import replacing
 from betcode.util.wall_clock import now_ns
 
 LIMIT_BYTES = 64 * 1024 * 1024  # it has histories in there, too
@@ -114,15 +114,7 @@ def _read(config: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            with suppress(FileNotFoundError):
-                os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        with suppress(FileNotFoundError):
+            os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
+        file.write(text.encode())

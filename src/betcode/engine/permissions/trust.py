@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from betcode.engine.permissions.claude_trust import LIMIT_BYTES
 from betcode.engine.permissions.watched_file import WatchedFile
 from betcode.git.links import repository_of_linked
 from betcode.git.repository import nearest_top
+from betcode.util.atomic_files import replace_file
 from betcode.util.wall_clock import now_ns
 
 FILE_NAME = "trusted-projects.json"
@@ -85,16 +85,7 @@ class TrustedProjects:
     def _write(self, projects: Mapping[str, TrustedProject], declined: Mapping[str, object]) -> None:
         entries = {name: _entry(project) for name, project in projects.items()}
         text = json.dumps({"version": _VERSION, "projects": entries, "declined": declined}, indent=1)
-        descriptor, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=self.path.parent)  # private from the start
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(self.path, text.encode())
 
 
 class Trust:

@@ -7,7 +7,6 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.install_file import install_file
 from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 from betcode.storage.migrations.m003_permissions import m003_permissions
@@ -15,6 +14,7 @@ from betcode.storage.migrations.m004_worktrees import m004_worktrees
 from betcode.storage.migrations.m005_session_bindings import m005_session_bindings
 from betcode.storage.migrations.m006_abandoned_turns import m006_abandoned_turns
 from betcode.storage.migrations.m007_prompts_in_seconds import m007_prompts_in_seconds
+from betcode.util.atomic_files import install_file
 from betcode.util.wall_clock import now_ns
 
 Migration = Callable[[apsw.Connection], None]

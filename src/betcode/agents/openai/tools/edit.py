@@ -1,7 +1,6 @@
 """Edits files atomically: the whole file, or a part of it."""
 
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import anyio.to_thread
 
 from betcode.agents.openai.tools.paths import open_file, resolved, unmoved
 from betcode.agents.openai.tools.plans import Arguments, Diff, Plan, Result, Unfit, Workspace
+from betcode.util.atomic_files import replacing
 
 _MOST_BYTES = 8 * 1024 * 1024
 _WHOLE_DIFF = 32 * 1024  # characters up to which both sides are shown whole
@@ -81,28 +81,17 @@ def _content(place: Path) -> str:
 
 
 def _replace(place: Path, content: str) -> None:
-    """A new file takes the old one's name in one step, and its mode."""
+    """Replace the file atomically; the new one has the old one's mode."""
     unmoved(place).parent.mkdir(parents=True, exist_ok=True)
     unmoved(place)
     directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    temporary = f".{secrets.token_hex(8)}.new"  # a name as long as names may be has no room for more
     try:
-        # Everything below is said relative to the directory, which nobody can exchange for another now.
+        # The paths below are relative to the open directory, which nobody can exchange for another now.
         mode = _mode(place.name, directory)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(temporary, flags, 0o666 if mode is None else mode, dir_fd=directory)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                if mode is not None:
-                    os.fchmod(file.fileno(), mode)
-                file.write(content.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, place.name, src_dir_fd=directory, dst_dir_fd=directory)
-        except BaseException:
-            os.unlink(temporary, dir_fd=directory)
-            raise
-        os.fsync(directory)
+        with replacing(Path(place.name), mode=0o666 if mode is None else mode, directory=directory) as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(content.encode())
     finally:
         os.close(directory)
 

@@ -1,0 +1,64 @@
+"""A mechanism has one implementation: other modules do not rename files into place by hand."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import betcode
+
+_ROOT = Path(betcode.__file__).parent
+_GENERATED = "v1"
+
+# Modules that rename without writing a file's content. Everyone else uses betcode.util.atomic_files.
+RENAMES = {
+    "cli/config/import_offer.py",  # installs a directory
+    "cli/db/repair.py",  # moves the damaged database aside
+    "cli/doctor/repair.py",  # moves a run's directory aside
+    "holder/clients.py",  # renames a socket
+    "tui/composer/outbox.py",  # changes a message's state, which is part of the file name
+    "util/atomic_files.py",
+    "worktrees/remove/delete_directory.py",  # moves a directory aside before it is deleted
+}
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(_ROOT.rglob("*.py")):
+        name = path.relative_to(_ROOT)
+        if name.parts[0] != _GENERATED:
+            yield str(name), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def renames(tree: ast.AST) -> bool:
+    """Whether the code renames a file or gives it a second name: `os.replace`, `Path.rename`, `hardlink_to`, …"""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        owner, name = node.func.value, node.func.attr
+        if isinstance(owner, ast.Name) and owner.id in ("os", "shutil"):
+            if name in ("rename", "renames", "replace", "move"):
+                return True
+        elif name == "hardlink_to" or (name in ("rename", "replace") and len(node.args) == 1 and not node.keywords):
+            return True  # str.replace has two arguments
+    return False
+
+
+def test_files_are_replaced_in_one_module() -> None:
+    assert {name for name, tree in _modules() if renames(tree)} == RENAMES
+
+
+def test_a_rename_is_found() -> None:
+    for code in (
+        "os.replace(a, b)",
+        "os.rename(a, b)",
+        "path.replace(target)",
+        "Path(a).rename(b)",
+        "a.hardlink_to(b)",
+    ):
+        assert renames(ast.parse(code)), code
+    for code in (
+        "text.replace('a', 'b')",
+        "replace(row, state=1)",
+        "client.rename(session, name)",
+        "at.replace(day=1)",
+    ):
+        assert not renames(ast.parse(code)), code
