@@ -35,7 +35,7 @@ def gateway(root: Path) -> Iterator[Gateway]:
     config.write_text(json.dumps({"gateway": {"port": port, "auth": {"mode": "token", "token": token}}}))
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(_TESTS), "OPENCLAW_CONFIG_PATH": str(config)}
     env["OPENCLAW_STATE_DIR"] = str(root / "state")
-    with subprocess.Popen([sys.executable, "-m", "support.openclaw_gateway", "gateway"], env=env) as process:
+    with subprocess.Popen([sys.executable, "-m", "support.apis.openclaw.gateway", "gateway"], env=env) as process:
         try:
             _wait_for(port)
             yield Gateway(f"ws://127.0.0.1:{port}", token_file)

@@ -17,7 +17,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "docs" / "behaviours.yaml"
 TESTS = ROOT / "tests"
-# Written by tests/support/behaviour_record.py.
+# Written by tests/support/plugins/behaviour_record.py.
 RECORDS = {"make test": ROOT / ".cache" / "behaviours.json", "make test-wide": ROOT / ".cache" / "behaviours-wide.json"}
 
 # The milestones whose behaviours must all be shown by a test; a milestone is entered here when it is finished.

@@ -13,10 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from betcode.v1.agent_pb2 import AgentEvent
-from support import acp_recordings as acp
-from support import codex_recordings as codex
-from support import recordings as claude
-from support.outline import FILE, outline
+from support.recordings import acp, claude, codex
+from support.recordings.outline import FILE, outline
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from betcode.client import Client, NewConversation, open_client  # noqa: E402
 from betcode.tui.model.blocks import ToolCallBlock  # noqa: E402
 from betcode.tui.view.conversation_view import ConversationView  # noqa: E402
-from support.daemon import Daemon, running_daemon  # noqa: E402
-from support.screen import ShownScreen, open_screen  # noqa: E402
+from support.daemon.process import Daemon, running_daemon  # noqa: E402
+from support.screens.screen import ShownScreen, open_screen  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 ALIKE = 0.9  # of the lines, before a picture is called old

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.leftovers import end_leftovers  # noqa: E402
+from support.plugins.leftovers import end_leftovers  # noqa: E402
 
 BIN = Path(sys.executable).parent
 NEEDED = (

@@ -2,7 +2,7 @@
 # Install what `make test-wide` needs from the system: on Debian, as root. Without root, name what is missing.
 #
 # Programs that are present are not touched. Codex and opencode are no part of this: the tests install them from npm
-# into .cache/agents. The certificates of the machine reach npm through NODE_EXTRA_CA_CERTS (tests/support/npm_agents.py).
+# into .cache/agents. The certificates of the machine reach npm through NODE_EXTRA_CA_CERTS (tests/support/providers/npm.py).
 set -eu
 
 say() { printf 'betcode: %s\n' "$*" >&2; }

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from support import requirements, wide
-from support.behaviour_record import BehaviourRecord
-from support.leftovers import end_leftovers
-from support.summary import pytest_terminal_summary
+from support.plugins import requirements, wide
+from support.plugins.behaviour_record import BehaviourRecord
+from support.plugins.leftovers import end_leftovers
+from support.plugins.summary import pytest_terminal_summary
 
 __all__ = ["pytest_terminal_summary"]
 

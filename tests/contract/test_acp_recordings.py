@@ -9,9 +9,9 @@ from betcode.domain.runs.journal_record import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
 from betcode.wire.acp.decoder import decode
-from support.acp_recordings import GOLDEN, PROVIDER, following, lives_of, recordings, replay, session_of
-from support.outline import outline, read_outlines
-from support.recordings import golden_files, read_back
+from support.recordings.acp import GOLDEN, PROVIDER, following, lives_of, recordings, replay, session_of
+from support.recordings.claude import golden_files, read_back
+from support.recordings.outline import outline, read_outlines
 
 ALL = pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem)
 ENDED = pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from betcode.domain.values.identifiers import MessageId
 from betcode.providers.acp.handshake import opening
 from betcode.wire.acp.decoder import decode, read
 from betcode.wire.acp.frames import Initialized, Message, Opened, Prompted
-from support.acp_recordings import PROVIDER, following, lives_of, recordings, session_of
-from support.recordings import SESSION, record
+from support.recordings.acp import PROVIDER, following, lives_of, recordings, session_of
+from support.recordings.claude import SESSION, record
 
 REQUESTS: dict[str, type[BaseModel]] = {
     "initialize": schema.InitializeRequest,

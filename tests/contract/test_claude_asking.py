@@ -5,8 +5,8 @@ import json
 from betcode.domain.agents.agent_state import CallScreening
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.v1 import agent_pb2 as v1
-from support.recordings import SESSION
-from support.replaying import PROVIDER, of_kind, only, replay, up_to
+from support.recordings.claude import SESSION
+from support.recordings.replay import PROVIDER, of_kind, only, replay, up_to
 
 
 def test_while_a_prompt_is_open_nothing_else_is_said_to_run() -> None:

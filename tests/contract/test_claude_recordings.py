@@ -9,8 +9,8 @@ from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, decode
-from support.outline import outline, read_outlines
-from support.recordings import GOLDEN, SESSION, golden_files, read_back, recordings, records_of, replay
+from support.recordings.claude import GOLDEN, SESSION, golden_files, read_back, recordings, records_of, replay
+from support.recordings.outline import outline, read_outlines
 
 PROVIDER = ClaudeProvider()
 ALL = pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem)

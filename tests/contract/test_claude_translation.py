@@ -3,8 +3,8 @@
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
-from support.recordings import SESSION
-from support.replaying import PROVIDER, of_kind, only, replay, up_to
+from support.recordings.claude import SESSION
+from support.recordings.replay import PROVIDER, of_kind, only, replay, up_to
 
 
 @pytest.mark.behaviour("events.text.delta", "events.text.final", "wire.stdout.wrapped-stream-events")

@@ -11,9 +11,9 @@ from betcode.server import Release
 from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support.daemon.in_process import served
 from support.patience import PATIENCE_S
-from support.recorded_requests import Recorded, recorded_in
-from support.served import served
+from support.recordings.client_requests import Recorded, recorded_in
 
 RELEASES = sorted((Path(__file__).parent / "requests").glob("*.jsonl"))
 # Streams that stay open: they are left when something has come, or when it is clear that the request was taken.

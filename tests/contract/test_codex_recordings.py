@@ -9,9 +9,9 @@ from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.providers.codex import frames
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
-from support.codex_recordings import GOLDEN, PROVIDER, SESSION, recordings, replay, runs_of
-from support.outline import outline, read_outlines
-from support.recordings import golden_files, read_back
+from support.recordings.claude import golden_files, read_back
+from support.recordings.codex import GOLDEN, PROVIDER, SESSION, recordings, replay, runs_of
+from support.recordings.outline import outline, read_outlines
 
 ALL = pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem.removeprefix("appserver-"))
 

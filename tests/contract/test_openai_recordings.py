@@ -22,7 +22,7 @@ from betcode.agents.openai.wires import (
 )
 from betcode.agents.openai.wires.chat import ChatWire
 from betcode.agents.openai.wires.responses import ResponsesWire
-from support.openai_playback import RECORDINGS, Exchange, exchanges_of, playback
+from support.apis.openai.playback import RECORDINGS, Exchange, exchanges_of, playback
 
 GOLDEN = Path(__file__).parent / "golden" / "openai"
 ALL = sorted(RECORDINGS.glob("*.jsonl"))

@@ -9,7 +9,7 @@ import pytest
 from betcode.agents.openclaw.frames import GatewayAnswer, decode
 from betcode.agents.openclaw.history import read_history
 from betcode.agents.openclaw.translation import Began, Ended, RunUpdate, Translation
-from support.openclaw_recordings import GOLDEN, RECORDINGS, frames, news_of, shown
+from support.recordings.openclaw import GOLDEN, RECORDINGS, frames, news_of, shown
 
 ALL = pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 

@@ -11,10 +11,10 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
 from betcode.agents.openclaw.frames import connect_params
-from support.openclaw import TOKEN, free_port
-from support.openclaw_gateway import Gateway
-from support.openclaw_memory import script
-from support.openclaw_recordings import RECORDINGS, frames
+from support.apis.openclaw.gateway import Gateway
+from support.apis.openclaw.memory import script
+from support.apis.openclaw.process import TOKEN, free_port
+from support.recordings.openclaw import RECORDINGS, frames
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]

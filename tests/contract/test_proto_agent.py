@@ -5,7 +5,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto
 
 from betcode.v1 import agent_pb2
-from support.descriptors import fields_of, line_of, lines, values_of
+from support.published.descriptors import fields_of, line_of, lines, values_of
 
 FILE = agent_pb2.DESCRIPTOR
 

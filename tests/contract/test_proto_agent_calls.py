@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.v1 import agent_pb2
-from support.descriptors import calls_of, lines
+from support.published.descriptors import calls_of, lines
 
 SERVICE = agent_pb2.DESCRIPTOR.services_by_name["AgentService"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.v1 import agent_pb2
-from support.descriptors import fields_of, lines
+from support.published.descriptors import fields_of, lines
 
 PUBLISHED = [
     pytest.param(

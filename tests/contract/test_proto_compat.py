@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from proto_compat import ROOT, baselines, breaking, complaints
 
-from support.requirements import program
+from support.plugins.requirements import program
 
 AGENT = "betcode/v1/agent.proto"
 EARLIER = """

@@ -3,7 +3,7 @@
 import pytest
 
 from obey.local.v1 import local_pb2
-from support.descriptors import calls_of, fields_of, lines, values_of
+from support.published.descriptors import calls_of, fields_of, lines, values_of
 
 FILE = local_pb2.DESCRIPTOR
 SERVICE = FILE.services_by_name["LocalDaemonService"]

@@ -20,8 +20,11 @@ from betcode.v1 import (
     version_pb2,
     worktree_pb2,
 )
-from support import published, published_config_gitlab, published_subagent, published_worktree
-from support.descriptors import calls_of, fields_of, lines, values_of
+from support.published import config_gitlab as published_config_gitlab
+from support.published import subagent as published_subagent
+from support.published import version as published
+from support.published import worktree as published_worktree
+from support.published.descriptors import calls_of, fields_of, lines, values_of
 
 FILES = {
     "admin": admin_pb2,

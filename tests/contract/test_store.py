@@ -39,7 +39,7 @@ from betcode.domain.store.rows import (
 )
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey, new_run_id
 from betcode.storage import SqliteStore
-from support.stored import all_events, events, making, new_session, store_at
+from support.storage.rows import all_events, events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from betcode.tui.cards.card import Card
 from betcode.tui.composer.composer import Composer
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.v1 import agent_pb2 as v1
-from support.asking_shell import two_questions
-from support.cards import BASH, asking_daemon, asking_screen, told
-from support.daemon import Daemon
+from support.daemon.asking_commands import two_questions
+from support.daemon.process import Daemon
+from support.screens.prompt_cards import BASH, asking_daemon, asking_screen, told
 
 pytestmark = pytest.mark.anyio
 OTHER = 'and Bash {"command": "git fetch"}'

@@ -8,9 +8,9 @@ from textual import events
 from betcode.client import Client
 from betcode.tui.composer.composer import Composer
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, running_daemon
+from support.daemon.process import Daemon, running_daemon
 from support.files import JPEG
-from support.screen import ShownScreen, open_screen
+from support.screens.screen import ShownScreen, open_screen
 
 pytestmark = pytest.mark.anyio
 

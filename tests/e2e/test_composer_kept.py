@@ -7,8 +7,8 @@ from textual import events
 
 from betcode.client import Client
 from betcode.tui.composer.composer import Composer
-from support.daemon import Daemon, obedient_daemon
-from support.screen import ShownScreen, open_screen
+from support.daemon.process import Daemon, obedient_daemon
+from support.screens.screen import ShownScreen, open_screen
 
 pytestmark = pytest.mark.anyio
 

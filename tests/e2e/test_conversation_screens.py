@@ -19,8 +19,8 @@ from betcode.tui.model.blocks import (
     UserMessage,
 )
 from betcode.v1 import agent_pb2 as v1
-from support.golden import matches_golden
-from support.shown_view import conversation_of, open_view
+from support.screens.conversation_view import conversation_of, open_view
+from support.screens.golden import matches_golden
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from textual import events
 from betcode.tui.model.blocks import AgentText, AgentThinking, Block, ToolCallBlock, ToolState, UserMessage
 from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
-from support.shown_view import conversation_of, open_view
+from support.screens.conversation_view import conversation_of, open_view
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import running_daemon
-from support.screen import open_screen
+from support.daemon.process import running_daemon
+from support.screens.screen import open_screen
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ import pytest
 
 from betcode.client import open_client
 from betcode.v1 import agent_pb2 as v1
-from support.asking_shell import two_questions
-from support.cards import BASH, asking_daemon, asking_screen, asking_session, never_early, told
-from support.daemon import Daemon
+from support.daemon.asking_commands import two_questions
+from support.daemon.process import Daemon
+from support.screens.prompt_cards import BASH, asking_daemon, asking_screen, asking_session, never_early, told
 
 pytestmark = pytest.mark.anyio
 

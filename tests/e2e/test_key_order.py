@@ -9,11 +9,11 @@ import pytest
 
 from betcode.tui.composer.composer import Composer
 from betcode.wording.prompts import give_answer
-from support.cards import BASH, asking_daemon, asking_screen
-from support.daemon import Daemon
+from support.daemon.process import Daemon
 from support.patience import PATIENCE_S
-from support.screen import ShownScreen, open_screen
-from support.typing_keys import as_bytes, type_burst
+from support.screens.keys import as_bytes, type_burst
+from support.screens.prompt_cards import BASH, asking_daemon, asking_screen
+from support.screens.screen import ShownScreen, open_screen
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from support.command import Shell, shell
-from support.painted import painted
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
+from support.processes.terminal import painted
 
 
 @pytest.fixture(scope="module")

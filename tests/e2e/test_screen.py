@@ -6,8 +6,8 @@ import pytest
 from textual import events
 
 from betcode.tui.themes import LIGHT, PLAIN
-from support.daemon import Daemon, running_daemon
-from support.screen import ShownScreen, open_screen
+from support.daemon.process import Daemon, running_daemon
+from support.screens.screen import ShownScreen, open_screen
 
 pytestmark = pytest.mark.anyio
 

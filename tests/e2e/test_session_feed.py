@@ -13,10 +13,10 @@ from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.session_feed import SessionFeed
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, becomes_true, running_daemon
+from support.daemon.process import Daemon, becomes_true, running_daemon
 from support.patience import PATIENCE_S
-from support.screen import QUICK_LADDER_MS
-from support.shown_blocks import dump
+from support.screens.blocks import dump
+from support.screens.screen import QUICK_LADDER_MS
 
 pytestmark = pytest.mark.anyio
 

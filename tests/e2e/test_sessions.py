@@ -8,8 +8,8 @@ from textual.widgets import Input
 
 from betcode.client import Client, NewConversation
 from betcode.tui.view.conversation_view import ConversationView
-from support.daemon import Daemon, obedient_daemon
-from support.screen import ShownScreen, open_screen
+from support.daemon.process import Daemon, obedient_daemon
+from support.screens.screen import ShownScreen, open_screen
 
 pytestmark = pytest.mark.anyio
 

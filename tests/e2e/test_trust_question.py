@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import Daemon, becomes_true, obedient_daemon
-from support.screen import open_screen
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.screens.screen import open_screen
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell, shell
-from support.painted import painted
-from support.typing_keys import as_bytes
+from support.processes.command import Shell, shell
+from support.processes.terminal import painted
+from support.screens.keys import as_bytes
 
 
 @pytest.fixture(scope="module")

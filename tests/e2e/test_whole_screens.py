@@ -7,10 +7,10 @@ import pytest
 
 from betcode.client import ClientIdentity, NewConversation, open_client
 from betcode.tui.help import help_lines
-from support.daemon import Daemon, obedient_daemon
-from support.golden import matches_golden
-from support.screen import ShownScreen, open_screen
-from support.world import obedient_talk
+from support.daemon.process import Daemon, obedient_daemon
+from support.providers.claude_world import obedient_talk
+from support.screens.golden import matches_golden
+from support.screens.screen import ShownScreen, open_screen
 
 pytestmark = pytest.mark.anyio
 SIZES = {40: (40, 15), 80: (80, 24), 200: (200, 50)}

@@ -16,9 +16,9 @@ from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import MessageId, Seq, time_ordered_uuid
 from betcode.engine import PermissionAnswer
 from betcode.v1 import agent_pb2 as v1
-from support.engine import ME, EngineSession, a_session, engine
-from support.rule_files import write_rules
-from support.unable import Unable
+from support.engine.engine import ME, EngineSession, a_session, engine
+from support.providers.no_capabilities import Unable
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ import pytest
 from betcode.client import Client, open_client
 from betcode.client.errors import Refused
 from betcode.v1 import agent_pb2 as v1
-from support.acp_talk import acp_talk
-from support.daemon import Daemon, becomes_true, running_daemon
-from support.talk import Talk, is_idle, kinds, settled_text, states_of
+from support.daemon.process import Daemon, becomes_true, running_daemon
+from support.daemon.session import Talk, is_idle, kinds, settled_text, states_of
+from support.providers.acp_session import acp_talk
 
 pytestmark = pytest.mark.anyio
 

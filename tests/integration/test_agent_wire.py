@@ -13,11 +13,11 @@ import pytest
 from betcode.client import open_client
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.runs.journal_record import RecordKind
-from support.daemon import Daemon, becomes_true, obedient_daemon
-from support.rule_files import write_rules
-from support.runs import runs_in
-from support.talk import is_idle, settled_text
-from support.world import obedient_talk
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import is_idle, settled_text
+from support.providers.claude_world import obedient_talk
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

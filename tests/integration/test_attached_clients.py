@@ -8,11 +8,11 @@ import pytest
 
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.command import shell
-from support.daemon import becomes_true, obedient_daemon
+from support.daemon.process import becomes_true, obedient_daemon
+from support.daemon.session import Talk, assert_whole, is_idle, kind_of
 from support.patience import PATIENCE_S
-from support.talk import Talk, assert_whole, is_idle, kind_of
-from support.world import obedient_talk
+from support.processes.command import shell
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

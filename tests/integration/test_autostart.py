@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import is_held
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_is_wide(): ...
 """
 PLUGIN = """
 from pathlib import Path
-from support.behaviour_record import BehaviourRecord
+from support.plugins.behaviour_record import BehaviourRecord
 
 def pytest_configure(config):
     config.pluginmanager.register(BehaviourRecord(Path(__file__).parent))

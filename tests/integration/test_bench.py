@@ -11,7 +11,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from betcode.client.address import grpc_target
 from support.patience import PATIENCE_S
-from support.world import demo_sessions, demo_talk
+from support.providers.claude_world import demo_sessions, demo_talk
 
 ROOT = Path(__file__).parent.parent.parent
 

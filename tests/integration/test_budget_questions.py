@@ -14,10 +14,10 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, obedient_daemon
-from support.rule_files import decisions
-from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
-from support.world import obedient_talk
+from support.daemon.process import Daemon, agent_program, obedient_daemon
+from support.daemon.session import Talk, assert_whole, is_idle, states_of, streamed_text
+from support.providers.claude_world import obedient_talk
+from support.rules.files import decisions
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.session import Talk, assert_whole, is_idle, states_of, streamed_text
 from support.patience import PATIENCE_S
-from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ import anyio
 import pytest
 
 from betcode.domain.runs.journal_record import RecordKind
+from support.daemon.runs import RunOnDisk, runs_in
+from support.daemon.session import assert_whole, is_idle, kinds
 from support.patience import PATIENCE_S
-from support.runs import RunOnDisk, runs_in
-from support.talk import assert_whole, is_idle, kinds
-from support.world import demo_sessions, demo_talk
+from support.providers.claude_world import demo_sessions, demo_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -14,11 +14,11 @@ from betcode.campaigns import Executor, Exit, Output
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
 from betcode.util.bounded_io import BoundedIOPool
-from support.campaigns import allow, make_campaign, put_program
-from support.hung_disk import hung_disk
+from support.daemon.runs import gone, lives
+from support.git.repositories import make_repository
+from support.obey.campaigns import allow, make_campaign, put_program
 from support.patience import PATIENCE_S
-from support.repositories import make_repository
-from support.runs import gone, lives
+from support.storage.hung_disk import hung_disk
 
 pytestmark = pytest.mark.anyio
 

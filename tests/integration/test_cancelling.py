@@ -15,12 +15,12 @@ from betcode.client.errors import ClientError
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, obedient_daemon
+from support.daemon.process import Daemon, agent_program, obedient_daemon
+from support.daemon.runs import RunOnDisk, gone, runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, settled_text, states_of
 from support.patience import PATIENCE_S
-from support.rule_files import decisions
-from support.runs import RunOnDisk, gone, runs_in
-from support.talk import Talk, assert_whole, is_idle, settled_text, states_of
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
+from support.rules.files import decisions
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell, shell
+from support.processes.command import Shell, shell
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
 

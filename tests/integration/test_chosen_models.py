@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.runs.crash_policy import CrashPolicy
-from support.engine import engine
-from support.talk import is_idle, settled_text
+from support.daemon.session import is_idle, settled_text
+from support.engine.engine import engine
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ from typing import Any
 import apsw
 import pytest
 
-from support.asking_shell import asking_shell
-from support.command import Shell
-from support.rule_files import user_rules, write_rules
+from support.daemon.asking_commands import asking_shell
+from support.processes.command import Shell
+from support.rules.files import user_rules, write_rules
 
 SECRET = "hunter2-hunter3"
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell, shell
 from support.files import png
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.asking_shell import asking_shell, parked
-from support.calling import Calling, calling
-from support.command import Shell, Terminal
+from support.daemon.asking_commands import asking_shell, parked
 from support.patience import PATIENCE_S
-from support.requirements import program
+from support.plugins.requirements import program
+from support.processes.command import Shell, Terminal
+from support.processes.command_server import Calling, calling
 
 SHELLS = ("bash", "zsh", "fish")
 

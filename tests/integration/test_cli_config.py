@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from betcode.cli.core.dispatch import dispatch
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture

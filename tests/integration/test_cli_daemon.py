@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import LockOwner, hold_lock, is_held, read_holder
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 
 @pytest.mark.behaviour("transport.daemon-start")

@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from betcode.storage import problems
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from betcode.client import NewConversation, open_client
-from support.command import Shell, shell
+from support.daemon.session import Talk, is_idle
+from support.git.repositories import git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import git, make_repository
-from support.talk import Talk, is_idle
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture(scope="module")

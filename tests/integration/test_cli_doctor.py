@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from betcode.holder.launch import holder_pids
-from support.command import shell
-from support.daemon import agent_program
+from support.daemon.process import agent_program
+from support.processes.command import shell
 
 
 def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from betcode.cli.core.arguments import commands_of
 from betcode.cli.core.parser import build_parser
-from support.calling import Calling, calling
-from support.command import Shell, shell
+from support.git.repositories import make_repository
 from support.patience import PATIENCE_S
-from support.repositories import make_repository
+from support.processes.command import Shell, shell
+from support.processes.command_server import Calling, calling
 
 COMMANDS = dict(commands_of(build_parser()))
 NO_SESSION = "019a0000-0000-7000-8000-000000000000"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.asking_shell import asking_shell, two_questions
-from support.command import Shell
+from support.daemon.asking_commands import asking_shell, two_questions
+from support.processes.command import Shell
 
 TWO = two_questions(several=False)
 

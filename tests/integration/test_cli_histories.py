@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.command import Shell, shell
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture(scope="module")

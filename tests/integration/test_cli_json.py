@@ -10,9 +10,9 @@ from command_docs import Reference
 
 from betcode.cli.core.arguments import commands_of
 from betcode.cli.core.parser import build_parser
-from support.calling import Calling, calling
-from support.command import Shell, shell
-from support.repositories import make_repository
+from support.git.repositories import make_repository
+from support.processes.command import Shell, shell
+from support.processes.command_server import Calling, calling
 
 REFERENCE = Reference()
 COMMANDS = [words for words, _ in commands_of(build_parser())]

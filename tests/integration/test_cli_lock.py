@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell, Terminal, shell
+from support.processes.command import Shell, Terminal, shell
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from betcode.server.auth.gate import INSIDE
-from support.asking_shell import Heard, asking_shell, heard_from_now_on, rest
-from support.command import Shell, shell
+from support.daemon.asking_commands import Heard, asking_shell, heard_from_now_on, rest
+from support.processes.command import Shell, shell
 
 COMMIT = 'use Bash {"command": "git commit -m wip"}\nsay afterwards'
 QUESTION = (

@@ -14,9 +14,9 @@ import pytest
 from betcode.cli.permission.watch import SEEN_AFTER_S
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.asking_shell import asking_shell, parked
-from support.command import Shell
+from support.daemon.asking_commands import asking_shell, parked
 from support.patience import PATIENCE_S
+from support.processes.command import Shell
 
 Next = Callable[[], Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.asking_shell import asking_shell
-from support.command import Shell
+from support.daemon.asking_commands import asking_shell
+from support.processes.command import Shell
 
 USER_RULES = {"deny": ["Bash(git push *)"], "ask": ["Bash(rm *)"], "allow": ["Bash(git *)", "Bash(ls *)"]}
 PROJECT_RULES = '{"permissions": {"allow": ["Bash(make *)"], "deny": ["Read(./secrets/**)"]}}'

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.asking_shell import asking_shell
-from support.command import Shell
+from support.daemon.asking_commands import asking_shell
+from support.processes.command import Shell
 
 USES = """\
 use Bash {"command": "git status"}

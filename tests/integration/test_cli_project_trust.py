@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell, shell
-from support.rule_files import write_rules
+from support.processes.command import Shell, shell
+from support.rules.files import write_rules
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.asking_shell import Heard, asking_shell, heard_from_now_on
-from support.command import Shell
+from support.daemon.asking_commands import Heard, asking_shell, heard_from_now_on
+from support.processes.command import Shell
 
 COMMIT = 'use Bash {"command": "git commit -m wip"}'
 

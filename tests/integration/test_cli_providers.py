@@ -7,8 +7,8 @@ import pytest
 
 from betcode.cli.session.new_session_options import PROVIDERS
 from betcode.daemon.providers import find_providers
-from support.calling import Calling, calling
-from support.command import Shell, shell
+from support.processes.command import Shell, shell
+from support.processes.command_server import Calling, calling
 
 
 @pytest.fixture(scope="module")

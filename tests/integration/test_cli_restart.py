@@ -10,9 +10,9 @@ import pytest
 
 from betcode.config.lockfile import is_held
 from betcode.holder.launch import holder_pids
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.daemon.process import agent_program
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 
 def running(here: Shell, prompt: str) -> "AbstractContextManager[subprocess.Popen[str]]":

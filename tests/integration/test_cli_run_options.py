@@ -8,9 +8,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from support.calling import Calling, calling
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
+from support.processes.command_server import Calling, calling
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 
 from betcode.config.lockfile import read_holder
 from betcode.holder.launch import holder_pids
-from support.command import Shell, shell
+from support.daemon.systemd_manager import user_manager
 from support.patience import PATIENCE_S
-from support.user_manager import user_manager
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from betcode.wording.terminal_text import columns
-from support.command import Shell, Terminal, shell
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
+from support.processes.command import Shell, Terminal, shell
 
 WIDE = "修复登录页面的错误🧪 and more of it, as people write — מבחן ארוך"
 LISTS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell, shell
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from betcode.domain.release.features import FEATURES
 from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
-from support.command import Shell
-from support.daemon import AGENT_VERSION, agent_program
-from support.other_daemon import OtherDaemon, said, serving, taken
+from support.daemon.other_release import OtherDaemon, said, serving, taken
+from support.daemon.process import AGENT_VERSION, agent_program
+from support.processes.command import Shell
 
 OUTDATED = OtherDaemon(
     said(server="9.0.0", least="9.0.0"),

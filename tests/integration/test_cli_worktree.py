@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell
-from support.repositories import git, make_repository
-from support.worktree_shell import SCRIPT, created, eventually, listed, repository_shell
+from support.git.repositories import git, make_repository
+from support.git.worktree_commands import SCRIPT, created, eventually, listed, repository_shell
+from support.processes.command import Shell
 
 HOOK = """#!/bin/sh
 printf '\\033[32mhello\\033[0m from %s\\n' "$WORKTREE_BRANCH"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell
-from support.repositories import commit, git, make_repository
-from support.worktree_shell import created, listed, repository_shell
+from support.git.repositories import commit, git, make_repository
+from support.git.worktree_commands import created, listed, repository_shell
+from support.processes.command import Shell
 
 
 @pytest.fixture(scope="module")

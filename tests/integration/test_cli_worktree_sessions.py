@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell
-from support.worktree_shell import created, directory_of, listed, repository_shell
+from support.git.worktree_commands import created, directory_of, listed, repository_shell
+from support.processes.command import Shell
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import pytest
 from betcode.client import Client, LinkState, NewConversation, Refused, open_client
 from betcode.client.ticket import fetch_ticket
 from betcode.v1 import agent_pb2 as v1
-from support.command import end_inside
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.process import Daemon, obedient_daemon
 from support.patience import PATIENCE_S
+from support.processes.command import end_inside
 
 pytestmark = pytest.mark.anyio
 QUICK_LADDER = (20, 20, 50, 50, 100)

@@ -10,8 +10,8 @@ import pytest
 
 from betcode.client import ClientIdentity, Link, LinkState, NewConversation, Refused, Unreachable, open_client
 from betcode.v1 import agent_pb2 as v1
+from support.daemon.scripted_service import Break, ScriptedService, Waits, scripted, text_event
 from support.patience import PATIENCE_S
-from support.scripted_service import Break, ScriptedService, Waits, scripted, text_event
 
 pytestmark = pytest.mark.anyio
 GONE = Break(grpc.StatusCode.UNAVAILABLE)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from betcode.client import NewConversation, NewWorktree, Refused, SessionKind
-from support.repositories import git, make_repository
-from support.worktree_shell import SCRIPT
-from support.world import demo_sessions
+from support.git.repositories import git, make_repository
+from support.git.worktree_commands import SCRIPT
+from support.providers.claude_world import demo_sessions
 
 pytestmark = pytest.mark.anyio
 

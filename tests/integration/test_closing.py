@@ -15,10 +15,11 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.engine.shell.holder_client import attach
 from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, start_holder
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import AGENT_HEAD, AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon.process import AGENT_HEAD, Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon.runs import gone, runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, states_of
+from support.paths import AGENTS
 from support.patience import PATIENCE_S
-from support.runs import gone, runs_in
-from support.talk import Talk, assert_whole, is_idle, kinds, states_of
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
 from betcode.engine.shell.partial_output import cut_short
 from betcode.v1 import agent_pb2 as v1
-from support.stored import making, store_at
+from support.storage.rows import making, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from demo_cassettes import conversations
 
 from betcode.agents.demo.repertoire import COMMANDS, NAMES, UNKNOWN, choose, other_paths_of, path_of
 from support.patience import PATIENCE_S
-from support.stdio_agent import Frame, StdioAgent, spawn_agent
+from support.processes.stdio_agent import Frame, StdioAgent, spawn_agent
 
 SESSION = "0f0e0d0c-0b0a-4908-8706-050403020100"
 

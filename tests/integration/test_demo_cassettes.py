@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from betcode.holder.journal import Journal
-from support.stdio_agent import Frame, StdioAgent, spawn_agent
+from support.processes.stdio_agent import Frame, StdioAgent, spawn_agent
 
 RECORDINGS = Path(__file__).parents[1] / "contract" / "wire" / "claude"
 

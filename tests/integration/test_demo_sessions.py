@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import becomes_true
-from support.runs import runs_in
-from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
-from support.world import demo_sessions, demo_talk
+from support.daemon.process import becomes_true
+from support.daemon.runs import runs_in
+from support.daemon.session import assert_whole, is_idle, kinds, settled_text, states_of
+from support.providers.claude_world import demo_sessions, demo_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import pytest
 from betcode.client import open_client
 from betcode.client.errors import Refused
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import obedient_daemon
-from support.rule_files import user_rules, write_rules
-from support.talk import is_idle
-from support.world import obedient_talk
+from support.daemon.process import obedient_daemon
+from support.daemon.session import is_idle
+from support.providers.claude_world import obedient_talk
+from support.rules.files import user_rules, write_rules
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from betcode.engine.agents import run_processes
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell import session_failure
 from betcode.engine.shell.run import AgentRun
-from support.daemon import becomes_true
-from support.faulty_engine import (
+from support.daemon.process import becomes_true
+from support.engine.faulty import (
     FaultyEngine,
     InjectedError,
     Injection,

@@ -11,9 +11,9 @@ import pytest
 
 from betcode.config.lockfile import read_holder
 from betcode.config.paths import Paths, choose_places
-from support.command import Terminal, end_inside
-from support.daemon import Daemon, agent_program
+from support.daemon.process import Daemon, agent_program
 from support.patience import PATIENCE_S
+from support.processes.command import Terminal, end_inside
 
 ARGV = [sys.executable, "-m", "betcode.cli.first_run"]
 

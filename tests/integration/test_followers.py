@@ -24,7 +24,7 @@ from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S
-from support.stored import making, store_at
+from support.storage.rows import making, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ from betcode.client import open_client
 from betcode.client.errors import Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import obedient_daemon
-from support.talk import Talk, assert_whole, is_idle, states_of
-from support.world import obedient_talk
+from support.daemon.process import obedient_daemon
+from support.daemon.session import Talk, assert_whole, is_idle, states_of
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ from betcode._version import __version__
 from betcode.client import Client, ClientIdentity, NewConversation, Outdated, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
-from support.other_daemon import ALL, OtherDaemon, said, serving, taken
-from support.scripted_service import ScriptedService, scripted
+from support.daemon.other_release import ALL, OtherDaemon, said, serving, taken
+from support.daemon.scripted_service import ScriptedService, scripted
 
 pytestmark = pytest.mark.anyio
 

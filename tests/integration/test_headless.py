@@ -12,8 +12,8 @@ from betcode.cli.run.headless import HeadlessTurn, OutputFormat
 from betcode.cli.run.on_ask import ask_policy
 from betcode.client import open_client
 from betcode.v1 import agent_pb2 as v1
+from support.daemon.scripted_service import Context, ScriptedService, scripted
 from support.patience import PATIENCE_S
-from support.scripted_service import Context, ScriptedService, scripted
 
 pytestmark = pytest.mark.anyio
 

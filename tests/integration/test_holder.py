@@ -29,7 +29,7 @@ from betcode.holder.launch import (
     start_holder,
 )
 from betcode.holder.platform import ShortName, processes, resident_bytes
-from support.holding import Held, agent_command, gone, held, holder_left, lock_fallen
+from support.holder.holders import Held, agent_command, gone, held, holder_left, lock_fallen
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

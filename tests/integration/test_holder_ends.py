@@ -13,9 +13,9 @@ from betcode.engine.shell.holder_client import Attachment, HolderGone, attach
 from betcode.holder.launch import descends_from, end_leftovers
 from betcode.holder.platform import marked
 from betcode.holder.protocol import REFUSED_NOTE
-from support.holding import Held, agent_command, gone, held, lock_fallen, more
+from support.daemon.runs import lives
+from support.holder.holders import Held, agent_command, gone, held, lock_fallen, more
 from support.patience import PATIENCE_S
-from support.runs import lives
 
 pytestmark = pytest.mark.anyio
 

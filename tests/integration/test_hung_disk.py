@@ -14,12 +14,12 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import config_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from betcode.v1.config_pb2_grpc import ConfigServiceStub
-from support.engine import EngineSession, a_session, engine
-from support.hung_disk import hung_disk
+from support.daemon.in_process import served
+from support.daemon.session import is_idle
+from support.engine.engine import EngineSession, a_session, engine
 from support.patience import PATIENCE_S
-from support.rule_files import write_rules
-from support.served import served
-from support.talk import is_idle
+from support.rules.files import write_rules
+from support.storage.hung_disk import hung_disk
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,12 @@ from betcode.domain.permissions.audit import AuditFilter, DecidedBy
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import CarriedState, PromptState
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import becomes_true
-from support.engine import ME, EngineSession, engine
+from support.daemon.process import becomes_true
+from support.daemon.session import assert_whole, is_idle, settled_text
+from support.engine.engine import ME, EngineSession, engine
 from support.patience import PATIENCE_S
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
-from support.talk import assert_whole, is_idle, settled_text
 
 pytestmark = pytest.mark.anyio
 

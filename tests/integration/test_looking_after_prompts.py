@@ -18,7 +18,7 @@ from betcode.engine.follow.connection_store import ConnectionStore
 from betcode.engine.maintenance.deadlines import Deadlines
 from betcode.engine.maintenance.prompt_expiry import run_prompt_expiry
 from betcode.engine.registry import Registry
-from support.stored import making, store_at
+from support.storage.rows import making, store_at
 
 pytestmark = pytest.mark.anyio
 

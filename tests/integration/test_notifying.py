@@ -17,13 +17,13 @@ from betcode.config.notify_settings import NotifySettings
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
-from support.command import shell
-from support.daemon import agent_program, becomes_true, running_daemon
-from support.hook_server import Posted, hook_server
+from support.apis.webhook_server import Posted, hook_server
+from support.daemon.clock import DAY_S, HOUR_S, eventually, timed_daemon
+from support.daemon.process import agent_program, becomes_true, running_daemon
+from support.daemon.session import is_idle
 from support.patience import PATIENCE_S
-from support.talk import is_idle
-from support.timed import DAY_S, HOUR_S, eventually, timed_daemon
-from support.world import obedient_talk
+from support.processes.command import shell
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.values.identifiers import parse_session_id
-from support.campaigns import SECOND, RegistryFile, make_campaign
-from support.obey_shell import ObeyShell, obey_shell
+from support.obey.campaigns import SECOND, RegistryFile, make_campaign
+from support.obey.command import ObeyShell, obey_shell
 from support.patience import PATIENCE_S
 
 

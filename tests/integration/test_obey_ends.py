@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support.calling import Calling, calling
-from support.command import Terminal
+from support.obey.scripted_daemon import OTHER, SESSION, ScriptedObey, scripted_obey
 from support.patience import PATIENCE_S
-from support.scripted_obey import OTHER, SESSION, ScriptedObey, scripted_obey
+from support.processes.command import Terminal
+from support.processes.command_server import Calling, calling
 
 
 class Place:

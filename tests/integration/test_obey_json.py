@@ -11,7 +11,7 @@ from command_docs import DOCS, Reference
 
 from betcode.cli.core.arguments import commands_of
 from betcode.cli.obey.parser import build_parser
-from support.obey_shell import ObeyShell, obey_shell
+from support.obey.command import ObeyShell, obey_shell
 
 REFERENCE = Reference(DOCS / "obey.yaml", DOCS / "obey.json")
 COMMANDS = [words for words, _ in commands_of(build_parser())]

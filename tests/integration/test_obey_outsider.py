@@ -13,15 +13,15 @@ from typing import Any
 import anyio
 import pytest
 
-from support.acp_talk import command
-from support.codex import codex_environment
-from support.obey_shell import ObeyShell, obey_shell
-from support.openai_api import OpenAiApi, openai_api, script
-from support.openai_sessions import KEY, KEY_VARIABLE
-from support.openclaw import StandIn
+from support.apis.openai.server import OpenAiApi, openai_api, script
+from support.apis.openai.sessions import KEY, KEY_VARIABLE
+from support.apis.openclaw.process import StandIn
+from support.obey.command import ObeyShell, obey_shell
+from support.obey.seed_client import client, stubs
 from support.patience import PATIENCE_S
-from support.seed_client import client, stubs
-from support.wide import FROM_NPM, wide_where
+from support.plugins.wide import FROM_NPM, wide_where
+from support.providers.acp_session import command
+from support.providers.codex import codex_environment
 
 
 @dataclass(frozen=True, slots=True)

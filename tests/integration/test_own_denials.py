@@ -8,10 +8,10 @@ import pytest
 
 from betcode.client import open_client
 from betcode.domain.permissions.audit import input_hash
-from support.command import Shell, shell
-from support.daemon import obedient_daemon
-from support.rule_files import decisions, project_rules, write_rules
-from support.world import obedient_talk
+from support.daemon.process import obedient_daemon
+from support.processes.command import Shell, shell
+from support.providers.claude_world import obedient_talk
+from support.rules.files import decisions, project_rules, write_rules
 
 USED = '{"file_path":"secret.txt"}'
 

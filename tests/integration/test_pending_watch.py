@@ -16,7 +16,7 @@ from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
 from betcode.storage import SqliteStore
 from support.patience import PATIENCE_S
-from support.stored import new_session, store_at
+from support.storage.rows import new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

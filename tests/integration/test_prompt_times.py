@@ -14,13 +14,13 @@ from betcode.domain.error_codes import ErrorCode
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.store.rows import PromptState
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import becomes_true
-from support.engine import engine
+from support.daemon.clock import DAY_S, HOUR_S, Timed, eventually, timed_daemon
+from support.daemon.process import becomes_true
+from support.daemon.session import Talk, assert_whole, is_idle, kind_of, kinds, states_of, streamed_text
+from support.engine.engine import engine
 from support.patience import PATIENCE_S
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
-from support.talk import Talk, assert_whole, is_idle, kind_of, kinds, states_of, streamed_text
-from support.timed import DAY_S, HOUR_S, Timed, eventually, timed_daemon
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 
 from betcode.v1 import agent_pb2 as v1
 from integration.storage.test_ledger import SEED_COLUMNS
-from support.talk import is_idle
-from support.timed import DAY_S, HOUR_S, timed_daemon
+from support.daemon.clock import DAY_S, HOUR_S, timed_daemon
+from support.daemon.session import is_idle
 
 pytestmark = pytest.mark.anyio
 

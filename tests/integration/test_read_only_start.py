@@ -16,11 +16,11 @@ from betcode.engine.context import NOT_WRITABLE_YET
 from betcode.engine.fault_points import FaultPoint
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import agent_program, becomes_true
-from support.engine import EngineSession, engine
+from support.daemon.process import agent_program, becomes_true
+from support.daemon.session import is_idle, settled_text
+from support.engine.engine import EngineSession, engine
 from support.patience import PATIENCE_S
-from support.stored import copy_files, locked_by_another_program, store_at
-from support.talk import is_idle, settled_text
+from support.storage.rows import copy_files, locked_by_another_program, store_at
 
 pytestmark = pytest.mark.anyio
 

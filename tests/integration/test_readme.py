@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.command import shell
 from support.patience import PATIENCE_S
+from support.processes.command import shell
 
 README = Path(__file__).parents[2] / "README.md"
 

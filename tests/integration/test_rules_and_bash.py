@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from betcode.rules.syntax.commands import CommandKind, Script
 from betcode.rules.syntax.shell import taken_apart
-from support.requirements import needs
+from support.plugins.requirements import needs
 
 BASH = shutil.which("bash")
 pytestmark = needs("bash", "" if BASH else "there is no bash here")

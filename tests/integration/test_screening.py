@@ -12,11 +12,11 @@ from betcode.client import Client, open_client
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.permissions.trust import FILE_NAME, TrustedProjects
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
-from support.rule_files import decisions, project_rules, user_rules, write_rules
-from support.runs import runs_in
-from support.talk import Talk, assert_whole, is_idle, kind_of, kinds, settled_text
-from support.world import obedient_talk
+from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, kind_of, kinds, settled_text
+from support.providers.claude_world import obedient_talk
+from support.rules.files import decisions, project_rules, user_rules, write_rules
 
 pytestmark = pytest.mark.anyio
 

@@ -13,11 +13,11 @@ from grpc import aio
 from betcode.client import Client, NewConversation, open_client
 from betcode.domain.agents.commands import AttachedFile
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.session import Talk, is_idle
+from support.git.repositories import commit, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import commit, make_repository
-from support.talk import Talk, is_idle
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

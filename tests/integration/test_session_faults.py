@@ -19,8 +19,8 @@ from betcode.domain.values.identifiers import Seq
 from betcode.engine import AgentShutdownPolicy, ClientName
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
-from support.engine import ME, EngineSession
-from support.faulty_engine import (
+from support.engine.engine import ME, EngineSession
+from support.engine.faulty import (
     FaultyEngine,
     InjectedError,
     Injection,

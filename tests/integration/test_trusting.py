@@ -11,8 +11,8 @@ from betcode.domain.permissions.audit import AuditFilter
 from betcode.engine import open_engine
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.rules import ScreenOutcome, ToolUse, screen
-from support.rule_files import write_rules
-from support.stored import store_at
+from support.rules.files import write_rules
+from support.storage.rows import store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,10 @@ import pytest
 from betcode.client import NewConversation, open_client
 from betcode.client.errors import ClientError
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, obedient_daemon
-from support.runs import gone, lives
-from support.talk import Talk, is_idle, settled_text, states_of
-from support.world import obedient_talk
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.runs import gone, lives
+from support.daemon.session import Talk, is_idle, settled_text, states_of
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

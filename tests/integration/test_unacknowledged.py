@@ -7,11 +7,11 @@ import pytest
 
 from betcode.client import open_client
 from betcode.domain.runs.journal_record import RecordKind
-from support.daemon import obedient_daemon
-from support.rule_files import project_rules, write_rules
-from support.runs import runs_in
-from support.talk import is_idle, settled_text
-from support.world import obedient_talk
+from support.daemon.process import obedient_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import is_idle, settled_text
+from support.providers.claude_world import obedient_talk
+from support.rules.files import project_rules, write_rules
 
 pytestmark = pytest.mark.anyio
 

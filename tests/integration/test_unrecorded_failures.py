@@ -11,9 +11,9 @@ from betcode.domain.errors import SessionFailed, StorageFailed
 from betcode.domain.store.changes import Change, SaveBinding
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import becomes_true
-from support.engine import EngineSession
-from support.faulty_engine import FaultyEngine, Injection, Pair
+from support.daemon.process import becomes_true
+from support.engine.engine import EngineSession
+from support.engine.faulty import FaultyEngine, Injection, Pair
 
 pytestmark = pytest.mark.anyio
 

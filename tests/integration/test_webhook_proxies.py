@@ -8,8 +8,8 @@ import pytest
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
-from support.hook_server import hook_server
-from support.http_proxy import http_proxy
+from support.apis.http_proxy import http_proxy
+from support.apis.webhook_server import hook_server
 
 pytestmark = pytest.mark.anyio
 

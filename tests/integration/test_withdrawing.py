@@ -11,12 +11,12 @@ import pytest
 
 from betcode.client import Client, NewConversation, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, obedient_daemon, running_daemon
+from support.daemon.process import Daemon, obedient_daemon, running_daemon
+from support.daemon.session import Talk, assert_whole, is_idle, settled_text, states_of
 from support.patience import PATIENCE_S
+from support.providers.claude_world import demo_talk
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
-from support.talk import Talk, assert_whole, is_idle, settled_text, states_of
-from support.world import demo_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import Client, open_client
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.process import Daemon, obedient_daemon
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pytest
 from betcode.client import Client, NewConversation, open_client
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
-from support.daemon import Daemon, running_daemon
-from support.engine import EngineSession, engine
+from support.daemon.process import Daemon, running_daemon
+from support.daemon.runs import gone, runs_in
+from support.daemon.session import Talk, ends_of, is_idle, settled_text
+from support.engine.engine import EngineSession, engine
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
-from support.runs import gone, runs_in
-from support.talk import Talk, ends_of, is_idle, settled_text
 
 pytestmark = pytest.mark.anyio
 

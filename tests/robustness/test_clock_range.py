@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from betcode.client import open_client
-from support.daemon import agent_program, running_daemon
+from support.daemon.process import agent_program, running_daemon
+from support.daemon.session import assert_whole, is_idle, kinds, settled_text
+from support.providers.claude_world import obedient_talk
 from support.rounds.clock import clock_environment, move_clock
-from support.talk import assert_whole, is_idle, kinds, settled_text
-from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

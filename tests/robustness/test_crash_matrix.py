@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from betcode.client.errors import ClientError
-from support.crash_matrix import Case, Step, Who, all_cases, open_matrix
-from support.kinds import KINDS, Kind, chosen_kind
+from support.providers.ledger import KINDS, Kind, chosen_kind
+from support.rounds.crash_matrix import Case, Step, Who, all_cases, open_matrix
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.cutting_proxy import open_cutting_proxy
-from support.daemon import Daemon
+from support.daemon.cutting_proxy import open_cutting_proxy
+from support.daemon.process import Daemon
 from support.patience import PATIENCE_S
 
 if TYPE_CHECKING:

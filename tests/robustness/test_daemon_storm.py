@@ -13,14 +13,14 @@ from betcode.domain.runs.journal_record import RecordKind
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.demo.provider import DemoProvider
 from betcode.v1 import agent_pb2 as v1
-from support.claude import CLAUDE, needs_claude
-from support.daemon import Daemon
-from support.model_script import say
-from support.runs import RunOnDisk, lives, runs_in
-from support.talk import Talk, assert_whole, is_idle, settled_text, states_of, streamed_text
-from support.translation import assert_same, of_the_agent, undisturbed
-from support.wide import representative
-from support.world import claude_world, demo_sessions, demo_talk
+from support.apis.messages.script import say
+from support.daemon.process import Daemon
+from support.daemon.runs import RunOnDisk, lives, runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, settled_text, states_of, streamed_text
+from support.plugins.wide import representative
+from support.providers.claude import CLAUDE, needs_claude
+from support.providers.claude_world import claude_world, demo_sessions, demo_talk
+from support.recordings.translation import assert_same, of_the_agent, undisturbed
 
 pytestmark = pytest.mark.anyio
 

@@ -13,12 +13,12 @@ import pytest
 from betcode.client import Client, Unreachable, open_client
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.health_pb2 import HealthDetailsResponse, ServingStatus
-from support.daemon import Daemon, agent_program, becomes_true
-from support.disk import fill, small_disk
+from support.daemon.process import Daemon, agent_program, becomes_true
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text
 from support.patience import PATIENCE_S
-from support.stored import locked_by_another_program
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
+from support.storage.disk import fill, small_disk
+from support.storage.rows import locked_by_another_program
 
 pytestmark = pytest.mark.anyio
 

@@ -14,16 +14,16 @@ from betcode.client import Client, NewConversation, NewWorktree, SessionKind, op
 from betcode.domain.agents.commands import AttachedFile
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program
-from support.loop_record import Allowed, recorded_calls, recording_environment
-from support.metrics import metrics_port, scraped_text
-from support.obey import Obeyed, add_campaign, obey_stub
+from support.daemon.loop_record import Allowed, recorded_calls, recording_environment
+from support.daemon.metrics import metrics_port, scraped_text
+from support.daemon.process import Daemon, agent_program
+from support.daemon.session import Talk, is_idle
+from support.git.repositories import make_repository
+from support.git.worktree_commands import SCRIPT
+from support.obey.daemon import Obeyed, add_campaign, obey_stub
 from support.patience import PATIENCE_S
-from support.repositories import make_repository
-from support.rule_files import write_rules
-from support.talk import Talk, is_idle
-from support.worktree_shell import SCRIPT
-from support.world import demo_talk, obedient_talk
+from support.providers.claude_world import demo_talk, obedient_talk
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

@@ -10,11 +10,11 @@ import pytest
 
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
+from support.daemon.runs import gone
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.patience import PATIENCE_S
-from support.provider_worlds import LAST_WORDS, WORLDS, ProviderWorld
-from support.runs import gone
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
-from support.wide import FROM_NPM, wide_where
+from support.plugins.wide import FROM_NPM, wide_where
+from support.providers.worlds import LAST_WORDS, WORLDS, ProviderWorld
 
 pytestmark = pytest.mark.anyio
 

@@ -15,14 +15,14 @@ from betcode.engine.shell.holder_client import attach
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
-from support.daemon import Daemon, becomes_true, running_daemon
-from support.disk import fill, small_disk
-from support.holding import held
+from support.daemon.process import Daemon, becomes_true, running_daemon
+from support.daemon.runs import gone, runs_in
+from support.daemon.session import Talk, is_idle, settled_text, states_of
+from support.holder.holders import held
+from support.providers.claude_world import obedient_talk
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
-from support.runs import gone, runs_in
-from support.talk import Talk, is_idle, settled_text, states_of
-from support.world import obedient_talk
+from support.storage.disk import fill, small_disk
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,10 @@ import pytest
 from betcode.client import open_client
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import agent_program, running_daemon
-from support.runs import gone, runs_in
-from support.talk import assert_whole, is_idle, settled_text
-from support.world import obedient_talk
+from support.daemon.process import agent_program, running_daemon
+from support.daemon.runs import gone, runs_in
+from support.daemon.session import assert_whole, is_idle, settled_text
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -15,12 +15,12 @@ from betcode.engine.maintenance.adoption import AdoptionReport
 from betcode.server.health.checks import SQLITE, components, look_at
 from betcode.storage import open_store
 from betcode.v1 import health_pb2 as v1
-from support.command import shell
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
-from support.disk import fill, small_disk
+from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.daemon.session import is_idle
 from support.patience import PATIENCE_S
-from support.talk import is_idle
-from support.world import obedient_talk
+from support.processes.command import shell
+from support.providers.claude_world import obedient_talk
+from support.storage.disk import fill, small_disk
 
 pytestmark = pytest.mark.anyio
 

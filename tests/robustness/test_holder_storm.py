@@ -16,14 +16,15 @@ from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.shell.holder_client import HolderGone, attach
 from betcode.holder import protocol
 from betcode.holder.platform import resident_bytes
-from support.holding import AGENTS, Held, agent_command, held
+from support.holder.holders import Held, agent_command, held
+from support.paths import SUPPORT
 from support.patience import PATIENCE_S
 
 SOAK = os.environ.get("BETCODE_SOAK") == "1"
 CONNECTS = 50_000 if SOAK else 2_000
 KILLS = 500 if SOAK else 25
 INPUTS = 2_000 if SOAK else 150
-CLIENT = AGENTS.with_name("storm_client.py")
+CLIENT = SUPPORT / "holder" / "storm_client.py"
 
 pytestmark = pytest.mark.anyio
 

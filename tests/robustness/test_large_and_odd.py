@@ -13,10 +13,10 @@ from grpc import aio
 from betcode.client import Client, open_client
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.session import assert_whole, is_idle, settled_text
 from support.patience import PATIENCE_S
-from support.talk import assert_whole, is_idle, settled_text
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
 
 BIG_BYTES = 20 * 1024 * 1024
 EVENT_LIMIT_BYTES = 256 * 1024

@@ -14,10 +14,10 @@ import pytest
 
 from betcode.client import Client, open_client
 from betcode.holder.platform import resident_bytes
-from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.session import Talk, is_idle
+from support.providers.claude_world import obedient_talk
 from support.rounds.gathering import open_descriptors, open_run_files
-from support.talk import Talk, is_idle
-from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

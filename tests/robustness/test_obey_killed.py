@@ -8,7 +8,7 @@ import pytest
 
 from betcode.client import NewConversation, open_client
 from obey.local.v1 import local_pb2 as pb
-from support.obey import Obeyed, obey_stub, obeyed, refused
+from support.obey.daemon import Obeyed, obey_stub, obeyed, refused
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, running_daemon
-from support.rule_files import decisions
-from support.talk import Talk, is_idle
-from support.timed import eventually
+from support.daemon.clock import eventually
+from support.daemon.process import Daemon, agent_program, running_daemon
+from support.daemon.session import Talk, is_idle
+from support.rules.files import decisions
 
 pytestmark = pytest.mark.anyio
 Frame = dict[str, Any]

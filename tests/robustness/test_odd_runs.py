@@ -16,12 +16,12 @@ from betcode.cli.doctor.finding import Level, Situation
 from betcode.client import Client, open_client
 from betcode.config.settings import Settings
 from betcode.holder.launch import holder_pid
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
-from support.odd_runs import FIRST, ODD_RUNS, OddRun, UnprivilegedDaemon, put_strays
-from support.runs import lives
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
-from support.wide import representative
-from support.world import obedient_talk
+from support.daemon.odd_runs import FIRST, ODD_RUNS, OddRun, UnprivilegedDaemon, put_strays
+from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon
+from support.daemon.runs import lives
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text
+from support.plugins.wide import representative
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -12,14 +12,14 @@ from betcode.client.errors import ClientError
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
-from support.daemon import Daemon, running_daemon
+from support.daemon.clock import DAY_S, Timed, timed_daemon
+from support.daemon.process import Daemon, running_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, kind_of, settled_text
+from support.daemon.stream import conversation
+from support.providers.claude_world import demo_sessions, demo_talk, obedient_talk
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
-from support.runs import runs_in
-from support.stream import conversation
-from support.talk import Talk, assert_whole, is_idle, kind_of, settled_text
-from support.timed import DAY_S, Timed, timed_daemon
-from support.world import demo_sessions, demo_talk, obedient_talk
 
 pytestmark = pytest.mark.anyio
 

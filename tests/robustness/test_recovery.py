@@ -12,12 +12,12 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.runs.state import RunState
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, running_daemon
-from support.engine import EngineSession, engine
+from support.daemon.process import Daemon, running_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.engine.engine import EngineSession, engine
 from support.patience import PATIENCE_S
-from support.runs import runs_in
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

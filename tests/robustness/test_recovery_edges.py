@@ -6,9 +6,9 @@ import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, running_daemon
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
-from support.world import obedient_talk
+from support.daemon.process import Daemon, agent_program, running_daemon
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -16,10 +16,10 @@ import anyio
 import anyio.abc
 import pytest
 
-from support.kinds import ACP, CLAUDE, Kind, chosen_kind
+from support.plugins.wide import representative
+from support.providers.ledger import ACP, CLAUDE, Kind, chosen_kind
 from support.rounds.plan import Kill, Plan, Say, Target, Watch, Way, make_plan
 from support.rounds.rounds import run_round
-from support.wide import representative
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ import pytest
 
 from betcode.client import open_client
 from betcode.providers.claude.state import State, load
-from support.daemon import agent_program, running_daemon
-from support.talk import is_idle, settled_text
-from support.world import obedient_talk
+from support.daemon.process import agent_program, running_daemon
+from support.daemon.session import is_idle, settled_text
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,10 @@ import anyio.to_thread
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
+from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon
+from support.daemon.runs import lives, runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text
 from support.patience import PATIENCE_S
-from support.runs import lives, runs_in
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
 
 pytestmark = pytest.mark.anyio
 

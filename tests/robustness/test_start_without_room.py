@@ -17,10 +17,10 @@ from betcode.domain.values.identifiers import Seq, SessionId, new_message_id, ne
 from betcode.engine import ClientName, Engine, open_engine
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import agent_program
-from support.runs import runs_in
-from support.stored import locked_by_another_program, store_at, until
-from support.talk import is_idle, settled_text
+from support.daemon.process import agent_program
+from support.daemon.runs import runs_in
+from support.daemon.session import is_idle, settled_text
+from support.storage.rows import locked_by_another_program, store_at, until
 
 pytestmark = pytest.mark.anyio
 

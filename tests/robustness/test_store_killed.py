@@ -9,22 +9,23 @@ from pathlib import Path
 
 import pytest
 
-import support.store_child
-import support.store_opener
+import support.storage.opener_process
+import support.storage.writer_process
 from betcode.domain.ports import SessionFilter
 from betcode.domain.values.identifiers import SessionId
 from betcode.storage import SqliteStore, open_store
-from support.stored import Fatal, all_events, ask
+from support.paths import TESTS
+from support.storage.rows import Fatal, all_events, ask
 
 pytestmark = pytest.mark.anyio
 
-CHILD = Path(support.store_child.__file__)
-OPENER = Path(support.store_opener.__file__)
+CHILD = Path(support.storage.writer_process.__file__)
+OPENER = Path(support.storage.opener_process.__file__)
 ROUNDS = 8
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(CHILD.parent.parent)}
+    return {**os.environ, "PYTHONPATH": str(TESTS)}
 
 
 def acknowledged_by(path: Path, *, kill_after: int = 0, step: str = "", count: int = 0) -> dict[SessionId, int]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from betcode.client import open_client
-from support.daemon import agent_program, becomes_true, running_daemon
-from support.repositories import make_repository
-from support.talk import Talk, is_idle
-from support.world import obedient_talk
+from support.daemon.process import agent_program, becomes_true, running_daemon
+from support.daemon.session import Talk, is_idle
+from support.git.repositories import make_repository
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import Daemon
-from support.repositories import make_repository
-from support.worktree_people import People
-from support.worktree_storm import Storm
+from support.daemon.process import Daemon
+from support.git.repositories import make_repository
+from support.git.worktree_storm import Storm
+from support.git.worktree_users import People
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,10 @@ import pytest
 
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
-from support.daemon import Daemon
-from support.repositories import commit, git, make_repository
-from support.settled_worktrees import settled
-from support.working_tree import look
+from support.daemon.process import Daemon
+from support.git.repositories import commit, git, make_repository
+from support.git.settled_worktrees import settled
+from support.git.working_tree import look
 
 if TYPE_CHECKING:
     from betcode.v1.worktree_pb2_grpc import WorktreeServiceAsyncStub  # known to the stub files only

@@ -13,10 +13,10 @@ from betcode.holder.platform import marked, process, send_signal
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 from betcode.worktrees.create.setup_process import MARKER
-from support.daemon import Daemon, becomes_true
+from support.daemon.process import Daemon, becomes_true
+from support.git.repositories import git, make_repository
+from support.git.settled_worktrees import settled
 from support.patience import PATIENCE_S
-from support.repositories import git, make_repository
-from support.settled_worktrees import settled
 
 pytestmark = pytest.mark.anyio
 

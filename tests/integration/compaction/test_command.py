@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell, shell
+from support.processes.command import Shell, shell
 
 
 @pytest.fixture(scope="module")

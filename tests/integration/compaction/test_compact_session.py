@@ -13,12 +13,12 @@ from betcode.client import Client, Refused, open_client
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
-from support.compaction import Place, a_place, boundary_of, is_compacting, snapshots
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.compaction import Place, a_place, boundary_of, is_compacting, snapshots
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import assert_whole, is_idle, kinds, settled_text
 from support.patience import PATIENCE_S
-from support.runs import runs_in
-from support.talk import assert_whole, is_idle, kinds, settled_text
-from support.world import demo_talk
+from support.providers.claude_world import demo_talk
 
 pytestmark = pytest.mark.anyio
 

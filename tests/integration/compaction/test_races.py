@@ -9,13 +9,13 @@ import pytest
 
 from betcode.client import Client, ClientError, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.compaction import Place, a_place, boundary_of, is_compacting, read
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.daemon.compaction import Place, a_place, boundary_of, is_compacting, read
+from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.daemon.runs import gone
+from support.daemon.session import assert_whole, is_idle, kinds, settled_text, states_of
 from support.patience import PATIENCE_S
+from support.providers.claude_world import obedient_talk
 from support.rounds.rounds import mindful_program
-from support.runs import gone
-from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
-from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 ValueT = TypeVar("ValueT")

@@ -6,9 +6,9 @@ import pytest
 
 from betcode.client import open_client
 from betcode.v1 import agent_pb2 as v1
-from support.compaction import a_place, boundary_of, is_compacting
-from support.daemon import obedient_daemon
-from support.talk import is_idle, kinds, settled_text
+from support.daemon.compaction import a_place, boundary_of, is_compacting
+from support.daemon.process import obedient_daemon
+from support.daemon.session import is_idle, kinds, settled_text
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ import apsw
 import pytest
 
 from betcode.client import open_client
-from support.daemon import Daemon, becomes_true, obedient_daemon
-from support.typists import typist
-from support.world import obedient_talk
+from support.daemon.lock_clients import typist
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.domain.values.identifiers import new_session_id
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
-from support.command import Shell
-from support.daemon import Daemon, agent_program, becomes_true
-from support.talk import Talk, is_idle, settled_text
+from support.daemon.process import Daemon, agent_program, becomes_true
+from support.daemon.session import Talk, is_idle, settled_text
+from support.processes.command import Shell
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ import pytest
 from betcode.config.lockfile import LockOwner, hold_lock, is_held, read_holder
 from betcode.config.paths import choose_places
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon.process import Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon.stream import conversation, finished_session, history, is_idle, text_of
 from support.patience import PATIENCE_S
-from support.stream import conversation, finished_session, history, is_idle, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -14,12 +14,12 @@ from grpc_health.v1 import health_pb2
 
 from betcode._version import __version__
 from betcode.client import ClientError, NewConversation, open_client
-from support.command import shell
-from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon.process import Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon.raw_calls import RawCalls
+from support.daemon.tcp import address_of, by_tcp, certificate, token_file
 from support.patience import PATIENCE_S
-from support.raw import RawCalls
-from support.requirements import absent
-from support.tcp import address_of, by_tcp, certificate, token_file
+from support.plugins.requirements import absent
+from support.processes.command import shell
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from grpc import aio
 from betcode.server.server import STREAMS_LIMIT
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.daemon import obedient_daemon
+from support.daemon.process import obedient_daemon
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

@@ -12,11 +12,11 @@ from betcode.client import open_client
 from betcode.config.lockfile import is_held
 from betcode.engine.maintenance.orphan_check import violations
 from betcode.holder.launch import held_runs, holder_pids
-from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.runs import process_of
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text
 from support.patience import PATIENCE_S
-from support.runs import process_of
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 

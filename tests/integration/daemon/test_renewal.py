@@ -10,9 +10,9 @@ from grpc import aio
 
 from betcode.client import Client, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, becomes_true, obedient_daemon
-from support.talk import Talk, is_idle, settled_text
-from support.world import obedient_talk
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.session import Talk, is_idle, settled_text
+from support.providers.claude_world import obedient_talk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("lifecycle.sighup.reload")]
 

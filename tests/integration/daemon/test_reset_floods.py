@@ -16,10 +16,10 @@ from grpc import aio
 from betcode.client.address import grpc_target
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support import reset_flood
-from support.daemon import Daemon, obedient_daemon
+from support.daemon import reset_flood
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.tcp import LOOPBACK, address_of, tcp_channel, token_file
 from support.patience import PATIENCE_S
-from support.tcp import LOOPBACK, address_of, tcp_channel, token_file
 
 pytestmark = pytest.mark.anyio
 CALLS = 12

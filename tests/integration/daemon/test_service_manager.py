@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import Daemon
+from support.daemon.notify_socket import service_words
+from support.daemon.process import Daemon
 from support.patience import PATIENCE_S
-from support.service_words import service_words
 
 
 @pytest.mark.behaviour("health.systemd")

@@ -9,10 +9,10 @@ import pytest
 
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.daemon import obedient_daemon
+from support.daemon.process import obedient_daemon
+from support.daemon.reset_flood import opened
+from support.daemon.tcp import LOOPBACK, address_of, tcp_channel, token_file
 from support.patience import PATIENCE_S
-from support.reset_flood import opened
-from support.tcp import LOOPBACK, address_of, tcp_channel, token_file
 
 pytestmark = pytest.mark.anyio
 LIMIT = 40

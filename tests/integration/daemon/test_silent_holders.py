@@ -17,9 +17,9 @@ from betcode.engine.maintenance import adoption
 from betcode.holder.launch import holder_pids
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import agent_program, obedient_daemon
-from support.stored import store_at
-from support.world import obedient_talk
+from support.daemon.process import agent_program, obedient_daemon
+from support.providers.claude_world import obedient_talk
+from support.storage.rows import store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ import pytest
 
 from betcode.config.lockfile import is_held
 from betcode.util.start_signals import blocked_signals
-from support.daemon import Daemon, becomes_true
-from support.wide import wide_where
+from support.daemon.process import Daemon, becomes_true
+from support.plugins.wide import wide_where
 
 pytestmark = pytest.mark.anyio
 

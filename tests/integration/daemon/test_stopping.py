@@ -17,14 +17,14 @@ from betcode.domain.runs.journal_record import RecordKind
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1
-from support.compaction import is_compacting
-from support.daemon import Agent, Daemon, becomes_true, obedient_daemon
+from support.daemon.compaction import is_compacting
+from support.daemon.process import Agent, Daemon, becomes_true, obedient_daemon
+from support.daemon.runs import RunOnDisk
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.daemon.stream import conversation, info_of
 from support.patience import PATIENCE_S
-from support.runs import RunOnDisk
-from support.stored import ask
-from support.stream import conversation, info_of
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
-from support.world import obedient_talk
+from support.providers.claude_world import obedient_talk
+from support.storage.rows import ask
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ from grpc_health.v1 import health_pb2
 
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as health
-from support.daemon import Daemon, obedient_daemon
-from support.raw import RawCalls
-from support.stream import conversation, history, info_of, is_idle, kinds, message, sequences, text_of
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.raw_calls import RawCalls
+from support.daemon.stream import conversation, history, info_of, is_idle, kinds, message, sequences, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from betcode.client import NewConversation, open_client
-from support.daemon import Daemon, agent_program
-from support.requirements import absent
-from support.talk import Talk, settled_text
+from support.daemon.process import Daemon, agent_program
+from support.daemon.session import Talk, settled_text
+from support.plugins.requirements import absent
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import Daemon, obedient_daemon
-from support.stream import conversation, is_idle, text_of
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.stream import conversation, is_idle, text_of
 
 pytestmark = pytest.mark.anyio
 

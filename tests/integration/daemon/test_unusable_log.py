@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import Daemon, agent_program, becomes_true
+from support.daemon.process import Daemon, agent_program, becomes_true
+from support.processes.command import Shell, shell
 
 pytestmark = pytest.mark.anyio
 

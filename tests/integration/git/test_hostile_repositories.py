@@ -15,8 +15,8 @@ from betcode.git.diffs import between
 from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import listed_worktrees, locate
 from betcode.git.snapshots import PrivateObjects, ground_of, take
-from support import repositories
-from support.hostile_repository import Hostile, make_hostile_repository
+from support.attacks.repository import Hostile, make_hostile_repository
+from support.git import repositories
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 from betcode.domain.errors import GitFailed, RepositoryNotFound
 from betcode.git.command import Git
 from betcode.git.repository import RepositoryLocation, git_directory, listed_worktrees, locate, nearest_top
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 from betcode.domain.errors import GitFailed
 from betcode.git.command import Git
 from betcode.git.environment import MAY_FETCH
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
 

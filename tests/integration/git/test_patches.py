@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from betcode.git.command import Git
 from betcode.git.diffs import between
 from betcode.git.snapshots import PrivateObjects, Snapshot, ground_of, take
-from support.repositories import make_repository
-from support.trees import files_in, files_of
+from support.git.repositories import make_repository
+from support.git.trees import files_in, files_of
 
 pytestmark = pytest.mark.anyio
 

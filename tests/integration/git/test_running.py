@@ -14,8 +14,8 @@ from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.git import command as running
 from betcode.git.command import Git
 from betcode.git.environment import environment_of
+from support.git.repositories import define_filter, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import define_filter, make_repository
 
 pytestmark = pytest.mark.anyio
 

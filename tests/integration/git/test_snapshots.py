@@ -14,8 +14,8 @@ import pytest
 from betcode.domain.errors import GitFailed
 from betcode.git.command import Git
 from betcode.git.snapshots import PrivateObjects, Snapshot, ground_of, take
-from support.repositories import commit, define_filter, git, make_repository
-from support.trees import everything_in, files_in, files_of, names_of
+from support.git.repositories import commit, define_filter, git, make_repository
+from support.git.trees import everything_in, files_in, files_of, names_of
 
 pytestmark = pytest.mark.anyio
 

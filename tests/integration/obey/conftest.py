@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from support.obey import Obeyed, obeyed
+from support.obey.daemon import Obeyed, obeyed
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from obey.local.v1 import local_pb2 as pb
-from support.campaigns import allow
-from support.obey import Obeyed, refused
+from support.daemon.runs import gone
+from support.git.repositories import make_repository
+from support.obey.campaigns import allow
+from support.obey.daemon import Obeyed, refused
 from support.patience import PATIENCE_S
-from support.repositories import make_repository
-from support.runs import gone
 
 pytestmark = pytest.mark.anyio
 

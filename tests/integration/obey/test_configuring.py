@@ -5,10 +5,10 @@ import json
 import pytest
 
 from obey.local.v1 import local_pb2 as pb
-from support.acp_talk import command
-from support.obey import Obeyed, refused
-from support.openai_api import openai_api, script
-from support.openai_sessions import KEY, KEY_VARIABLE
+from support.apis.openai.server import openai_api, script
+from support.apis.openai.sessions import KEY, KEY_VARIABLE
+from support.obey.daemon import Obeyed, refused
+from support.providers.acp_session import command
 
 pytestmark = pytest.mark.anyio
 

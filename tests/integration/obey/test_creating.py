@@ -11,8 +11,8 @@ from google.protobuf.duration_pb2 import Duration
 
 from betcode.client import open_client
 from obey.local.v1 import local_pb2 as pb
-from support.obey import Obeyed, add_campaign, refused
-from support.timed import eventually
+from support.daemon.clock import eventually
+from support.obey.daemon import Obeyed, add_campaign, refused
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from obey.local.v1 import local_pb2 as pb
-from support.obey import Obeyed, add_campaign, obeyed, refused
+from support.obey.daemon import Obeyed, add_campaign, obeyed, refused
 from support.patience import PATIENCE_S
-from support.stored import ask
+from support.storage.rows import ask
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from obey.local.v1 import local_pb2 as pb
-from support.campaigns import FIRST, RegistryFile, allow, make_campaign
-from support.obey import Obeyed, refused
+from support.obey.campaigns import FIRST, RegistryFile, allow, make_campaign
+from support.obey.daemon import Obeyed, refused
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

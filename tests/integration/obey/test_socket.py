@@ -15,8 +15,8 @@ from betcode.client.address import grpc_target
 from betcode.config.paths import choose_places
 from obey.local.v1 import local_pb2 as pb
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
-from support.daemon import Daemon, running_daemon
-from support.obey import obey_stub
+from support.daemon.process import Daemon, running_daemon
+from support.obey.daemon import obey_stub
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

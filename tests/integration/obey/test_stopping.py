@@ -7,9 +7,9 @@ import pytest
 
 from betcode.client import NewConversation, open_client
 from obey.local.v1 import local_pb2 as pb
-from support.obey import Obeyed, Stub, how_agents_ended, refused, rest
+from support.obey.daemon import Obeyed, Stub, how_agents_ended, refused, rest
 from support.patience import PATIENCE_S
-from support.stored import ask
+from support.storage.rows import ask
 
 pytestmark = pytest.mark.anyio
 

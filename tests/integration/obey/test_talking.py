@@ -10,8 +10,8 @@ from google.protobuf.duration_pb2 import Duration
 
 from betcode.client import open_client
 from obey.local.v1 import local_pb2 as pb
-from support.daemon import becomes_true
-from support.obey import Obeyed, only, refused
+from support.daemon.process import becomes_true
+from support.obey.daemon import Obeyed, only, refused
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

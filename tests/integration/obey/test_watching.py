@@ -11,10 +11,10 @@ from grpc import aio
 from betcode.client import NewConversation, open_client
 from betcode.domain.values.identifiers import parse_session_id
 from obey.local.v1 import local_pb2 as pb
-from support.obey import Obeyed, add_campaign, obey_stub, refused, rest
+from support.daemon.session import Talk, is_idle, kinds
+from support.obey.daemon import Obeyed, add_campaign, obey_stub, refused, rest
 from support.patience import PATIENCE_S
-from support.stored import ask
-from support.talk import Talk, is_idle, kinds
+from support.storage.rows import ask
 
 if TYPE_CHECKING:
     from typing import Any

@@ -11,8 +11,8 @@ from acp import RequestError
 from betcode.agents.openai import transcript
 from betcode.agents.openai.records import AnswerReported, Begun, Ended, ModelAnswer, Record, ToolOutput
 from betcode.wire.acp import extensions
-from support.openai_api import OpenAiApi, openai_api, script
-from support.openai_program import Watcher, conversation
+from support.apis.openai.program import Watcher, conversation
+from support.apis.openai.server import OpenAiApi, openai_api, script
 
 pytestmark = pytest.mark.anyio
 

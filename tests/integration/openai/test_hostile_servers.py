@@ -11,11 +11,11 @@ from betcode.agents.openai.model_call import AskingFailed, Model
 from betcode.agents.openai.options import OpenAiOptions
 from betcode.agents.openai.wires import Finished, ModelRequest
 from betcode.wire.acp import extensions
-from support.openai_api import openai_api, script
-from support.openai_program import KEY, Conversation, conversation
-from support.openai_raw import RawApi, raw_api, sse, streamed
-from support.openai_script import Call, Step
-from support.openai_wires import chat, responses
+from support.apis.openai.program import KEY, Conversation, conversation
+from support.apis.openai.raw_server import RawApi, raw_api, sse, streamed
+from support.apis.openai.script import Call, Step
+from support.apis.openai.server import openai_api, script
+from support.apis.openai.streams import chat, responses
 
 pytestmark = pytest.mark.anyio
 

@@ -10,11 +10,11 @@ import anyio.to_thread
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
-from support.openai_api import script
-from support.openai_sessions import KEY, KEY_VARIABLE, WIRES, OpenAiWorld, openai_world
+from support.apis.openai.server import script
+from support.apis.openai.sessions import KEY, KEY_VARIABLE, WIRES, OpenAiWorld, openai_world
+from support.daemon.runs import gone
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.patience import PATIENCE_S
-from support.runs import gone
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 
 pytestmark = pytest.mark.anyio
 both_wires = pytest.mark.parametrize("wire", WIRES)

@@ -10,11 +10,11 @@ import pytest
 from acp import RequestError
 
 from betcode.wire.acp import extensions
-from support.openai_api import openai_api, script
-from support.openai_program import ALLOW, KEY, REJECT, Conversation, Watcher, conversation
-from support.openai_sessions import WIRES
+from support.apis.openai.program import ALLOW, KEY, REJECT, Conversation, Watcher, conversation
+from support.apis.openai.server import openai_api, script
+from support.apis.openai.sessions import WIRES
+from support.daemon.runs import gone
 from support.patience import PATIENCE_S
-from support.runs import gone
 
 pytestmark = pytest.mark.anyio
 both_wires = pytest.mark.parametrize("wire", WIRES)

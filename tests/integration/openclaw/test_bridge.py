@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from support.openclaw import StandIn
-from support.openclaw_bridge import Talk, bridge
-from support.openclaw_memory import script
+from support.apis.openclaw.bridge import Talk, bridge
+from support.apis.openclaw.memory import script
+from support.apis.openclaw.process import StandIn
 
 pytestmark = pytest.mark.anyio
 

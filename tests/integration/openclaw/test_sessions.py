@@ -12,11 +12,11 @@ from websockets.asyncio.client import connect
 from betcode.agents.openclaw.frames import connect_params, request
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, becomes_true, running_daemon
-from support.openclaw import TOKEN, StandIn
-from support.openclaw_memory import script
-from support.runs import runs_in
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.apis.openclaw.memory import script
+from support.apis.openclaw.process import TOKEN, StandIn
+from support.daemon.process import Daemon, becomes_true, running_daemon
+from support.daemon.runs import runs_in
+from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 
 pytestmark = pytest.mark.anyio
 

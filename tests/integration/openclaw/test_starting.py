@@ -12,11 +12,11 @@ import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
-from support.daemon import Daemon, becomes_true, running_daemon
-from support.openclaw import free_port, openclaw_program
-from support.openclaw_memory import script
-from support.runs import lives, runs_in
-from support.talk import Talk, settled_text
+from support.apis.openclaw.memory import script
+from support.apis.openclaw.process import free_port, openclaw_program
+from support.daemon.process import Daemon, becomes_true, running_daemon
+from support.daemon.runs import lives, runs_in
+from support.daemon.session import Talk, settled_text
 
 pytestmark = pytest.mark.anyio
 

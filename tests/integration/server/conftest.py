@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from support.daemon import Agent, Daemon, obedient_daemon
+from support.daemon.process import Agent, Daemon, obedient_daemon
 
 
 @pytest.fixture(scope="module")

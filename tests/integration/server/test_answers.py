@@ -13,10 +13,10 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, agent_program, becomes_true, running_daemon
+from support.daemon.process import Agent, Daemon, agent_program, becomes_true, running_daemon
+from support.daemon.stream import Stream, conversation, info_of, is_idle, kind_of, kinds
 from support.patience import PATIENCE_S
-from support.rule_files import write_rules
-from support.stream import Stream, conversation, info_of, is_idle, kind_of, kinds
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 COMMIT = 'use Bash {"command": "git commit -m wip"}'

@@ -15,12 +15,12 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.server.auth.access import TABLE, Access, access_of
 from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
-from support import inside_attempts
-from support.audit_rows import audit_rows
-from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.attacks import inside_attempts
+from support.daemon.audit_rows import audit_rows
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.session import Talk, settled_text
+from support.daemon.tcp import LOOPBACK, address_of, token_file
 from support.patience import PATIENCE_S
-from support.talk import Talk, settled_text
-from support.tcp import LOOPBACK, address_of, token_file
 
 pytestmark = pytest.mark.anyio
 

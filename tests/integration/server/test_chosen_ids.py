@@ -11,8 +11,8 @@ from grpc import aio
 
 from betcode.domain.values.identifiers import SessionId, new_session_id, ulid_spelling
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, obedient_daemon
-from support.stream import conversation, info_of, is_idle, text_of
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.stream import conversation, info_of, is_idle, text_of
 
 pytestmark = pytest.mark.anyio
 

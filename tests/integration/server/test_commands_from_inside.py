@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from betcode.client import NewConversation, open_client
-from support import answering
-from support.audit_rows import audit_rows
-from support.daemon import becomes_true, obedient_daemon
-from support.repositories import commit, define_filter, make_repository
-from support.repositories import git as run_git
-from support.talk import Talk, settled_text
+from support.attacks import answer_own_prompt as answering
+from support.daemon.audit_rows import audit_rows
+from support.daemon.process import becomes_true, obedient_daemon
+from support.daemon.session import Talk, settled_text
+from support.git.repositories import commit, define_filter, make_repository
+from support.git.repositories import git as run_git
 
 pytestmark = pytest.mark.anyio
 

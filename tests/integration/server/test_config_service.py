@@ -21,10 +21,10 @@ from betcode.util.jsonc_edit import comments
 from betcode.v1 import agent_pb2
 from betcode.v1 import config_pb2 as v1
 from betcode.v1.config_pb2_grpc import ConfigServiceStub
-from support.daemon import Daemon, becomes_true, obedient_daemon
-from support.rule_files import write_rules
-from support.talk import Talk, settled_text
-from support.world import obedient_talk
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.session import Talk, settled_text
+from support.providers.claude_world import obedient_talk
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

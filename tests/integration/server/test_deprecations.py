@@ -17,9 +17,9 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from betcode.v1.version_pb2_grpc import VersionServiceStub
-from support.daemon import Agent
+from support.daemon.in_process import served
+from support.daemon.process import Agent
 from support.patience import PATIENCE_S
-from support.served import served
 
 pytestmark = pytest.mark.anyio
 

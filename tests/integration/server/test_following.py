@@ -10,9 +10,8 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, obedient_daemon
-from support.patience import PATIENCE_S
-from support.stream import (
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.stream import (
     conversation,
     finished_session,
     history,
@@ -25,6 +24,7 @@ from support.stream import (
     status_of,
     text_of,
 )
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 

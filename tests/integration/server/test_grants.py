@@ -10,9 +10,9 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, agent_program, running_daemon
+from support.daemon.process import Agent, Daemon, agent_program, running_daemon
+from support.daemon.stream import Stream, conversation, is_idle, kind_of
 from support.patience import PATIENCE_S
-from support.stream import Stream, conversation, is_idle, kind_of
 
 pytestmark = pytest.mark.anyio
 ME = (("x-client-id", "somebody"), ("x-client-type", "phone"))

@@ -24,9 +24,9 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import audit_pb2 as audit
 from betcode.v1 import policy_pb2 as policy
 from obey.local.v1 import local_pb2
-from support.daemon import Agent, Daemon
-from support.raw import RawCalls, outcome
-from support.stream import finished_session
+from support.daemon.process import Agent, Daemon
+from support.daemon.raw_calls import RawCalls, outcome
+from support.daemon.stream import finished_session
 
 pytestmark = pytest.mark.anyio
 

@@ -13,11 +13,12 @@ from grpc import aio
 from betcode.client import Client, ClientError, LockAnswer
 from betcode.domain.values.identifiers import new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, obedient_daemon
+from support.daemon.lock_clients import caller, new_session, typist
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.stream import conversation, info_of, is_idle, kind_of, message
+from support.paths import SUPPORT
 from support.patience import PATIENCE_S
-from support.stored import locked_by_another_program
-from support.stream import conversation, info_of, is_idle, kind_of, message
-from support.typists import caller, new_session, typist
+from support.storage.rows import locked_by_another_program
 
 pytestmark = pytest.mark.anyio
 
@@ -190,7 +191,7 @@ async def test_the_longest_waiter_has_the_lock_when_its_holder_leaves(daemon: Da
 @pytest.mark.behaviour("input-lock.holder-disconnects.no-waiter", "input-lock.request.free", "recovery.client.drop")
 async def test_a_holder_that_is_killed_lets_go(daemon: Daemon, tmp_path: Path) -> None:
     session = await new_session(daemon, tmp_path)
-    program = Path(__file__).parent.parent.parent / "support" / "lock_holder.py"
+    program = SUPPORT / "daemon" / "lock_holder.py"
     async with typist(daemon, session, "ben") as ben:
         held = [sys.executable, str(program), str(daemon.places.socket), session, "killed"]
         async with await anyio.open_process(held) as process:

@@ -10,10 +10,10 @@ import pytest
 from betcode.client import ClientError, ClientIdentity, open_client
 from betcode.engine.follow.followers import PRESENCE_EVERY_S
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, obedient_daemon
+from support.daemon.lock_clients import Typist, new_session, typist
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.stream import history, message
 from support.patience import PATIENCE_S
-from support.stream import history, message
-from support.typists import Typist, new_session, typist
 
 pytestmark = pytest.mark.anyio
 

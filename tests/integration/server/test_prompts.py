@@ -11,12 +11,12 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support import answering
-from support.daemon import Agent, Daemon, obedient_daemon
+from support.attacks import answer_own_prompt as answering
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.stream import Stream, conversation, history, info_of, is_idle, kind_of, kinds, text_of
 from support.patience import PATIENCE_S
-from support.rule_files import decisions
-from support.stored import ask
-from support.stream import Stream, conversation, history, info_of, is_idle, kind_of, kinds, text_of
+from support.rules.files import decisions
+from support.storage.rows import ask
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from betcode.client import open_client
 from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.daemon import running_daemon
-from support.served import all_served
+from support.daemon.in_process import all_served
+from support.daemon.process import running_daemon
 
 if TYPE_CHECKING:
     from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub

@@ -10,9 +10,9 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon
+from support.daemon.process import Agent, Daemon
+from support.daemon.stream import conversation, finished_session, history, info_of, is_idle, kind_of
 from support.patience import PATIENCE_S
-from support.stream import conversation, finished_session, history, info_of, is_idle, kind_of
 
 pytestmark = pytest.mark.anyio
 

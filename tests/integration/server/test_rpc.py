@@ -26,10 +26,10 @@ from betcode.server.server import contract_services
 from betcode.server.unimplemented_methods import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
-from support.daemon import Agent, Daemon, obedient_daemon
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.raw_calls import RawCalls, outcome
+from support.daemon.stream import conversation, finished_session, info_of, is_idle, status_of, text_of
 from support.patience import PATIENCE_S
-from support.raw import RawCalls, outcome
-from support.stream import conversation, finished_session, info_of, is_idle, status_of, text_of
 
 pytestmark = pytest.mark.anyio
 

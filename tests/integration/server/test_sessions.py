@@ -12,9 +12,9 @@ from grpc import aio
 
 from betcode.domain.values.identifiers import new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent, Daemon, obedient_daemon
+from support.daemon.process import Agent, Daemon, obedient_daemon
+from support.daemon.stream import conversation, finished_session, history, info_of, is_idle, kinds, message, text_of
 from support.patience import PATIENCE_S
-from support.stream import conversation, finished_session, history, info_of, is_idle, kinds, message, text_of
 
 pytestmark = pytest.mark.anyio
 

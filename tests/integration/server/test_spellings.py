@@ -9,9 +9,9 @@ import pytest
 from betcode.client import Client, open_client
 from betcode.domain.values.identifiers import MessageId
 from betcode.v1 import agent_pb2 as v1
-from support.compaction import a_place
-from support.daemon import Agent, Daemon
-from support.talk import is_idle, kinds, settled_text, states_of
+from support.daemon.compaction import a_place
+from support.daemon.process import Agent, Daemon
+from support.daemon.session import is_idle, kinds, settled_text, states_of
 
 pytestmark = pytest.mark.anyio
 

@@ -17,9 +17,9 @@ from betcode.engine.follow.tail import Tail
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.daemon import Agent
-from support.served import all_served
-from support.stream import is_idle
+from support.daemon.in_process import all_served
+from support.daemon.process import Agent
+from support.daemon.stream import is_idle
 
 pytestmark = pytest.mark.anyio
 BOUND_S = 60.0

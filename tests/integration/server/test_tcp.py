@@ -19,12 +19,12 @@ from betcode.domain.permissions.audit import AuditFilter
 from betcode.server.server import contract_services
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.lock_clients import new_session, typist
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.raw_calls import RawCalls, outcome
+from support.daemon.session import Talk
+from support.daemon.tcp import LOOPBACK, address_of, by_tcp, tcp_channel, token_file
 from support.patience import PATIENCE_S
-from support.raw import RawCalls, outcome
-from support.talk import Talk
-from support.tcp import LOOPBACK, address_of, by_tcp, tcp_channel, token_file
-from support.typists import new_session, typist
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,10 @@ from betcode.server import Release
 from betcode.server.request_checks import unknown_fields
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.daemon import obedient_daemon
+from support.daemon.in_process import served
+from support.daemon.process import obedient_daemon
 from support.patience import PATIENCE_S
-from support.served import served
-from support.stored import store_at
+from support.storage.rows import store_at
 
 pytestmark = pytest.mark.anyio
 

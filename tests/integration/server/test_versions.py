@@ -17,11 +17,19 @@ from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 from betcode.v1.version_pb2_grpc import VersionServiceStub
-from support.daemon import AGENT_VERSION, Agent, Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.daemon.in_process import served
+from support.daemon.process import (
+    AGENT_VERSION,
+    Agent,
+    Daemon,
+    agent_program,
+    becomes_true,
+    obedient_daemon,
+    running_daemon,
+)
+from support.daemon.session import Talk
+from support.daemon.stream import finished_session
 from support.patience import PATIENCE_S
-from support.served import served
-from support.stream import finished_session
-from support.talk import Talk
 
 pytestmark = pytest.mark.anyio
 

@@ -16,10 +16,10 @@ from betcode.client import NewConversation, open_client
 from betcode.client.errors import ClientError, client_error
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
-from support.daemon import Daemon, obedient_daemon
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.session import Talk
+from support.git.repositories import git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import git, make_repository
-from support.talk import Talk
 
 if TYPE_CHECKING:
     from betcode.v1.worktree_pb2_grpc import WorktreeServiceAsyncStub

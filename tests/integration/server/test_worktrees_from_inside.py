@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from betcode.client import NewConversation, NewWorktree, open_client
-from support.daemon import Daemon, obedient_daemon
-from support.repositories import make_repository
-from support.talk import Talk
-from support.tcp import LOOPBACK, address_of, token_file
+from support.daemon.process import Daemon, obedient_daemon
+from support.daemon.session import Talk
+from support.daemon.tcp import LOOPBACK, address_of, token_file
+from support.git.repositories import make_repository
 
 pytestmark = pytest.mark.anyio
 FOR_PEOPLE = {"switch", "remove", "force", "set-up", "restore", "forget", "create-at", "trust"}

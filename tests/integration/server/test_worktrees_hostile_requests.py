@@ -13,10 +13,10 @@ from grpc import aio
 
 from betcode.server import Release
 from betcode.v1 import worktree_pb2 as v1
+from support.daemon.in_process import served
+from support.daemon.raw_calls import RawCalls, path_of
+from support.git.repositories import git, make_repository
 from support.patience import PATIENCE_S
-from support.raw import RawCalls, path_of
-from support.repositories import git, make_repository
-from support.served import served
 
 pytestmark = pytest.mark.anyio
 METHODS = [

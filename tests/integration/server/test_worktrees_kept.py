@@ -8,8 +8,8 @@ import pytest
 from betcode.server import Release
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
-from support.repositories import git, make_repository
-from support.served import served
+from support.daemon.in_process import served
+from support.git.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
 

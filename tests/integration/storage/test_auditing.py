@@ -18,7 +18,7 @@ from betcode.domain.permissions.audit import (
 )
 from betcode.domain.store.changes import AddAudit
 from betcode.storage import SqliteStore, check_file
-from support.stored import store_at
+from support.storage.rows import store_at
 
 # A table that takes values of any type, in place of ours.
 LOOSE = "CREATE TABLE loose AS SELECT * FROM audit; DROP TABLE audit; ALTER TABLE loose RENAME TO audit;"

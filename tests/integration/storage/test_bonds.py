@@ -14,7 +14,7 @@ from betcode.domain.store.changes import SaveBinding, SaveMetadata, SaveRun, Sav
 from betcode.domain.store.rows import NewRun, SessionState
 from betcode.domain.values.identifiers import new_run_id
 from betcode.storage import SqliteStore
-from support.stored import events, making, new_session, store_at
+from support.storage.rows import events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

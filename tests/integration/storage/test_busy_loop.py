@@ -12,7 +12,7 @@ from betcode.domain.store.changes import AppendEvents
 from betcode.domain.values.identifiers import Seq
 from betcode.storage import open_store
 from support.patience import PATIENCE_S
-from support.stored import Fatal, events, new_session, store_at
+from support.storage.rows import Fatal, events, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

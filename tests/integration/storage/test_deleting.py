@@ -23,7 +23,7 @@ from betcode.domain.store.rows import (
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
 from betcode.storage import SqliteStore, open_store
 from betcode.v1 import agent_pb2 as v1
-from support.stored import Fatal, all_events, ask, events, making, store_at
+from support.storage.rows import Fatal, all_events, ask, events, making, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 
 from betcode.storage import open_store
 from betcode.storage.epochs import kernel_boot_id
-from support.stored import Fatal, copy_files, new_session
+from support.storage.rows import Fatal, copy_files, new_session
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from betcode.domain.store.rows import SessionState
 from betcode.domain.values.identifiers import SessionKey
 from betcode.storage import open_store
 from support.patience import PATIENCE_S
-from support.stored import Fatal, ask, events, making, new_session, store_at
+from support.storage.rows import Fatal, ask, events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from betcode.domain.store.rows import (
 )
 from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.storage import SqliteStore, fork_copy
-from support.stored import all_events, ask, events, making, store_at, until
+from support.storage.rows import all_events, ask, events, making, store_at, until
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from betcode.domain.store.changes import AddAudit, AddGrant, ClearGrant, SavePro
 from betcode.domain.store.rows import GrantRow, PromptKind, PromptRow, PromptState, SessionState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.storage import SqliteStore
-from support.stored import making, new_session, store_at
+from support.storage.rows import making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from betcode.domain.store.changes import SavePrompt, SaveSession
 from betcode.domain.store.rows import NewRun, PromptKind, PromptRow, SessionState
 from betcode.domain.values.identifiers import Seq, SessionKey, new_run_id
 from betcode.storage import SqliteStore
-from support.stored import making, new_session, store_at
+from support.storage.rows import making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

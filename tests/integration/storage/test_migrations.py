@@ -13,7 +13,7 @@ from betcode.domain.store.rows import SessionState
 from betcode.domain.values.identifiers import SessionId
 from betcode.storage import open_store
 from betcode.storage.migrations import MIGRATIONS, migrate
-from support.stored import Fatal, all_events, ask, events, making, new_session, store_at
+from support.storage.rows import Fatal, all_events, ask, events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from betcode.domain.store.changes import AppendEvents
 from betcode.domain.store.rows import StoredEvent
 from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.storage import SqliteStore
-from support.stored import new_session, store_at
+from support.storage.rows import new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 
 from betcode.domain.store.rows import NewRun
 from betcode.domain.values.identifiers import new_run_id
-from support.stored import new_session, store_at
+from support.storage.rows import new_session, store_at
 
 
 @pytest.mark.anyio

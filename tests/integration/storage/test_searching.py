@@ -14,7 +14,7 @@ from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.storage import SqliteStore
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta, ToolCallResult, UserInput
 from support.patience import PATIENCE_S
-from support.stored import ask, locked_by_another_program, making, store_at
+from support.storage.rows import ask, locked_by_another_program, making, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from betcode.domain.errors import DatabaseUnusable, StorageDegraded
 from betcode.domain.store.changes import AddBlob, AppendEvents
 from betcode.domain.store.rows import Blob
 from betcode.storage import open_store
-from support import disk
-from support.disk import fill
-from support.stored import Fatal, all_events, ask, events, locked_by_another_program, new_session, store_at
+from support.storage import disk
+from support.storage.disk import fill
+from support.storage.rows import Fatal, all_events, ask, events, locked_by_another_program, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from betcode.domain.store.changes import AppendEvents
 from betcode.storage import SqliteStore, open_store
 from betcode.storage.writer import Writer
 from support.patience import PATIENCE_S
-from support.stored import Fatal, all_events, ask, events, new_session, store_at
+from support.storage.rows import Fatal, all_events, ask, events, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from betcode.telemetry.logs import BoundedFile, JsonLines
-from support.command import Shell, shell
 from support.patience import PATIENCE_S
+from support.processes.command import Shell, shell
 
 ESCAPE = "\x1b[2J\x1b]0;mine\x07"
 

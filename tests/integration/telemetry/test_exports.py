@@ -15,14 +15,14 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from betcode.client import open_client
 from betcode.telemetry.metrics import METRICS, MetricKind
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
-from support.metrics import metrics_port, samples, scraped_text
-from support.otlp_receiver import Receiver, receiver
-from support.raw import RawCalls
-from support.rule_files import write_rules
-from support.talk import is_idle
-from support.timed import DAY_S, timed_daemon
-from support.world import obedient_talk
+from support.apis.otlp_receiver import Receiver, receiver
+from support.daemon.clock import DAY_S, timed_daemon
+from support.daemon.metrics import metrics_port, samples, scraped_text
+from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.daemon.raw_calls import RawCalls
+from support.daemon.session import is_idle
+from support.providers.claude_world import obedient_talk
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from support.daemon import running_daemon
-from support.otlp_receiver import receiver
+from support.apis.otlp_receiver import receiver
+from support.daemon.process import running_daemon
 
 pytestmark = pytest.mark.anyio
 

@@ -16,12 +16,12 @@ from betcode.client import open_client
 from betcode.client.errors import Refused
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.telemetry import TRACE
-from support.daemon import Daemon, becomes_true, obedient_daemon
-from support.engine import engine
-from support.rule_files import project_rules, write_rules
-from support.talk import is_idle
-from support.worktree_shell import repository_shell
-from support.world import obedient_talk
+from support.daemon.process import Daemon, becomes_true, obedient_daemon
+from support.daemon.session import is_idle
+from support.engine.engine import engine
+from support.git.worktree_commands import repository_shell
+from support.providers.claude_world import obedient_talk
+from support.rules.files import project_rules, write_rules
 
 pytestmark = pytest.mark.anyio
 

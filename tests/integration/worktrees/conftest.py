@@ -16,9 +16,9 @@ from betcode.server import make_private_directory
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
 from betcode.worktrees.context import Faults
-from support.repositories import git, make_repository
-from support.stored import store_at
-from support.worktree_room import worktrees_of
+from support.git.repositories import git, make_repository
+from support.git.worktree_context import worktrees_of
+from support.storage.rows import store_at
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from betcode.worktrees.create.plan import CreateRequest
 from betcode.worktrees.remove.expiry import expire
 from betcode.worktrees.remove.removal_steps import Removal, RemovalStep
 from integration.worktrees.conftest import Bench, row_of
-from support.disk import small_disk
+from support.git.repositories import commit, git
 from support.patience import PATIENCE_S
-from support.repositories import commit, git
+from support.storage.disk import small_disk
 
 pytestmark = pytest.mark.anyio
 

@@ -14,9 +14,9 @@ from betcode.domain.repositories.worktrees import SetupState
 from betcode.worktrees import CreateRequest, SeenWorktree
 from betcode.worktrees.create import copy_untracked
 from integration.worktrees.conftest import Bench
-from support.disk import small_disk
+from support.git.repositories import commit, git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import commit, git, make_repository
+from support.storage.disk import small_disk
 
 pytestmark = pytest.mark.anyio
 

@@ -19,9 +19,9 @@ from betcode.domain.errors import (
 from betcode.domain.repositories.worktrees import SetupState, WorktreeOrigin, WorktreeState
 from betcode.worktrees import CreateRequest, SeenWorktree
 from integration.worktrees.conftest import Bench
-from support.disk import small_disk
+from support.git.repositories import commit, define_filter, git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import commit, define_filter, git, make_repository
+from support.storage.disk import small_disk
 
 pytestmark = pytest.mark.anyio
 

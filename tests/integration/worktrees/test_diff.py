@@ -9,8 +9,8 @@ import pytest
 from betcode.domain.errors import BranchNotFound, InvalidRequest, WorktreeNotFound, WorktreeUnusable
 from betcode.domain.repositories.worktrees import WorktreeRow
 from integration.worktrees.conftest import Bench
-from support.repositories import commit, git
-from support.trees import everything_in
+from support.git.repositories import commit, git
+from support.git.trees import everything_in
 
 pytestmark = pytest.mark.anyio
 

@@ -17,9 +17,9 @@ from betcode.engine import open_engine
 from betcode.providers.demo.provider import DemoProvider
 from betcode.worktrees import SeenWorktree, Worktrees
 from integration.worktrees.conftest import Bench
-from support.repositories import git, make_repository
-from support.stored import store_at
-from support.worktree_room import worktrees_of
+from support.git.repositories import git, make_repository
+from support.git.worktree_context import worktrees_of
+from support.storage.rows import store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from integration.worktrees.conftest import Bench
-from support.counted_git import CountedGit
-from support.repositories import git
-from support.worktree_sessions import a_new
+from support.git.counted import CountedGit
+from support.git.repositories import git
+from support.git.worktree_sessions import a_new
 
 pytestmark = pytest.mark.anyio
 

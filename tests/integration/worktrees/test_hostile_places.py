@@ -12,7 +12,7 @@ from betcode.git.snapshots import ground_of
 from betcode.worktrees import CreateRequest
 from betcode.worktrees.create.copy_untracked import copy_untracked
 from integration.worktrees.conftest import Bench
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from betcode.domain.repositories.worktrees import WorktreeState
 from betcode.worktrees import CreateRequest
 from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
 _ID = "01920000-0000-7000-8000-000000000001"

@@ -9,8 +9,8 @@ import pytest
 from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeState
 from betcode.worktrees import SeenWorktree
 from integration.worktrees.conftest import Bench
-from support.repositories import git, make_repository
-from support.worktree_sessions import a_new
+from support.git.repositories import git, make_repository
+from support.git.worktree_sessions import a_new
 
 pytestmark = pytest.mark.anyio
 

@@ -16,9 +16,9 @@ from betcode.git.links import repository_of_linked
 from betcode.server.services.worktree import info
 from betcode.worktrees import CreateRequest, SeenWorktree
 from integration.worktrees.conftest import Bench
-from support.hostile_repository import make_hostile_repository
+from support.attacks.repository import make_hostile_repository
+from support.git.repositories import commit, git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
 

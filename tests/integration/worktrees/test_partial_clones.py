@@ -7,7 +7,7 @@ import pytest
 
 from betcode.worktrees import CreateRequest
 from integration.worktrees.conftest import Bench
-from support.repositories import commit, git, make_repository
+from support.git.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,10 @@ from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
 from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.git.command import Git
 from integration.worktrees.conftest import Bench
-from support.engine import EngineSession
-from support.hung_disk import hung_disk
-from support.repositories import commit, git, make_repository
-from support.worktree_sessions import a_new, where_it_works
+from support.engine.engine import EngineSession
+from support.git.repositories import commit, git, make_repository
+from support.git.worktree_sessions import a_new, where_it_works
+from support.storage.hung_disk import hung_disk
 
 pytestmark = pytest.mark.anyio
 

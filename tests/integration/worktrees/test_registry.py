@@ -8,7 +8,7 @@ import pytest
 from betcode.domain.errors import RepositoryNotFound
 from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeState
 from integration.worktrees.conftest import Bench
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,8 @@ from betcode.worktrees import Contents
 from betcode.worktrees.remove.delete_directory import delete
 from betcode.worktrees.remove.removal_steps import Removal, RemovalStep
 from integration.worktrees.conftest import Bench, row_of
+from support.git.repositories import commit, git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
 

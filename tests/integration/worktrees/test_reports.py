@@ -13,7 +13,7 @@ from betcode.worktrees import BranchState, WorktreeReport
 from betcode.worktrees.inspect.disk_usage import disk_usage
 from betcode.worktrees.remove.expiry import expire
 from integration.worktrees.conftest import Bench, row_of
-from support.repositories import commit, git, make_repository
+from support.git.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import new_session_id
 from integration.worktrees.conftest import Bench, gone, row_of
-from support.repositories import commit, git, make_repository
-from support.working_tree import look
+from support.git.repositories import commit, git, make_repository
+from support.git.working_tree import look
 
 pytestmark = pytest.mark.anyio
 

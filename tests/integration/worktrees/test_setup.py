@@ -15,8 +15,8 @@ from betcode.domain.repositories.worktrees import SetupState, WorktreeState
 from betcode.holder.platform import process
 from betcode.worktrees import BackgroundWork, CreateRequest, SeenWorktree, SetupOutput, SetupStep
 from integration.worktrees.conftest import Bench
+from support.git.repositories import commit, git
 from support.patience import PATIENCE_S
-from support.repositories import commit, git
 
 pytestmark = pytest.mark.anyio
 SCRIPT = ".betcode/worktree-setup.sh"

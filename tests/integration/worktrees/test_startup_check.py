@@ -13,13 +13,13 @@ from betcode.engine import open_engine
 from betcode.providers.demo.provider import DemoProvider
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
-from support.engine import EngineSession
-from support.hung_disk import hung_disk
+from support.engine.engine import EngineSession
+from support.git.repositories import git
+from support.git.worktree_context import worktrees_of
+from support.git.worktree_sessions import a_new, where_it_works
 from support.patience import PATIENCE_S
-from support.repositories import git
-from support.stored import store_at
-from support.worktree_room import worktrees_of
-from support.worktree_sessions import a_new, where_it_works
+from support.storage.hung_disk import hung_disk
+from support.storage.rows import store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -14,11 +14,11 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.engine import Engine
 from betcode.worktrees import SeenWorktree, SwitchResult
 from integration.worktrees.conftest import Bench
-from support.engine import EngineSession
-from support.repositories import git
-from support.runs import runs_in
-from support.talk import is_idle
-from support.worktree_sessions import a_new
+from support.daemon.runs import runs_in
+from support.daemon.session import is_idle
+from support.engine.engine import EngineSession
+from support.git.repositories import git
+from support.git.worktree_sessions import a_new
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from integration.worktrees.conftest import Bench, gone
-from support.repositories import git, make_repository
-from support.working_tree import look
+from support.git.repositories import git, make_repository
+from support.git.working_tree import look
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from betcode.git.links import repository_of_linked
 from betcode.rules import ScreenOutcome, ToolUse, screen
 from betcode.worktrees import CreateRequest
 from integration.worktrees.conftest import Bench
+from support.git.repositories import git, make_repository
 from support.patience import PATIENCE_S
-from support.repositories import git, make_repository
-from support.rule_files import write_rules
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

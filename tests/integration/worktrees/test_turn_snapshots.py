@@ -13,10 +13,10 @@ from betcode.domain.errors import GitFailed, InvalidRequest, WorktreeUnusable
 from betcode.domain.repositories.worktrees import TurnSnapshot
 from betcode.domain.sessions.turn_watch import WatchedSession
 from betcode.domain.values.identifiers import new_session_id
-from support.daemon import becomes_true
-from support.noted_engine import NotedEngine, noted_engine
-from support.repositories import commit, define_filter, git, make_repository
-from support.talk import is_idle
+from support.daemon.process import becomes_true
+from support.daemon.session import is_idle
+from support.engine.turn_snapshots import NotedEngine, noted_engine
+from support.git.repositories import commit, define_filter, git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -22,10 +22,10 @@ from betcode.domain.values.identifiers import new_session_id
 from betcode.holder.platform import process
 from betcode.worktrees import CreateRequest, Worktrees
 from integration.worktrees.conftest import Bench
-from support.daemon import becomes_true
+from support.daemon.process import becomes_true
+from support.git.repositories import commit, git
+from support.git.worktree_context import worktrees_of
 from support.patience import PATIENCE_S
-from support.repositories import commit, git
-from support.worktree_room import worktrees_of
 
 pytestmark = pytest.mark.anyio
 

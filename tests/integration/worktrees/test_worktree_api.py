@@ -13,9 +13,9 @@ from betcode.v1 import agent_pb2 as a1
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
-from support.repositories import commit, git, make_repository
-from support.served import served
-from support.stream import info_of
+from support.daemon.in_process import served
+from support.daemon.stream import info_of
+from support.git.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from support.kinds import chosen_kind
+from support.providers.ledger import chosen_kind
 from support.rounds.rounds import run_round
 
 

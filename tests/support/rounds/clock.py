@@ -3,7 +3,9 @@
 import struct
 from pathlib import Path
 
-_HOOK = Path(__file__).parents[1] / "moved_clock"
+from support.paths import SUPPORT
+
+_HOOK = SUPPORT / "daemon" / "moved_clock"
 
 
 def clock_environment(root: Path) -> dict[str, str]:

@@ -19,11 +19,10 @@ from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AgentsAtStop
-from support.cutting_proxy import CuttingProxy
-from support.daemon import Daemon
-from support.disk import fill
-from support.kinds import Kind
-from support.repositories import make_repository
+from support.daemon.cutting_proxy import CuttingProxy
+from support.daemon.process import Daemon
+from support.git.repositories import make_repository
+from support.providers.ledger import Kind
 from support.rounds import plan as steps
 from support.rounds.clock import move_clock
 from support.rounds.evidence import Asked, Given, Sent
@@ -31,6 +30,7 @@ from support.rounds.facts import Facts
 from support.rounds.keeper import Keeper
 from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
+from support.storage.disk import fill
 
 _CALL_WITHIN_S = 90.0
 _LOOK_EVERY_S = 0.1

@@ -12,8 +12,8 @@ from betcode.domain.events.size_limit import bound
 from betcode.domain.ports import Provider
 from betcode.domain.store.rows import NewSession
 from betcode.v1 import agent_pb2 as v1
+from support.daemon.runs import RunOnDisk
 from support.rounds.evidence import InputSeen, Noted, Numbered, PromptSeen
-from support.runs import RunOnDisk
 
 _BUSY_MS = 10_000
 

@@ -16,8 +16,8 @@ from betcode.engine.maintenance.orphan_check import violations
 from betcode.holder.platform import resident_bytes
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
-from support.daemon import Daemon
-from support.kinds import CLAUDE, Kind
+from support.daemon.process import Daemon
+from support.providers.ledger import CLAUDE, Kind
 from support.rounds.driver import Round
 from support.rounds.evidence import Noted, Numbered, RoundEvidence, Sent, SessionEvidence
 from support.rounds.facts import Facts, ledger, reading

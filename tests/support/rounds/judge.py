@@ -6,11 +6,11 @@ from typing import Literal
 
 from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
+from support.recordings.translation import as_the_agent_said
 from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
 from support.rounds.judge_compactions import COUNTED, judge_compactions
 from support.rounds.judge_messages import FINAL, judge_messages
 from support.rounds.judge_prompts import answered_unseen, asked_in, judge_prompts
-from support.translation import as_the_agent_said
 
 DESCRIPTORS_MORE = 16  # connections that close a moment later, the pages of a database that was opened
 RESIDENT_BYTES = 160 * 1024 * 1024  # a daemon after a minute with a few sessions; it starts with about 55 MB

@@ -5,7 +5,7 @@ import signal
 
 import anyio
 
-from support.daemon import Daemon
+from support.daemon.process import Daemon
 
 _LOOK_EVERY_S = 0.01
 _CANNOT_SERVE = (1, 120)  # while nothing can be written; 120 is Python's own where not even the reason could be written

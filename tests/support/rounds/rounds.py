@@ -9,10 +9,9 @@ from pathlib import Path
 import anyio
 
 from betcode.client import open_client
-from support.cutting_proxy import open_cutting_proxy
-from support.daemon import Daemon
-from support.disk import mounted
-from support.kinds import CLAUDE, Kind
+from support.daemon.cutting_proxy import open_cutting_proxy
+from support.daemon.process import Daemon
+from support.providers.ledger import CLAUDE, Kind
 from support.rounds.clock import clock_environment
 from support.rounds.driver import Round, identity_of
 from support.rounds.ends import watch_ends
@@ -20,6 +19,7 @@ from support.rounds.gathering import gather, open_descriptors
 from support.rounds.judge import judge
 from support.rounds.plan import Plan, make_plan
 from support.rounds.settling import catch_up, settle
+from support.storage.disk import mounted
 
 _DISK_MEGABYTES = 32
 _QUICK_LADDER_MS = (20, 60, 150, 400, 1000, 1500)

@@ -20,7 +20,8 @@ from betcode.client import ClientIdentity, open_client
 from betcode.client.errors import ClientError
 from betcode.config.paths import Paths
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon
+from support.daemon.process import Daemon
+from support.paths import TESTS
 from support.rounds.evidence import Numbered, View
 from support.rounds.plan import Way
 
@@ -187,7 +188,7 @@ class ViewerProcess:
         program = support.rounds.viewer_process.__file__
         self._process = subprocess.Popen(
             [sys.executable, program, str(places.state_dir), str(places.socket), session_id, str(after), str(file)],
-            env=daemon.environment | {"PYTHONPATH": str(Path(program).parents[2])},
+            env=daemon.environment | {"PYTHONPATH": str(TESTS)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ import pytest
 from betcode.campaigns import Sandbox
 from betcode.campaigns.manifest import Manifest, WrongManifest, understood
 from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
-from support.campaigns import allow, make_campaign, put_program
+from support.obey.campaigns import allow, make_campaign, put_program
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from betcode.campaigns import Campaigns, campaign_here, survey
 from betcode.domain.obey.campaign_errors import AmbiguousCampaign, CampaignNotFound, CampaignUnusable
 from betcode.util.bounded_io import BoundedIOPool
-from support.campaigns import FIRST, SECOND, RegistryFile, make_campaign
-from support.hung_disk import hung_disk
+from support.obey.campaigns import FIRST, SECOND, RegistryFile, make_campaign
 from support.patience import PATIENCE_S
+from support.storage.hung_disk import hung_disk
 
 pytestmark = pytest.mark.anyio
 

@@ -23,9 +23,9 @@ from betcode.config.load import load_settings
 from betcode.config.lockfile import LockOwner, hold_lock
 from betcode.config.paths import Paths, choose_places
 from betcode.storage.probe import Glance, glance
-from support.disk import small_disk
+from support.daemon.tcp import certificate
 from support.patience import PATIENCE_S
-from support.tcp import certificate
+from support.storage.disk import small_disk
 
 LOGGED_IN = {"ANTHROPIC_API_KEY": "k"}
 

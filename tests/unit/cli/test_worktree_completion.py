@@ -9,7 +9,7 @@ import pytest
 from betcode.cli.core.completion import complete
 from betcode.cli.core.completion_candidates import candidates
 from betcode.cli.core.parser import build_parser
-from support.repositories import git, make_repository
+from support.git.repositories import git, make_repository
 
 
 def words(parser: argparse.ArgumentParser, typed: list[str]) -> list[str]:

@@ -14,8 +14,8 @@ from betcode.config.schema.agents import KINDS_OF_AGENTS
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop
-from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
+from support.storage.hung_disk import hung_disk
 
 
 def executable(path: Path) -> Path:

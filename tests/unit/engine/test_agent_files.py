@@ -6,8 +6,8 @@ import pytest
 
 from betcode.domain.runs.launch import OnlyRules
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
-from support.repositories import git
-from support.rule_files import write_rules
+from support.git.repositories import git
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

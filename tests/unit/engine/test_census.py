@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from betcode.engine.maintenance.orphan_check import orphan_runs, violations
-from support.runs import process_of
+from support.daemon.runs import process_of
 
 
 def test_nothing_contradicts_an_empty_directory(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.engine.permissions import claude_trust
-from support.repositories import git
+from support.git.repositories import git
 
 OTHERS = {
     "numStartups": 3,

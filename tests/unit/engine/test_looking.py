@@ -13,10 +13,10 @@ from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import ScreenOutcome, ToolUse, screen
 from betcode.util.bounded_io import BoundedIO, follow_links
-from support.daemon import becomes_true
-from support.hung_disk import hung_disk
+from support.daemon.process import becomes_true
 from support.patience import PATIENCE_S
-from support.rule_files import write_rules
+from support.rules.files import write_rules
+from support.storage.hung_disk import hung_disk
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ import pytest
 
 from betcode.engine.maintenance.journal_retention import sweep
 from betcode.holder.journal import segment_name
-from support.odd_runs import ODD_RUNS, put_strays
+from support.daemon.odd_runs import ODD_RUNS, put_strays
 
 DAY_S = 86_400.0
 ENDED = ("lock has a pid of 25 digits", "lock is a terabyte")  # nobody holds these, whatever they contain

@@ -10,7 +10,7 @@ import pytest
 from betcode.config.paths import Paths
 from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
 from betcode.rules import Layer, ScreenOutcome, ToolUse, screen
-from support.rule_files import write_rules
+from support.rules.files import write_rules
 
 pytestmark = pytest.mark.anyio
 

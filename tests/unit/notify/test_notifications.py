@@ -13,7 +13,7 @@ from betcode.domain.values.secrets import redacted
 from betcode.notify import desktop, open_notifying
 from betcode.notify.programs import NotSent, run_program, small_environment
 from betcode.notify.webhook import signature
-from support.daemon import becomes_true
+from support.daemon.process import becomes_true
 
 ASK = Notification(
     "n-1", NotificationReason.ASK, "r-1", "0b1d6f0e-1", "api", "/work", "Bash", "rm -rf <b> & co", 10**18, 2 * 10**18

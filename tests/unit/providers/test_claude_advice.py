@@ -5,7 +5,7 @@ import pytest
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.providers.claude.advice import FAILURES, failure_in
 from betcode.providers.claude.provider import ClaudeProvider
-from support.recordings import SESSION, WIRE, records_of
+from support.recordings.claude import SESSION, WIRE, records_of
 
 
 @pytest.mark.parametrize(

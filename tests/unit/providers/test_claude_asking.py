@@ -7,8 +7,8 @@ import pytest
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.state import VERSION, State, load
 from support.deep_json import UNREADABLY_DEEP
-from support.dialogue import INIT, fresh, hear, say
-from support.recordings import SESSION, record
+from support.recordings.claude import SESSION, record
+from support.recordings.dialogue import INIT, fresh, hear, say
 
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
 

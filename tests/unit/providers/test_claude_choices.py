@@ -6,7 +6,7 @@ import pytest
 from betcode.providers.claude import choices
 from betcode.providers.claude.state import State, carried_over, dump, load
 from betcode.wire.frames import Assistant
-from support.dialogue import INIT, fresh, say
+from support.recordings.dialogue import INIT, fresh, say
 
 
 def answered(command: str, args: str, text: str) -> State:

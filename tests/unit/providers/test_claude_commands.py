@@ -26,7 +26,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.values.identifiers import MessageId
 from betcode.providers.claude.provider import ClaudeProvider
-from support.recordings import SESSION, WIRE, record, records_of
+from support.recordings.claude import SESSION, WIRE, record, records_of
 
 MESSAGE_ID = MessageId("6cce4e91-2076-4370-9601-c975c39520f3")
 PROVIDER = ClaudeProvider()

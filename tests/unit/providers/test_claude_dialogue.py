@@ -16,8 +16,8 @@ from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result
 from support.deep_json import UNREADABLY_DEEP
-from support.dialogue import INIT, RESULT, fresh, hear, say
-from support.recordings import SESSION, WIRE, record, records_of
+from support.recordings.claude import SESSION, WIRE, record, records_of
+from support.recordings.dialogue import INIT, RESULT, fresh, hear, say
 
 PROVIDER = ClaudeProvider()
 

@@ -11,7 +11,7 @@ from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
 from betcode.domain.runs.launch import Forbidden, Launch, LaunchContext, OnlyRules
 from betcode.providers.claude.provider import ClaudeProvider
-from support.recordings import SESSION
+from support.recordings.claude import SESSION
 
 ID = "0192d3a0-0000-7000-8000-000000000001"
 

@@ -11,7 +11,7 @@ from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.ports import Dialogue
 from betcode.domain.values.times import LATEST_NS, rfc3339
 from betcode.providers.claude.provider import ClaudeProvider
-from support.recordings import SESSION, WIRE, record, records_of
+from support.recordings.claude import SESSION, WIRE, record, records_of
 
 MS = 1_000_000
 PROVIDER = ClaudeProvider(None)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from betcode.v1 import agent_pb2 as v1
-from support.dialogue import INIT, RESULT, fresh, hear, say
+from support.recordings.dialogue import INIT, RESULT, fresh, hear, say
 
 
 def lifecycle(message_id: str, state: str) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.values.identifiers import MessageId
 from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.state import OpenRequest, State
-from support.codex_recordings import SESSION
-from support.recordings import record
+from support.recordings.claude import record
+from support.recordings.codex import SESSION
 
 HELLO = SendMessage(MessageId("m-1"), "Hello")
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

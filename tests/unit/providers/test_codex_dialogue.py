@@ -13,8 +13,8 @@ from betcode.domain.store.rows import NewSession
 from betcode.providers.codex.dialogue import NEWS, CodexDialogue
 from betcode.providers.codex.state import State, load
 from betcode.v1 import agent_pb2 as v1
-from support.codex_recordings import PROVIDER, SESSION
-from support.recordings import record
+from support.recordings.claude import record
+from support.recordings.codex import PROVIDER, SESSION
 
 THREAD = "01a1dd0c-9291-7502-80b8-0692b58e818f"
 GREETED: dict[str, Any] = {"id": "betcode-thread", "result": {"thread": {"id": THREAD}, "model": "gpt", "cwd": "/w"}}

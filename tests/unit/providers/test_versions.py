@@ -12,10 +12,10 @@ from betcode.holder.platform import processes
 from betcode.providers import versions as version
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.versions import AgentVersions
-from support.claude import CLAUDE, needs_claude
-from support.daemon import becomes_true
-from support.hung_disk import hung_disk
+from support.daemon.process import becomes_true
 from support.patience import PATIENCE_S
+from support.providers.claude import CLAUDE, needs_claude
+from support.storage.hung_disk import hung_disk
 
 PATH = {"PATH": "/usr/bin:/bin"}
 PATIENT = version.Bounds(PATIENCE_S, PATIENCE_S)

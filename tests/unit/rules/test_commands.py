@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.rules import ScreenOutcome, ToolUse, screen
-from support.ruling import grants, rules, screened
+from support.rules.rules import grants, rules, screened
 
 ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 

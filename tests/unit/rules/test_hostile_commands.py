@@ -3,9 +3,9 @@
 import pytest
 
 from betcode.rules import ScreenOutcome
-from support.hostile_commands import HOSTILE
-from support.hostile_scripts import SEVERAL_LINES
-from support.ruling import rules, screened
+from support.attacks.commands import HOSTILE
+from support.attacks.scripts import SEVERAL_LINES
+from support.rules.rules import rules, screened
 
 INNOCENT = (
     "Bash(git *)",

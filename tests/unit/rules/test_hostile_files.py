@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from betcode.rules import PathContext, ScreenOutcome, ToolUse, screen
-from support.ruling import PROJECT, rules, screened
+from support.rules.rules import PROJECT, rules, screened
 
 ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 

@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.rules import ScreenOutcome
-from support.ruling import rules, screened
+from support.rules.rules import rules, screened
 
 WIDE = (
     "Bash(git *)",

@@ -4,7 +4,7 @@ import pytest
 
 from betcode.rules import ScreenOutcome, ToolUse, screen
 from betcode.rules.syntax.commands import names
-from support.ruling import HOME, PROJECT, grants, rules, screened
+from support.rules.rules import HOME, PROJECT, grants, rules, screened
 
 PROGRAMS = names(
     "apt apt-get cargo cd chmod cmake cp curl dd dpkg eslint gcc git go gpg install iptables less ln make man mkdir "

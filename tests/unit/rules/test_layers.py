@@ -15,7 +15,7 @@ from betcode.rules import (
 )
 from betcode.rules.layers import Lists
 from betcode.rules.rule import Rule, Source
-from support.ruling import HOME, PLACE, PROJECT, screened
+from support.rules.rules import HOME, PLACE, PROJECT, screened
 
 USER = SettingsText(
     Layer.USER,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.rules import Action, Layer, PathContext, Rules, ScreenOutcome, Source, ToolUse, screen
-from support.ruling import HOME, PLACE, PROJECT, ruled, rules
+from support.rules.rules import HOME, PLACE, PROJECT, ruled, rules
 
 ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 

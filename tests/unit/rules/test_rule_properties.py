@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from betcode.rules import Action, Layer, Rule, RuleProblem, Rules, ScreenOutcome, Source, ToolUse, parse_rule, screen
 from betcode.rules.syntax.commands import CommandKind, Script
 from betcode.rules.syntax.shell import taken_apart
-from support.ruling import PLACE, bash, rules, screened
+from support.rules.rules import PLACE, bash, rules, screened
 
 ORDER = {ScreenOutcome.ALLOW: 0, ScreenOutcome.ASK: 1, ScreenOutcome.DENY: 2}
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

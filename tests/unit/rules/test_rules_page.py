@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.rules import Layer, ScreenOutcome, SettingsText, ToolUse, read_layers, screen
-from support.ruling import bash, rules
+from support.rules.rules import bash, rules
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rules.md").read_text()
 _USE = re.compile(r"(tool|url|agent|path|) ?`([^`]+)`")

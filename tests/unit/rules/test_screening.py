@@ -19,7 +19,7 @@ from betcode.rules import (
     segments,
 )
 from support.deep_json import UNREADABLY_DEEP
-from support.ruling import PLACE, grants, ruled, rules, screened
+from support.rules.rules import PLACE, grants, ruled, rules, screened
 
 ALLOW, ASK, DENY = ScreenOutcome.ALLOW, ScreenOutcome.ASK, ScreenOutcome.DENY
 HERE = Source(Layer.USER)

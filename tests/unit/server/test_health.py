@@ -18,7 +18,7 @@ from betcode.server.health.checks import Component, Listener, components, look_a
 from betcode.server.health.runner import About, Health, metadata_of
 from betcode.server.rpc import Caller
 from betcode.v1 import health_pb2 as v1
-from support.served import demo_by_default
+from support.daemon.in_process import demo_by_default
 
 
 def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts:

@@ -12,8 +12,8 @@ import pytest
 from grpc import aio
 
 from betcode.server.health.grpc_health import SERVING, HealthBoard
+from support.daemon.raw_calls import RawCalls
 from support.patience import PATIENCE_S
-from support.raw import RawCalls
 
 pytestmark = pytest.mark.anyio
 CHECK = "/grpc.health.v1.Health/Check"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from betcode.server.listeners.http2_sample import LEAST_BYTES, MAX_FRAME_BYTES, newest_reset
-from support.reset_flood import call_frames, frame
+from support.daemon.reset_flood import call_frames, frame
 
 DATA, HEADERS, RESET, SETTINGS, PING, WINDOW = 0, 1, 3, 4, 6, 8
 METHOD = "/betcode.v1.AgentService/ListSessions"

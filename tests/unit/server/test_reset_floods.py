@@ -16,7 +16,7 @@ from betcode.server.listeners.reset_floods import (
     is_flood,
     recent,
 )
-from support.reset_flood import call_frames
+from support.daemon.reset_flood import call_frames
 
 
 def sightings(many: int, span_s: float, per_s: float) -> list[ResetSample]:

@@ -26,8 +26,8 @@ from betcode.server.health.grpc_health import HealthBoard
 from betcode.server.listeners.reset_floods import ResetFloods
 from betcode.server.listeners.tcp import TcpListeners, TokenCheck, serve_tcp
 from betcode.server.rpc import Caller
+from support.daemon.tcp import certificate
 from support.patience import PATIENCE_S
-from support.tcp import certificate
 
 LOCAL = Caller(ClientName("local"))
 

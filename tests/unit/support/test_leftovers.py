@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.leftovers import end_leftovers, leftovers
 from support.patience import PATIENCE_S
+from support.plugins.leftovers import end_leftovers, leftovers
 
 WAITS = [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"]
 

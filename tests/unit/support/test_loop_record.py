@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.loop_record import recorded_calls, recording_environment
+from support.daemon.loop_record import recorded_calls, recording_environment
 from support.patience import PATIENCE_S
 
 PROGRAM = """

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from support.npm_agents import npm_environment
+from support.providers.npm import npm_environment
 
 
 def test_the_users_npm_configuration_is_used_under_a_clean_home(tmp_path: Path) -> None:

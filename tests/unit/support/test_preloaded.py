@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from betcode.holder.platform import RUN_MARKER
-from support.preloaded import can_fork, run, start
+from support.processes.preloaded import can_fork, run, start
 
 COMMAND = [sys.executable, "-m", "betcode"]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}

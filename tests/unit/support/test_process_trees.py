@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from betcode.holder.platform import Process
-from support.daemon import Daemon
+from support.daemon.process import Daemon
 from support.patience import PATIENCE_S
-from support.process_trees import trees_below
+from support.processes.process_trees import trees_below
 
 OWN = 20
 TABLE = {

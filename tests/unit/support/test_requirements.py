@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.requirements import KNOWN, VARIABLE, absent, is_failure, needs, program, pytest_configure, required
+from support.plugins.requirements import KNOWN, VARIABLE, absent, is_failure, needs, program, pytest_configure, required
 
 
 @pytest.mark.parametrize(

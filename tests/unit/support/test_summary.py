@@ -9,7 +9,7 @@ import pytest
 
 import support
 from support.patience import PATIENCE_S
-from support.summary import LINES, in_short
+from support.plugins.summary import LINES, in_short
 
 HERE = str(Path(next(iter(support.__path__))).parent)
 
@@ -41,7 +41,17 @@ def test_a_fixture(broken):
 
 def test_which_tests_failed_and_why_comes_last(tmp_path: Path) -> None:
     (tmp_path / "test_them.py").write_text(FAILING)
-    argv = [sys.executable, "-m", "pytest", "-p", "anyio", "-p", "support.summary", "--tb=short", "test_them.py"]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "anyio",
+        "-p",
+        "support.plugins.summary",
+        "--tb=short",
+        "test_them.py",
+    ]
     environment = os.environ | {"PYTHONPATH": HERE, "PYTEST_DEBUG_TEMPROOT": str(tmp_path)}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from support.wide import representative, wide_by_folder, wide_where
+from support.plugins.wide import representative, wide_by_folder, wide_where
 
 
 def marked(parameters: list) -> dict[str, bool]:  # type: ignore[type-arg] # pytest does not publish the type
@@ -39,14 +39,14 @@ def by_folder(*found: tuple[str, str]) -> list[bool]:
 
 def test_a_folder_of_npm_programs_is_wide() -> None:
     found = [
-        ("real/test_codex.py", "test_a"),
-        ("unit/real/test_codex.py", "test_a"),
-        ("/elsewhere/real/x.py", "test_a"),
+        ("live/codex/test_turns.py", "test_a"),
+        ("unit/live/codex/test_turns.py", "test_a"),
+        ("/elsewhere/live/codex/x.py", "test_a"),
     ]
     assert by_folder(*found) == [True, False, False]
 
 
 def test_the_first_test_of_each_file_with_the_real_claude_is_not_wide() -> None:
-    first, second = "live/test_turns.py", "live/test_deaths.py"
+    first, second = "live/claude/test_turns.py", "live/claude/test_crashes.py"
     found = [(first, "test_a"), (first, "test_a"), (first, "test_b"), (second, "test_b"), (first, "test_c")]
     assert by_folder(*found) == [False, False, True, False, True]

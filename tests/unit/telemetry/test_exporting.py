@@ -8,7 +8,7 @@ from betcode.domain.metrics.counts import Counts
 from betcode.domain.metrics.turn_trace import STEPS_LIMIT, RepeatedStep, TraceStep, TurnTrace
 from betcode.telemetry.export import QUEUE_LIMIT, STOP_WITHIN_S, open_telemetry
 from betcode.telemetry.otlp import TIMEOUT_S  # loaded here: the end waits two seconds, and not for libraries too
-from support.otlp_receiver import receiver
+from support.apis.otlp_receiver import receiver
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 from betcode.tui.attention import Attention, notification, title
 from betcode.tui.pending_board import BoardChanged, Listener, News, PendingBoard, PromptOpened
 from betcode.v1 import agent_pb2 as v1
-from support.pending import permission
+from support.daemon.pending_prompts import permission
 
 XTERM = {"TERM": "xterm-256color"}
 

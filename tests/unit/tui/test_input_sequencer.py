@@ -25,7 +25,7 @@ from betcode.tui.composer.queue_bar import QueueBar
 from betcode.tui.dialogs import AskLine, KeyMenu, MenuEntry
 from betcode.tui.input_sequencer import SequencedApp
 from support.patience import PATIENCE_S
-from support.typing_keys import as_bytes, parsed, type_burst
+from support.screens.keys import as_bytes, parsed, type_burst
 
 pytestmark = pytest.mark.anyio
 

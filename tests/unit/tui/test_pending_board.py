@@ -11,8 +11,8 @@ from betcode.client import LinkState
 from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Allow, Deny, Permission, Question, Reply
+from support.daemon.pending_prompts import ToldClient, permission, questions, refusal, unreachable
 from support.patience import PATIENCE_S
-from support.pending import ToldClient, permission, questions, refusal, unreachable
 
 pytestmark = pytest.mark.anyio
 

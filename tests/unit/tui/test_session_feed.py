@@ -13,7 +13,7 @@ from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.session_feed import SessionFeed
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S
-from support.shown_blocks import dump, numbered
+from support.screens.blocks import dump, numbered
 
 pytestmark = pytest.mark.anyio
 

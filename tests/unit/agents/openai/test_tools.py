@@ -9,7 +9,7 @@ import pytest
 from betcode.agents.openai.records import Call
 from betcode.agents.openai.tools.plans import Plan, Result, Unfit, Workspace
 from betcode.agents.openai.tools.table import TOOLS, changed_plan, plan_of
-from support.runs import gone
+from support.daemon.runs import gone
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,10 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.values.identifiers import MessageId
 from betcode.v1 import agent_pb2 as v1
-from support.acp_dialogue import NATIVE, Spoken, begun
-from support.acp_recordings import PROVIDER
-from support.recordings import SESSION
-from support.talk import kinds
+from support.daemon.session import kinds
+from support.recordings.acp import PROVIDER
+from support.recordings.acp_dialogue import NATIVE, Spoken, begun
+from support.recordings.claude import SESSION
 
 
 def test_a_tool_starts_when_its_input_is_there() -> None:

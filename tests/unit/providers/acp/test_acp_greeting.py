@@ -8,9 +8,9 @@ import pytest
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.runs.launch import LaunchContext
 from betcode.providers.acp.handshake import opening
-from support.acp_dialogue import NATIVE, Spoken, begun, with_config
-from support.acp_recordings import PROVIDER
-from support.recordings import SESSION
+from support.recordings.acp import PROVIDER
+from support.recordings.acp_dialogue import NATIVE, Spoken, begun, with_config
+from support.recordings.claude import SESSION
 
 _MODES = {"currentModeId": "agent", "availableModes": [{"id": "agent"}, {"id": "workspace-write"}, {"id": "plan"}]}
 _MODELS = [{"value": "lab/small", "name": "Small"}, {"value": "lab/large", "name": "Large"}, {"value": "b/large"}]

@@ -9,8 +9,8 @@ from betcode.server.obey.activities import Activities
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import policy_pb2
 from obey.local.v1 import local_pb2 as pb
-from support.recordings import SESSION, recordings
-from support.replaying import of_kind, replay
+from support.recordings.claude import SESSION, recordings
+from support.recordings.replay import of_kind, replay
 
 
 def told(events: list[v1.AgentEvent]) -> list[pb.SessionActivityEvent]:

@@ -19,8 +19,8 @@ from betcode.tui.cards.deck import CardDeck
 from betcode.tui.line_view import folded
 from betcode.tui.pending_board import PendingBoard
 from betcode.v1 import agent_pb2 as v1
+from support.daemon.pending_prompts import ToldClient, permission, refusal
 from support.patience import PATIENCE_S
-from support.pending import ToldClient, permission, refusal
 
 pytestmark = pytest.mark.anyio
 

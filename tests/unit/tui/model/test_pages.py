@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
-from support.recordings import recordings, replay
-from support.shown_blocks import cut, dump, numbered
+from support.recordings.claude import recordings, replay
+from support.screens.blocks import cut, dump, numbered
 
 _TOOLS = ("t1", "t2", "t3", "t4", "t5")
 _IDS = ("a", "b", "c", "d", "")

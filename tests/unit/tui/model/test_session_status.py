@@ -7,7 +7,7 @@ import pytest
 from betcode.tui.model.queue import QueuedMessage
 from betcode.tui.model.session_status import SessionStatusModel
 from betcode.v1 import agent_pb2 as v1
-from support.shown_blocks import numbered
+from support.screens.blocks import numbered
 
 _NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 

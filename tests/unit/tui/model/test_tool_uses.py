@@ -11,8 +11,8 @@ from betcode.tui.model.blocks import (
 )
 from betcode.tui.model.conversation import ConversationModel
 from betcode.v1 import agent_pb2 as v1
-from support.shown_blocks import numbered
-from support.told_events import (
+from support.screens.blocks import numbered
+from support.screens.events import (
     blocks_of,
     end_event,
     result_event,

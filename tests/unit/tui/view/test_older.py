@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.tui.model.blocks import NoticeBlock
-from support.shown_view import conversation_of, open_view
+from support.screens.conversation_view import conversation_of, open_view
 
 pytestmark = pytest.mark.anyio
 
