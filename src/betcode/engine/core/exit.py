@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from betcode.domain.agents.agent_state import Failure
 from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.runs.crash_policy import CrashHistory
-from betcode.domain.runs.exit_record import parse_exit
-from betcode.domain.runs.journal_record import Record
+from betcode.domain.runs.crash_policy import CrashHistory, CrashPolicy
+from betcode.domain.runs.exit_record import ExitRecord
 from betcode.domain.runs.state import CancelStep, RunStimulus
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
 from betcode.domain.store.changes import Change, MoveInput
-from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow
-from betcode.engine.core import events, exit_messages, orphaned_prompts
-from betcode.engine.operations import compact
-from betcode.engine.shell import directory_check
+from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow, SessionState
+from betcode.engine.core import budget, compaction, events, exit_messages, orphaned_prompts
+from betcode.engine.core.decision import Decision
+from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
-
-if TYPE_CHECKING:
-    from betcode.engine.shell.run import AgentRun
-    from betcode.engine.shell.session import LiveSession
 
 _SHOWN = {
     InputState.CONSUMED: v1.MESSAGE_STATE_CONSUMED,
@@ -32,9 +26,33 @@ _SHOWN = {
 }
 _LAST_WORDS = 600  # characters of what the agent last wrote to stderr
 _START_ADVICE = "read its output, and try to run it by hand in the same directory"
+_HOLDER_KILLED = "its holder was killed"
+_STOPPED = "the daemon was stopped together with its agents"
+_NOTHING_WAITS = "The messages that waited for the answer are given up"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class ExitFacts:
+    """What is known of a run, and of its session, when the agent is gone."""
+
+    session: SessionView
+    run: RunView
+    exit: ExitRecord | None  # None: its holder was killed, and the journal may not be whole
+    policy: CrashPolicy = field(default_factory=CrashPolicy)
+    trouble: str = ""  # why the run could not be followed
+    was_begun: bool = True  # not so where a daemon died before the run had a holder
+    has_spoken: bool = False  # by itself, and not only in answer to a command
+    has_served: bool = False  # it finished a turn
+    hang: str = ""  # why the watchdog ended it; empty: it did not
+    hang_advice: str = ""
+    failure: Failure | None = None  # why another agent would fail the same way
+    running_tools: tuple[str, ...] = ()
+    last_errors: tuple[str, ...] = ()  # lines of its stderr
+    directory_advice: str = ""  # what to do about the working directory of an agent that could not start there
+    compaction_done: bool = False  # the agent had reported the boundary of the compaction under way
+
+
+@dataclass(frozen=True, slots=True)
 class RunExit:
     note: str
     crashed: bool  # nobody asked for it, and a turn was open
@@ -51,8 +69,7 @@ class RunExit:
     retry_in_s: float | None = None  # None: no other agent is started by itself
     retry_at_ns: int = 0
     tools: tuple[str, ...] = ()  # that were at work
-    voided: list[v1.AgentEvent] = field(default_factory=list)  # words that the next agent says anew
-    fates: dict[str, InputState] = field(default_factory=dict)  # inputs that are given up
+    fates: Mapping[str, InputState] = field(default_factory=dict)  # inputs that are given up
     lost: tuple[str, ...] = ()  # messages of a turn that the next agent, started for others, does not go on with
 
     @property
@@ -64,73 +81,79 @@ class RunExit:
         return (RunStimulus.AGENT_CRASHED, RunStimulus.GIVEN_UP)
 
 
-def classify_exit(
-    run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int, *, directory_advice: str = ""
-) -> RunExit:
-    """Why the agent is gone, in words a person understands, and whether another is started by itself.
-
-    `directory_advice` says what to do about the working directory of an agent that could not start there.
-    """
-    session, policy = run.session, run.session.context.crashes
-    asked = _asked_for(run)
-    cancelled = _cancelled(run) if run.row.cancel_step.owes_an_end else []
-    failure = None if asked else run.dialogue.failure
+def classify_exit(facts: ExitFacts, now_ns: int) -> RunExit:
+    """Why the agent is gone, in words a person understands, and whether another is started by itself."""
+    session, run = facts.session, facts.run
+    asked = _was_requested(facts)
+    failure = None if asked else facts.failure
+    step = run.row.cancel_step
+    cancelled = _cancelled_messages(facts) if step.owes_an_end else []
+    ends_compaction = compaction.ends_with_agent(run, session.inputs.values())
     end = RunExit(
-        note=trouble or run.watch.verdict or _exit_note(exit_record),
-        crashed=run.was_begun and not asked and not compact.ends_with_agent(run) and _broke_off(run, failure),
-        spoke=run.has_spoken and not (failure and failure.did_nothing),
+        note=facts.trouble or facts.hang or (_HOLDER_KILLED if facts.exit is None else facts.exit.note),
+        crashed=facts.was_begun and not asked and not ends_compaction and _broke_off(facts, failure),
+        spoke=facts.has_spoken and not (failure and failure.did_nothing),
         stopped=run.stopped,
         was_given_messages=session.unconsumed(run),
-        after_cancel=run.row.cancel_step is not CancelStep.NONE,
-        cancelled=run.row.cancel_step.owes_an_end,
+        after_cancel=step is not CancelStep.NONE,
+        cancelled=step.owes_an_end,
         cancelled_messages=tuple(row.input_id for row in cancelled),
-        advice=failure.advice if failure else run.watch.advice,
+        advice=failure.advice if failure else facts.hang_advice,
     )
-    if not end.crashed:
-        end.fates = _fates(run, end)
+    return _crash(facts, end, failure, now_ns) if end.crashed else replace(end, fates=_fates(facts, end))
+
+
+def _crash(facts: ExitFacts, end: RunExit, failure: Failure | None, now_ns: int) -> RunExit:
+    """Decide whether another agent is started after the crash, and when."""
+    note, advice, has_conversation = end.note, end.advice, None
+    if last_words := " ".join(facts.last_errors)[-_LAST_WORDS:]:
+        note = f"{note}; it said: {last_words}"
+    if failure is not None and _only_mistaken(facts.session.state, failure):
+        advice, has_conversation = "", failure.has_conversation
+    elif not facts.has_spoken and not facts.hang and (facts.trouble or _ended_by_itself(facts.exit)):
+        advice = advice or facts.directory_advice or _START_ADVICE
+    crashes = facts.session.state.crashes.with_crash(now_ns, facts.policy)
+    end = replace(
+        end,
+        note=note,
+        advice=advice,
+        has_conversation=has_conversation,
+        tools=facts.running_tools,
+        crashes=crashes,
+        too_many=crashes.too_many(facts.policy),
+    )
+    end = replace(end, fates=_fates(facts, end))
+    if not any(_is_left(facts.session, end, row) for row in facts.session.messages):
         return end
-    if last_words := " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]:
-        end.note = f"{end.note}; it said: {last_words}"
-    if failure is not None and _only_mistaken(session, failure):
-        end.advice, end.has_conversation = "", failure.has_conversation
-    elif not run.has_spoken and not run.watch.verdict and (trouble or _ended_by_itself(exit_record)):
-        end.advice = end.advice or directory_advice or _START_ADVICE
-    end.tools = run.dialogue.running_tools
-    end.crashes = session.writer.state.crashes.with_crash(now_ns, policy)
-    end.too_many = end.crashes.too_many(policy)
-    end.fates = _fates(run, end)
-    if any(row.kind is InputKind.MESSAGE and _is_left(session, end, row) for row in session.inputs.values()):
-        end.retry_in_s = end.crashes.wait_s(policy)
-        end.retry_at_ns = end.crashes.due_ns(policy)
-        end.voided = run.dialogue.voided(now_ns)
-        end.lost = tuple(name for name, state in end.fates.items() if state is InputState.UNKNOWN)
-    return end
+    return replace(
+        end,
+        retry_in_s=crashes.wait_s(facts.policy),
+        retry_at_ns=crashes.due_ns(facts.policy),
+        lost=tuple(name for name, state in end.fates.items() if state is InputState.UNKNOWN),
+    )
 
 
-async def directory_advice(run: AgentRun) -> str:
-    """What to do about the working directory of an agent that never spoke; empty: nothing."""
-    if run.has_spoken:
-        return ""
-    return await directory_check.directory_advice(run.session.context.file_io, run.session.directory)
-
-
-def _cancelled(run: AgentRun) -> list[InputRow]:
+def _cancelled_messages(facts: ExitFacts) -> list[InputRow]:
     """The messages of the turn that was to be cancelled.
 
     Those it answered; before it began, the first it had; where it was to continue a turn, those of that turn.
     """
-    inputs = run.session.inputs
-    begun = [inputs[name] for name in run.dialogue.answering if name in inputs]
-    messages = [row for row in inputs.values() if row.kind is InputKind.MESSAGE]
-    given = [row for row in messages if row.run == run.row.key]
-    continued = [row for row in messages if row.number] if run.session.writer.state.turn_interrupted else []
+    session, run = facts.session, facts.run
+    begun = [session.inputs[name] for name in run.answering if name in session.inputs]
+    given = [row for row in session.messages if row.run == run.row.key]
+    continued = [row for row in session.messages if row.number] if session.state.turn_interrupted else []
     return begun or given[:1] or continued
 
 
-def exit_effects(session: LiveSession, end: RunExit) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
-    """What is said, stored and changed in the session because its agent is gone."""
-    said, changes = _what_went_with_it(session, end)
-    active = session.writer.state.status is SessionStatus.ACTIVE
+def exit_effects(facts: ExitFacts, end: RunExit, voided: Sequence[v1.AgentEvent], now_ns: int) -> Decision:
+    """Events, changes and fields of the session because its agent is gone.
+
+    `voided` takes back words that the next agent repeats.
+    """
+    session = facts.session
+    given_up = _give_up(session, end, now_ns)
+    said = list(given_up.events)
+    active = session.state.status is SessionStatus.ACTIVE
     fields: dict[str, object] = {}
     is_owed = _goes_on(session, end)
     rests = active and (end.stopped or not is_owed)
@@ -140,18 +163,18 @@ def exit_effects(session: LiveSession, end: RunExit) -> tuple[list[v1.AgentEvent
         said += exit_messages.cancel_events(end, rests=rests)
         fields["crashes"] = NO_CRASHES
         if end.cancelled:
-            fields["transcript"] = session.writer.state.transcript.after(TurnOutcome.ABANDONED)
+            fields["transcript"] = session.state.transcript.after(TurnOutcome.ABANDONED)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif not end.crashed and _ends_compaction(session, end):
-        why = "the daemon was stopped together with its agents" if end.stopped else _why(session, end)
-        said += compact.closing_events(session, why, rests=rests)
+        why = _STOPPED if end.stopped else _why(session, end)
+        said += compaction.closing_events(session.session_id, why, is_done=facts.compaction_done, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
-        said += end.voided
-        said += exit_messages.crash_events(session.writer.new, end)
-        fields |= _what_is_believed(session, end)
+        said += voided
+        said += exit_messages.crash_events(session.info, end)
+        fields |= _transcript_fields(session.state, end)
         fields["crashes"] = end.crashes if end.retry_in_s is not None else NO_CRASHES
         if end.retry_in_s is None and active:
             fields["status"] = SessionStatus.IDLE
@@ -159,19 +182,19 @@ def exit_effects(session: LiveSession, end: RunExit) -> tuple[list[v1.AgentEvent
         said += exit_messages.stop_events()
         fields["status"] = SessionStatus.IDLE
         if end.spoke:
-            fields["transcript"] = session.writer.state.transcript.after(TurnOutcome.BROKE_OFF)
+            fields["transcript"] = session.state.transcript.after(TurnOutcome.BROKE_OFF)
     elif end.advice:
         said.append(events.notice(v1.NOTICE_KIND_RUN, f"The agent ended ({end.note}). What to do: {end.advice}"))
-    return said, changes, fields
+    return Decision(tuple(said), given_up.changes, fields)
 
 
-def reason_not_continued(session: LiveSession, end: RunExit, fields: Mapping[str, object]) -> str:
+def reason_not_continued(session: SessionView, end: RunExit, fields: Mapping[str, object]) -> str:
     """Why no agent goes on with the turn of the one that ended; empty: one does, at once or when a person says more."""
     if end.after_cancel:
         return orphaned_prompts.CANCELLED
     if session.is_closed:
-        return session.closed_words
-    transcript = fields.get("transcript", session.writer.state.transcript)
+        return session.closed_reason
+    transcript = fields.get("transcript", session.state.transcript)
     interrupted = isinstance(transcript, TranscriptEnd) and transcript.turn_interrupted
     if end.lost:
         return orphaned_prompts.GIVEN_UP
@@ -180,22 +203,25 @@ def reason_not_continued(session: LiveSession, end: RunExit, fields: Mapping[str
     return orphaned_prompts.GIVEN_UP if end.crashed else orphaned_prompts.NOT_CONTINUED
 
 
-async def prompts_after(
-    run: AgentRun, end: RunExit, fields: Mapping[str, object], now_ns: int, *, is_told: bool
+def withdraw_all(session: SessionView, end: RunExit, why: str, now_ns: int) -> orphaned_prompts.PromptEffects:
+    """Withdraw every prompt of the session, since no agent goes on with the turn."""
+    open_prompts = [*session.prompts.values(), *session.orphaned.values()]
+    by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
+    return orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, why, now_ns, by, session.stopped_by)
+
+
+def orphan_prompts(
+    facts: ExitFacts, answered: Sequence[PromptRow]
 ) -> tuple[orphaned_prompts.PromptEffects, dict[str, PromptRow]]:
-    """What becomes of prompts that wait, or that an agent before had left; and what is left to the next agent."""
-    session = run.session
-    if why := reason_not_continued(session, end, fields):
-        open_prompts = [*session.prompts.values(), *session.left.values()]
-        by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
-        return orphaned_prompts.withdraw_prompts(
-            session.session_id, open_prompts, why, now_ns, by, session.stopped_by
-        ), {}
-    return await orphaned_prompts.orphaned_by(session, run.row.key, is_told=is_told)
+    """The prompts that pass to the next agent of the turn. `answered`: those that the turn had answered so far."""
+    session = facts.session
+    return orphaned_prompts.orphan(
+        session.prompts, session.orphaned, session.inputs.values(), answered, is_whole=facts.exit is not None
+    )
 
 
-def _what_went_with_it(session: LiveSession, end: RunExit) -> tuple[list[v1.AgentEvent], list[Change]]:
-    """The inputs that are given up, and the budget's question where none of them is left."""
+def _give_up(session: SessionView, end: RunExit, now_ns: int) -> Decision:
+    """The inputs that are given up, and the budget's question where no other message waits for it."""
     said: list[v1.AgentEvent] = []
     changes: list[Change] = []
     for input_id, state in end.fates.items():
@@ -204,47 +230,49 @@ def _what_went_with_it(session: LiveSession, end: RunExit) -> tuple[list[v1.Agen
         if row.kind is InputKind.MESSAGE:
             reason = "cancelled" if end.after_cancel else _why(session, end)
             said.append(events.message_state(row.input_id, _SHOWN[state], reason))
-    told, kept = session.budget.in_vain(end.fates, "The messages that waited for the answer are given up")
-    return [*said, *told], [*changes, *kept]
+    question = budget.withdraw_if_nothing_waits(
+        session.session_id, session.budget_prompt, session.inputs.values(), end.fates, _NOTHING_WAITS, now_ns
+    )
+    return Decision((*said, *question.events), (*changes, *question.changes))
 
 
-def _why(session: LiveSession, end: RunExit) -> str:
-    """How an agent ends that was told to is no news: who closed its session is."""
-    return session.closed_words if session.writer.state.status is SessionStatus.CLOSED else end.note
+def _why(session: SessionView, end: RunExit) -> str:
+    """How an agent ends that was asked to is no news: who closed its session is."""
+    return session.closed_reason if session.is_closed else end.note
 
 
-def _asked_for(run: AgentRun) -> bool:
+def _was_requested(facts: ExitFacts) -> bool:
+    run = facts.run
     if run.row.cancel_step:
         return True
-    if run.watch.verdict and not run.stopped and run.session.writer.state.status is not SessionStatus.CLOSED:
+    if facts.hang and not run.stopped and not facts.session.is_closed:
         return False  # a hung agent that takes no input any more looks as if it had been asked
     return run.asked_to_end or run.stopped
 
 
-def _broke_off(run: AgentRun, failure: Failure | None) -> bool:
+def _broke_off(facts: ExitFacts, failure: Failure | None) -> bool:
     """Whether something was begun, or could not begin, because the agent is gone."""
-    session = run.session
+    session, run = facts.session, facts.run
     # A message on its way is not in the dialogue yet: an agent that ended before it came has broken off nothing.
-    if run.dialogue.turn_open or (session.unconsumed(run) and not run.has_served) or not run.row.key:
+    if run.turn_open or (session.unconsumed(run) and not facts.has_served) or not run.row.key:
         return True
-    return session.has_messages and (failure is not None or not run.has_spoken)
+    return session.has_work and (failure is not None or not facts.has_spoken)
 
 
-def _only_mistaken(session: LiveSession, failure: Failure) -> bool:
+def _only_mistaken(state: SessionState, failure: Failure) -> bool:
     """Whether an agent died so early that we were wrong about its transcript; the next one is started the other way.
 
     Where a turn was ever finished the transcript must be there, and a new conversation would silently know nothing.
     """
-    state = session.writer.state
     if failure.has_conversation is None or failure.has_conversation == state.conversation_began:
         return False
     return failure.has_conversation or not (state.input_tokens or state.output_tokens)
 
 
-def _what_is_believed(session: LiveSession, end: RunExit) -> dict[str, object]:
-    """Of the agent's transcript and of the turn in it."""
+def _transcript_fields(state: SessionState, end: RunExit) -> dict[str, object]:
+    """What is believed of the agent's transcript, and of the turn in it, after a crash."""
     if end.has_conversation is not None:
-        there = session.writer.state.transcript.after(TurnOutcome.BROKE_OFF)
+        there = state.transcript.after(TurnOutcome.BROKE_OFF)
         return {
             "conversation_began": end.has_conversation,
             "transcript": there if end.has_conversation else TranscriptEnd.FINISHED,
@@ -252,61 +280,53 @@ def _what_is_believed(session: LiveSession, end: RunExit) -> dict[str, object]:
     # A turn that was given up is not begun again behind the next message.
     given_up = bool(end.advice) or end.too_many or bool(end.lost)
     # An agent may take a message up and die before its first word; the next one then calls the message known.
-    transcript = session.writer.state.transcript
-    if not (transcript.turn_interrupted or end.spoke or end.was_given_messages):
+    if not (state.turn_interrupted or end.spoke or end.was_given_messages):
         return {}
-    return {"transcript": transcript.after(TurnOutcome.ABANDONED if given_up else TurnOutcome.BROKE_OFF)}
+    return {"transcript": state.transcript.after(TurnOutcome.ABANDONED if given_up else TurnOutcome.BROKE_OFF)}
 
 
-def _fates(run: AgentRun, end: RunExit) -> dict[str, InputState]:
-    fates = ((row.input_id, _fate(run, end, row)) for row in run.session.inputs.values())
+def _fates(facts: ExitFacts, end: RunExit) -> dict[str, InputState]:
+    fates = ((row.input_id, _fate(facts, end, row)) for row in facts.session.inputs.values())
     return {input_id: state for input_id, state in fates if state is not None}
 
 
-def _fate(run: AgentRun, end: RunExit, row: InputRow) -> InputState | None:
+def _fate(facts: ExitFacts, end: RunExit, row: InputRow) -> InputState | None:
     """What becomes of an open input; None: it stays open and goes to the next agent."""
-    session = run.session
-    if row.kind is InputKind.COMPACTION and compact.passes_to_next_agent(run, row) and not end.crashed:
+    session, run = facts.session, facts.run
+    if row.kind is InputKind.COMPACTION and compaction.passes_to_next_agent(run, row) and not end.crashed:
         return None
     if row.kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
-    if session.writer.state.status is SessionStatus.CLOSED:
+    if session.is_closed:
         return InputState.CANCELLED  # there will be no next agent
     if row.input_id in end.cancelled_messages:
-        return InputState.CONSUMED if row.input_id in run.dialogue.answering else InputState.CANCELLED
+        return InputState.CONSUMED if row.input_id in run.answering else InputState.CANCELLED
     if row.run == run.row.key and run.row.cancel_queued:
         return InputState.CANCELLED
     if not end.crashed and not end.stopped and not end.after_cancel:
         return None
     if end.crashed and (end.advice or end.too_many):
-        begun = end.spoke or session.writer.state.turn_interrupted  # by this agent, or by one before it
+        begun = end.spoke or session.state.turn_interrupted  # by this agent, or by one before it
         return InputState.UNKNOWN if row.number and begun else InputState.CANCELLED
     if row.run == run.row.key and not session.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None
 
 
-def _ends_compaction(session: LiveSession, end: RunExit) -> bool:
+def _ends_compaction(session: SessionView, end: RunExit) -> bool:
     return any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates)
 
 
-def _goes_on(session: LiveSession, end: RunExit) -> bool:
-    """Whether a message or a compaction is left for the next agent."""
+def _goes_on(session: SessionView, end: RunExit) -> bool:
+    """Whether a message or a compaction remains for the next agent."""
     return any(row.kind in OPENS_TURN and _is_left(session, end, row) for row in session.inputs.values())
 
 
-def _is_left(session: LiveSession, end: RunExit, row: InputRow) -> bool:
+def _is_left(session: SessionView, end: RunExit, row: InputRow) -> bool:
     """Neither given up with this agent, nor held back until a person raises the budget."""
-    return row.input_id not in end.fates and not session.budget.lets_wait(row)
+    return row.input_id not in end.fates and not budget.waits_for_person(session.budget_prompt, row)
 
 
-def _ended_by_itself(record: Record | None) -> bool:
+def _ended_by_itself(exited: ExitRecord | None) -> bool:
     """An agent that was killed before its first word may well start the next time."""
-    if record is None:
-        return False
-    exited = parse_exit(record.data)
-    return exited.is_readable and not exited.signal
-
-
-def _exit_note(record: Record | None) -> str:
-    return "its holder was killed" if record is None else parse_exit(record.data).note
+    return exited is not None and exited.is_readable and not exited.signal

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.store.changes import AddAudit, Change, SavePrompt
-from betcode.domain.store.rows import NO_SEQ, CarriedState, InputKind, InputRow, PromptRow, PromptState
-from betcode.domain.values.identifiers import RunKey, Seq, SessionId
+from betcode.domain.store.rows import CarriedState, InputKind, InputRow, PromptRow, PromptState
+from betcode.domain.values.identifiers import RunKey, SessionId
 from betcode.engine.core import events
-from betcode.engine.core.counters import KIND_OF
 from betcode.v1 import agent_pb2 as v1
-
-if TYPE_CHECKING:
-    from betcode.engine.shell.session import LiveSession
-
-logger = logging.getLogger(__name__)
 
 STAYS_OPEN = "The agent that asked has ended. Its question stays open; your answer is stored for the next agent"
 NOT_ASKED_AGAIN = "The turn has ended, and the next agent did not ask again"
@@ -68,38 +59,34 @@ def withdraw_prompts(
     return done
 
 
-async def orphaned_by(
-    session: LiveSession, run: RunKey, *, is_told: bool
+def orphan(
+    waiting: Mapping[str, PromptRow],
+    orphaned: Mapping[str, PromptRow],
+    inputs: Iterable[InputRow],
+    answered: Iterable[PromptRow],
+    *,
+    is_whole: bool,
 ) -> tuple[PromptEffects, dict[str, PromptRow]]:
-    """What an agent leaves to the next one of its turn. `is_told`: its journal is known to be whole."""
+    """The prompts that an agent leaves to the next one of its turn; `is_whole`: its journal is known to be complete.
+
+    `waiting` are its open prompts, `orphaned` those of agents before it, `answered` those that were answered in the
+    turn.
+    """
     done = PromptEffects()
-    left = {**session.left, **session.prompts}
-    if session.prompts:
-        ids = " ".join(session.prompts)
-        done.said.append(events.notice(v1.NOTICE_KIND_RUN, STAYS_OPEN, request_ids=ids))
-    unheard = {row.content.decode() for row in session.inputs.values() if _is_unheard(row, is_told=is_told)}
-    for row in await _answered_in_turn(session, run):
+    left = {**orphaned, **waiting}
+    if waiting:
+        done.said.append(events.notice(v1.NOTICE_KIND_RUN, STAYS_OPEN, request_ids=" ".join(waiting)))
+    unheard = {row.content.decode() for row in inputs if _is_unheard(row, is_whole=is_whole)}
+    for row in answered:
         kept = CarriedState.UNSPENT if row.request_id in unheard else CarriedState.SPENT
         left[row.request_id] = replace(row, kept=kept)
         done.changes.append(SavePrompt(left[row.request_id]))
     return done, left
 
 
-def _is_unheard(row: InputRow, *, is_told: bool) -> bool:
+def _is_unheard(row: InputRow, *, is_whole: bool) -> bool:
     """An answer without a number was never handed over; of one with a number only a whole journal can tell."""
-    return row.kind is InputKind.ANSWER and (row.number == 0 or is_told)
-
-
-async def _answered_in_turn(session: LiveSession, run: RunKey) -> list[PromptRow]:
-    store, key = session.context.store, session.writer.key
-    try:
-        ended = await store.newest_of_kind(key, KIND_OF["turn_complete"], session.writer.state.last_seq)
-        after = NO_SEQ if ended is None else Seq(v1.AgentEvent.FromString(ended).sequence)
-        return list(await store.answered_prompts(key, run, after))
-    except (StorageDegraded, StorageFailed):
-        # Nothing is kept then, so that a person is asked again.
-        logger.exception("what was answered in a broken turn could not be read", extra=session.log_extra)
-        return []
+    return row.kind is InputKind.ANSWER and (row.number == 0 or is_whole)
 
 
 def audit_change(

@@ -8,7 +8,7 @@ from betcode.domain.sessions.status import SessionStimulus, advance
 from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
 from betcode.domain.store.changes import AddInput, Change, MoveInput, SaveRun
 from betcode.domain.store.rows import NO_CRASHES, InputKind, InputRow, InputState
-from betcode.engine.core import events, orphaned_prompts
+from betcode.engine.core import compaction, events, orphaned_prompts
 from betcode.engine.operations import compact
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
@@ -37,7 +37,7 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> CancelRes
 
 async def _cancel(session: LiveSession, *, cancel_queued: bool) -> CancelResult:
     waiting = waiting_messages(session)
-    if compact.is_waiting(session):
+    if compaction.is_waiting(session.inputs.values()):
         return await _cancel_compaction(session, waiting if cancel_queued else [])
     if session.at_rest or not (session.run and is_at_work(session, session.run)):
         return await cancel_without_agent(session, waiting, cancel_queued=cancel_queued)

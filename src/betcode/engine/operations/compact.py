@@ -22,7 +22,7 @@ from betcode.domain.errors import (
 )
 from betcode.domain.ports import Store
 from betcode.domain.store.changes import AddInput
-from betcode.domain.store.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, SessionState
+from betcode.domain.store.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, SessionState
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, SessionKey, parse_uuid, time_ordered_uuid
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
@@ -30,7 +30,6 @@ from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from betcode.engine.shell.run import AgentRun
     from betcode.engine.shell.session import LiveSession
 
 _READ_BYTES = 64 * 1024
@@ -207,35 +206,3 @@ async def _look_back(session: LiveSession, row: InputRow, compaction: Compaction
         if compaction.turn_over:
             return
         after = batch.last
-
-
-# ---------------------------------------------------------------- when the agent is gone
-
-
-def ends_with_agent(run: AgentRun) -> bool:
-    """Whether a compaction is under way that no other agent goes on with: its end is that one's, no turn's crash."""
-    rows = (row for row in run.session.inputs.values() if row.kind is InputKind.COMPACTION)
-    return any(not passes_to_next_agent(run, row) for row in rows)
-
-
-def is_waiting(session: LiveSession) -> bool:
-    """Whether a compaction was asked for that no agent has heard of."""
-    return any(row.kind is InputKind.COMPACTION and row.number == 0 for row in session.inputs.values())
-
-
-def passes_to_next_agent(run: AgentRun, row: InputRow) -> bool:
-    """An agent on its way out did not take it."""
-    return row.state is InputState.ACCEPTED and run.asked_to_end and not run.stopped
-
-
-def closing_events(session: LiveSession, why: str, *, rests: bool) -> list[v1.AgentEvent]:
-    """What history says when a compaction ended with its agent."""
-    under_way = session.compaction
-    if under_way is not None and under_way.boundary is not None:
-        said = [events.turn_complete("end_turn")]
-    else:
-        error = events.error(
-            ErrorCode.COMPACTION_FAILED, "Session compaction failed", session_id=session.session_id, reason=why
-        )
-        said = [error, events.turn_complete("error")]
-    return [*said, events.status(v1.IDLE)] if rests else said

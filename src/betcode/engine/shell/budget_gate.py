@@ -12,14 +12,14 @@ from betcode.domain.errors import BudgetExceeded, InvalidRequest
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.sessions.budget import Budget, OnReached, describe, limited, raised, reached
 from betcode.domain.store.changes import Change, MoveInput, SavePrompt
-from betcode.domain.store.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import InputRow, InputState, PromptKind, PromptRow
 from betcode.domain.values.identifiers import RunKey, time_ordered_uuid
 from betcode.engine.client_name import ClientName
+from betcode.engine.core import budget as budget_rules
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import unmeasured_limits_notice
 from betcode.engine.core.decision_records import decision_changes
 from betcode.engine.core.decision_types import Decision
-from betcode.engine.core.orphaned_prompts import audit_change
 from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.fault_points import FaultPoint
 from betcode.util.wall_clock import now_ns
@@ -57,7 +57,7 @@ class BudgetGate:
     @property
     def waiting(self) -> list[InputRow]:
         """The messages that no agent was ever given; any other belongs to a turn that has begun."""
-        return [row for row in self._session.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
+        return budget_rules.undelivered(self._session.inputs.values())
 
     @property
     def is_busy(self) -> bool:
@@ -66,7 +66,7 @@ class BudgetGate:
 
     def lets_wait(self, row: InputRow) -> bool:
         """Whether this message waits for a person, so that no turn begins with it by itself."""
-        return self.prompt is not None and row.kind is InputKind.MESSAGE and row.number == 0
+        return budget_rules.waits_for_person(self.prompt, row)
 
     def told_to_wait(self, rows: Sequence[InputRow]) -> list[v1.AgentEvent]:
         """What the senders of these are told while the question is open."""
@@ -150,17 +150,17 @@ class BudgetGate:
 
     def withdrawn(self, why: str, by: DecidedBy = DecidedBy.PERSON) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored when the open question has no sense any more."""
-        if self.prompt is None:
-            return [], []
-        return [events.resolved(self.prompt.request_id, "withdrawn", message=why)], self._taken_back(why, by)
+        done = budget_rules.withdraw_question(self._session.session_id, self.prompt, why, now_ns(), by)
+        return list(done.events), list(done.changes)
 
     def in_vain(
         self, given_up: Container[str], why: str, by: DecidedBy = DecidedBy.AGENT
     ) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored where all that waits for the answer is given up; `settle` follows."""
-        if any(row.input_id not in given_up for row in self.waiting):
-            return [], []
-        return self.withdrawn(why, by)
+        done = budget_rules.withdraw_if_nothing_waits(
+            self._session.session_id, self.prompt, self._session.inputs.values(), given_up, why, now_ns(), by
+        )
+        return list(done.events), list(done.changes)
 
     def reset(self) -> None:
         """The session has failed: nothing waits and nothing is asked."""
@@ -172,13 +172,6 @@ class BudgetGate:
             self.prompt = None
 
     # ------------------------------------------------------------ inside
-
-    def _taken_back(self, why: str, by: DecidedBy) -> list[Change]:
-        """The open question's row without an answer, and the audit's; a person who set something else gave none."""
-        assert self.prompt is not None
-        row = self.prompt
-        entry = audit_change(self._session.session_id, row, "withdrawn", by, now_ns(), note=why)
-        return [SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)), entry]
 
     @property
     def _budget(self) -> Budget:

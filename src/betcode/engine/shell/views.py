@@ -1,0 +1,35 @@
+"""Build the values that decisions read from a session in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from betcode.engine.core.view import RunView, SessionView
+
+if TYPE_CHECKING:
+    from betcode.engine.shell.run import AgentRun
+    from betcode.engine.shell.session import LiveSession
+
+
+def session_view(session: LiveSession) -> SessionView:
+    return SessionView(
+        info=session.writer.new,
+        state=session.writer.state,
+        capabilities=session.capabilities,
+        inputs=session.inputs,
+        prompts=session.prompts,
+        orphaned=session.left,
+        budget_prompt=session.budget.prompt,
+        closed_reason=session.closed_words,
+        stopped_by=session.stopped_by,
+    )
+
+
+def run_view(run: AgentRun) -> RunView:
+    return RunView(
+        row=run.row,
+        turn_open=run.dialogue.turn_open,
+        answering=run.dialogue.answering,
+        asked_to_end=run.asked_to_end,
+        stopped=run.stopped,
+    )
