@@ -1,6 +1,6 @@
 """The client library of every front end: connect, converse, follow, and reconnect.
 
-How things look to a person is left to `cli`, `tui` and `web`; starting a daemon is left to `cli`.
+`cli`, `tui` and `web` present the data to people, and `cli` starts the daemon.
 """
 
 from betcode.client.backoff import LADDER_MS, Ladder

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-LONGEST_BYTES = 103  # of a socket's path: macOS allows 103, Linux 107
+LONGEST_BYTES = 103  # maximum length of a socket's path: 103 on macOS, 107 on Linux
 
 
 @contextmanager
 def reachable(socket: Path) -> Iterator[Path]:
-    """The same socket under a path that is short enough; a long one gets a private link that lasts for the block."""
+    """Yield a short path of the same socket; for a long path, a private link that exists during the block."""
     if len(os.fsencode(socket)) <= LONGEST_BYTES:
         yield socket
         return
@@ -23,5 +23,5 @@ def reachable(socket: Path) -> Iterator[Path]:
 
 
 def grpc_target(socket: Path) -> str:
-    """As gRPC takes it: a URI, so that `%`, `#` and `?` in the path must be quoted."""
+    """Return the gRPC target: a URI, in which `%`, `#` and `?` of the path are quoted."""
     return "unix:" + quote(os.fsencode(socket))

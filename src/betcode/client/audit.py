@@ -13,14 +13,14 @@ from betcode.v1.audit_pb2_grpc import AuditServiceStub
 
 
 class AuditReader:
-    """What was decided, and whether the rows are still what was written."""
+    """Reads the audit records and verifies their chain."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._stub = AuditServiceStub(connection.channel)
 
     async def records(self, which: AuditFilter) -> AsyncGenerator[v1.AuditRecord, None]:
-        """Every row that is wanted, the oldest first. Hold it in `aclosing`."""
+        """Yield the matching records, oldest first. Hold it in `aclosing`."""
         request = v1.ListAuditRequest(session_id=which.session_id, limit=which.newest)
         if which.since_ns:
             request.since.CopyFrom(_moment(which.since_ns))
@@ -33,7 +33,7 @@ class AuditReader:
                     yield record
 
     async def verify(self, noted: AuditHead | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
-        """How far the rows were checked, now and then; the last is the result. Hold it in `aclosing`."""
+        """Yield the progress of the verification; the last item is the result. Hold it in `aclosing`."""
         request = v1.VerifyAuditRequest()
         if noted is not None:
             request.noted_number, request.noted_hash = noted.number, noted.hash

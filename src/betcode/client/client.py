@@ -49,14 +49,14 @@ _COMPACTION_TIMEOUT_S = 3600.0  # a model reads the whole conversation and write
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A message that is on the daemon's disk, and the number of the event that says so."""
+    """A message that the daemon has stored, and the number of its event."""
 
     message_id: MessageId
     sequence: int
 
 
 class Client:
-    """Calls are tried again where that can help; what cannot be helped is a ClientError."""
+    """The calls of a daemon. They are retried if that can help; other failures raise a ClientError."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -69,17 +69,17 @@ class Client:
 
     @property
     def is_local(self) -> bool:
-        """Whether the daemon's files are those of this machine."""
+        """Whether the daemon's files are on this machine."""
         return not self._connection.token
 
     @property
     def diffs(self) -> DiffReader:
-        """What sessions and worktrees changed."""
+        """Changes of sessions and worktrees."""
         return DiffReader(self._connection)
 
     @property
     def policy(self) -> PolicyClient:
-        """What the rules would say, and which projects are trusted."""
+        """Policy decisions and trusted projects."""
         return PolicyClient(self._connection)
 
     @property
@@ -89,38 +89,38 @@ class Client:
 
     @property
     def grants(self) -> GrantClient:
-        """What people granted or refused for the rest of a session."""
+        """What people allowed or denied for the rest of a session."""
         return GrantClient(self._connection)
 
     @property
     def input_lock(self) -> InputLockClient:
-        """Which client of a session may type."""
+        """The input lock of sessions."""
         return InputLockClient(self._connection)
 
     @property
     def worktrees(self) -> WorktreeClient:
-        """Worktrees of repositories, in which sessions run side by side."""
+        """Worktrees of repositories."""
         return WorktreeClient(self._connection)
 
     async def providers(self, name: str, env: Mapping[str, str], *, skip_versions: bool = False) -> Providers:
-        """The kinds of agents and their status for sessions with this environment; of one name, or all."""
+        """Return the providers and their status for sessions with this environment; one by name, or all."""
         request = v1.ListProvidersRequest(name=name, environment=env, skip_versions=skip_versions)
         return (await self._connection.call(self._stub.ListProviders, request)).providers
 
     async def handshake(self) -> Handshake:
-        """Which versions meet here, and which features there are; asked once for a line that stands.
+        """Return the versions and features of the daemon, requested once per connection.
 
         Raises:
-            Outdated: the daemon does not take a client this old.
+            Outdated: the daemon does not accept a client this old.
         """
         return await self._connection.greeted()
 
     async def versions(self) -> Handshake:
-        """Likewise, also where the daemon does not take this client; tried once."""
+        """Do the same even if the daemon does not accept this client; tried once."""
         return await self._connection.greeting.shake(self._connection.metadata)
 
     async def start_session(self, new: NewConversation) -> str:
-        """A new session's id. No agent runs before the first message. However often it is tried, one is made."""
+        """Create a session and return its id. Retries create only one. Its agent starts with the first message."""
         await self.handshake()
         request = v1.SubmitRequest(request=v1.AgentRequest(start=new.start()))
         return (await self._connection.call(self._stub.Submit, request, with_ticket=True)).session_id
@@ -133,7 +133,7 @@ class Client:
         *,
         message_id: MessageId | None = None,
     ) -> Accepted:
-        """Returns when the message is on the daemon's disk; tried again under the same id, it counts once."""
+        """Return when the daemon has stored the message. A retry with the same id counts once."""
         own_id = message_id or new_message_id()
         message = v1.AgentRequest(message=user_message(own_id, text, attachments))
         response = await self._connection.call(
@@ -144,16 +144,16 @@ class Client:
     def follow(
         self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link, include_compacted: bool = False
     ) -> AsyncGenerator[v1.AgentEvent, None]:
-        """Every event after `after`, once and in order, then live; reconnects by itself. Hold it in `aclosing`.
+        """Yield every event after `after`, once and in order, then live ones; reconnects. Hold it in `aclosing`.
 
-        Where history was compacted, an unnumbered SessionInfo stands for what came before, unless all is wanted.
+        An unnumbered SessionInfo replaces compacted history, unless `include_compacted`.
         """
         return following.follow(self._connection, session_id, after, on_link, include_compacted=include_compacted)
 
     def follow_batches(
         self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link, include_compacted: bool = False
     ) -> AsyncGenerator[Sequence[v1.AgentEvent], None]:
-        """Like `follow`, as many events at once as have come; for those who draw no faster than they must."""
+        """Do the same in batches of all events that have arrived, for clients that draw in frames."""
         return following.follow_batches(
             self._connection, session_id, after, on_link, include_compacted=include_compacted
         )
@@ -161,30 +161,30 @@ class Client:
     async def read_events(
         self, session_id: str, *, before: int = 0, limit_bytes: int = _PAGE_BYTES, include_compacted: bool = False
     ) -> v1.ReadEventsResponse:
-        """One page of history: the events just before `before`, in order; 0: the newest ones."""
+        """Return one page of history: the events before `before`, in order; 0 for the newest."""
         request = v1.ReadEventsRequest(
             session_id=session_id, before_sequence=before, limit_bytes=limit_bytes, include_compacted=include_compacted
         )
         return await self._connection.call(self._stub.ReadEvents, request)
 
     def converse(self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link) -> ConversationStream:
-        """Type and watch on one stream that mends itself."""
+        """Open a stream for messages and events that reconnects."""
         return ConversationStream(self._connection, session_id, after, on_link)
 
     async def answer_permission(
         self, request_id: str, decision: v1.PermissionDecision.ValueType, *, message: str = "", session_id: str = ""
     ) -> bool:
-        """Whether the same answer had been given before."""
+        """Answer a permission request; return whether the same answer was given before."""
         response = v1.PermissionResponse(decision=decision, message=message)
         return (await self.answer(request_id, response, session_id=session_id)).already_answered
 
     async def answer(
         self, request_id: str, response: v1.PermissionResponse, *, session_id: str = "", equal_prompts: bool = False
     ) -> v1.AnswerPermissionResponse:
-        """A decision in full, for one prompt or for all that are equal; tried again under the same key, it counts once.
+        """Answer one prompt or all equal ones; a retry with the same key counts once.
 
         Raises:
-            Refused: somebody else decided otherwise, or this cannot be decided so, and the prompt stays open.
+            Refused: someone else decided otherwise, or the decision is invalid and the prompt remains open.
         """
         whole = v1.PermissionResponse(request_id=request_id, idempotency_key=new_message_id())
         whole.MergeFrom(response)
@@ -194,14 +194,14 @@ class Client:
     async def answer_question(
         self, question_id: str, answers: Mapping[str, str], *, session_id: str = ""
     ) -> v1.AnswerQuestionResponse:
-        """The agent goes on when every question of the group is answered."""
+        """Answer questions; the agent continues when every question of the group is answered."""
         response = v1.UserQuestionResponse(question_id=question_id, answers=answers)
         request = v1.AnswerQuestionRequest(session_id=session_id, response=response)
         return await self._connection.call(self._stub.AnswerQuestion, request, with_ticket=True)
 
     async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
-        """The prompts that wait for a person, of one session or of all."""
-        found: dict[str, v1.PendingPrompt] = {}  # a page may begin with some of the one before
+        """Return the open prompts of one session or of all."""
+        found: dict[str, v1.PendingPrompt] = {}  # pages may overlap
         request = v1.ListPendingRequest(session_id=session_id)
         while True:
             page = await self._connection.call(self._stub.ListPending, request)
@@ -213,7 +213,7 @@ class Client:
     def watch_pending(
         self, session_id: str = "", *, on_link: OnLink = ignore_link
     ) -> AsyncGenerator[v1.PendingChange, None]:
-        """What waits for a person and then what changes about it; reconnects by itself. Hold it in `aclosing`."""
+        """Yield the open prompts, then every change; reconnects. Hold it in `aclosing`."""
         return watch_pending(self._connection, session_id, on_link)
 
     async def list_sessions(
@@ -225,7 +225,7 @@ class Client:
         limit: int = 0,
         offset: int = 0,
     ) -> v1.ListSessionsResponse:
-        """One page, newest first, and how many there are in all."""
+        """Return one page, newest first, and the total number."""
         request = v1.ListSessionsRequest(
             working_directory=working_directory,
             worktree_id=worktree_id,
@@ -236,7 +236,7 @@ class Client:
         return await self._connection.call(self._stub.ListSessions, request)
 
     async def all_sessions(self) -> AsyncGenerator[v1.SessionSummary, None]:
-        """Every session, newest first, a page at a time."""
+        """Yield every session, newest first, page by page."""
         offset = 0
         while True:
             page = await self.list_sessions(limit=_PAGE, offset=offset)
@@ -247,29 +247,29 @@ class Client:
                 return
 
     async def cancel(self, session_id: str, *, cancel_queued: bool = False) -> bool:
-        """Have the open turn stopped; whether there was one. Again, after a while, with more force."""
+        """Stop the open turn; return whether there was one. Repeated calls escalate."""
         return (await self.cancel_turn(session_id, cancel_queued=cancel_queued)).was_active
 
     async def cancel_turn(self, session_id: str, *, cancel_queued: bool = False) -> v1.CancelTurnResponse:
-        """Like `cancel`, with the messages that were withdrawn before an agent had them."""
+        """Do the same, and return the messages that were withdrawn before an agent had them."""
         request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
         return await self._connection.call(self._stub.CancelTurn, request, with_ticket=True)
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
-        """Take a message back; False where the agent has it already. Tried again, the answer is the same."""
+        """Withdraw a message; return False if the agent already has it. A retry gives the same result."""
         request = v1.WithdrawMessageRequest(session_id=session_id, message_id=message_id)
         return (await self._connection.call(self._stub.WithdrawMessage, request, with_ticket=True)).withdrawn
 
     async def compact(self, session_id: str) -> v1.CompactSessionResponse:
-        """Have the agent put a summary in place of its context; returns when that is done.
+        """Have the agent replace its context by a summary; return when that is done.
 
-        Tried again after the daemon went away, it is the same compaction.
+        A retry after a disconnect joins the same compaction.
 
         Raises:
-            Refused: a turn is open, the agent failed to do it, or it cannot; all is as before.
+            Refused: a turn is open, or the agent failed or cannot compact; nothing has changed.
         """
         if not (await self.handshake()).has("context_compaction"):
-            self._connection.greeting.forget()  # it may have been turned on since it was asked
+            self._connection.greeting.forget()  # the feature may have been enabled since the handshake
         (await self.handshake()).need("context_compaction", "Context compaction")
         request = v1.CompactSessionRequest(session_id=session_id, idempotency_key=new_message_id())
         return await self._connection.call(
@@ -277,41 +277,41 @@ class Client:
         )
 
     async def close(self, session_id: str) -> bool:
-        """Take no further input for the session; whether it was open."""
+        """Close the session for further input; return whether it was open."""
         request = v1.CloseSessionRequest(session_id=session_id)
         return (await self._connection.call(self._stub.CloseSession, request, with_ticket=True)).was_open
 
     async def delete(self, session_id: str) -> bool:
-        """Remove the session and its history; whether it was there."""
+        """Delete the session and its history; return whether it existed."""
         request = v1.DeleteSessionRequest(session_id=session_id)
         return (await self._connection.call(self._stub.DeleteSession, request, with_ticket=True)).deleted
 
     async def rename(self, session_id: str, name: str) -> None:
-        """Give the session a name for people; an empty one takes the name away."""
+        """Name the session; an empty name removes the name."""
         request = v1.RenameSessionRequest(session_id=session_id, name=name)
         await self._connection.call(self._stub.RenameSession, request, with_ticket=True)
 
     async def fork(self, session_id: str, *, at_sequence: int = 0, name: str = "") -> v1.ForkSessionResponse:
-        """A new session that goes on after the last turn that ended at `at_sequence` or before (0: the newest)."""
+        """Create a session that continues after the last turn that ended at or before `at_sequence` (0: the newest)."""
         request = v1.ForkSessionRequest(session_id=session_id, at_sequence=at_sequence, name=name)
         return await self._connection.call(self._stub.ForkSession, request, retries=0, with_ticket=True)
 
     async def set_budget(self, session_id: str, budget: v1.Budget) -> v1.SetBudgetResponse:
-        """Other limits from now on; without any limit there is none. The answer has what was spent."""
+        """Replace the limits; an empty budget removes them. The response contains the usage."""
         request = v1.SetBudgetRequest(session_id=session_id, budget=budget)
         return await self._connection.call(self._stub.SetBudget, request, with_ticket=True)
 
     async def search(
         self, query: str, *, session_id: str = "", limit: int = 0, offset: int = 0
     ) -> v1.SearchSessionsResponse:
-        """One page of what was said with these words, in one session or in all."""
+        """Return one page of search results, in one session or in all."""
         request = v1.SearchSessionsRequest(query=query, session_id=session_id, limit=limit, offset=offset)
         return await self._connection.call(self._stub.SearchSessions, request)
 
     async def export(self, session_id: str, file_format: str, *, raw: bool = False) -> AsyncGenerator[bytes, None]:
-        """The whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`.
+        """Yield the whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`.
 
-        What looks like a secret in tools' inputs is left out, unless it is wanted `raw`.
+        Secrets in inputs of tools are removed, unless `raw`.
         """
         request = v1.ExportSessionRequest(session_id=session_id, format=file_format, raw=raw)
         call = self._stub.ExportSession(request, metadata=self._connection.metadata)
@@ -320,7 +320,7 @@ class Client:
                 yield chunk.data
 
     async def read_blob(self, session_id: str, sha256: str, *, offset: int = 0) -> AsyncGenerator[bytes, None]:
-        """The whole of a value that was too long for its event, in pieces. Hold it in `aclosing`."""
+        """Yield the whole value that was too long for its event, in pieces. Hold it in `aclosing`."""
         request = v1.ReadBlobRequest(session_id=session_id, sha256=sha256, offset=offset)
         call = self._stub.ReadBlob(request, metadata=self._connection.metadata)
         async with aclosing(told(call, v1.BlobChunk)) as chunks:
@@ -328,7 +328,7 @@ class Client:
                 yield chunk.data
 
     async def is_serving(self, *, timeout_s: float = 5.0) -> bool:
-        """Whether the daemon says that it serves; tried once.
+        """Whether the daemon reports that it serves; tried once.
 
         Raises:
             Unreachable: nobody answers.
@@ -342,12 +342,12 @@ class Client:
         return answer.status == HealthCheckResponse.SERVING
 
     async def health(self, *, timeout_s: float = 5.0) -> HealthDetailsResponse:
-        """What is well and what is not, in detail; tried once."""
+        """Return the health of each component; tried once."""
         details = BetCodeHealthStub(self._connection.channel).GetHealthDetails
         return await self._connection.call(details, HealthDetailsRequest(), retries=0, timeout_s=timeout_s)
 
     async def stop_daemon(self, pid: int, agents: AgentsAtStop.ValueType) -> StopDaemonResponse:
-        """Stop the daemon that is this process; what became of its agents. The process ends a moment later.
+        """Stop the daemon with this pid, and return what happened to its agents. The process ends a moment later.
 
         Raises:
             Refused: another daemon answers, or this process runs inside an agent.
@@ -366,7 +366,7 @@ async def open_client(
     on_deprecation: OnDeprecation = ignore_deprecation,
     alive_s: float = ALIVE_S,
 ) -> AsyncIterator[Client]:
-    """A client of the daemon at these places; leaving the block lets go of it and ends no turn."""
+    """Open a client of the daemon at these paths; leaving the block disconnects it and ends no turn."""
     name = identity or ClientIdentity()
     async with open_connection(
         places, name, ladder_ms=ladder_ms, sleep=sleep, on_deprecation=on_deprecation, alive_s=alive_s

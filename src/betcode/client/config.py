@@ -9,17 +9,17 @@ from betcode.v1 import config_pb2 as v1
 from betcode.v1.config_pb2_grpc import ConfigServiceStub
 
 if TYPE_CHECKING:
-    from betcode.v1.config_pb2_grpc import ConfigServiceAsyncStub  # known to the stub files only
+    from betcode.v1.config_pb2_grpc import ConfigServiceAsyncStub  # exists only in the stub files
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigClient:
-    """The calls of ConfigService; what cannot be helped is a ClientError."""
+    """The calls of ConfigService; a call that fails raises a ClientError."""
 
     connection: Connection
 
     async def settings(self, *, scope: str = "", working_directory: str = "") -> v1.Settings:
-        """The settings in force, in a project where one is named; with a scope, what that file says alone."""
+        """Return the settings in force, in a project if one is given; with a scope, only those of that file."""
         request = v1.GetSettingsRequest(scope=scope, working_directory=working_directory)
         return await self.connection.call(self._stub.GetSettings, request)
 
@@ -32,10 +32,10 @@ class ConfigClient:
         working_directory: str = "",
         if_unchanged: str = "",
     ) -> v1.Settings:
-        """Set these keys to these JSON texts; with `if_unchanged`, only if the file is still as it was read.
+        """Set these keys to these JSON texts; with `if_unchanged`, only if the file has not changed since.
 
         Raises:
-            Refused: a value is wrong, the file has changed, or this process runs inside an agent.
+            Refused: a value is invalid, the file has changed, or this process runs inside an agent.
         """
         request = v1.UpdateSettingsRequest(
             scope=scope, working_directory=working_directory, if_unchanged=if_unchanged, set=values, unset=unset
@@ -43,12 +43,12 @@ class ConfigClient:
         return await self.connection.call(self._stub.UpdateSettings, request, with_ticket=True)
 
     async def mcp_servers(self, *, status: str = "", session_id: str = "") -> Sequence[v1.McpServerInfo]:
-        """The MCP servers that agents have, as they last reported them."""
+        """Return the MCP servers of agents, as last reported."""
         request = v1.ListMcpServersRequest(status_filter=status, session_id=session_id)
         return (await self.connection.call(self._stub.ListMcpServers, request)).servers
 
     async def permissions(self, *, session_id: str = "", working_directory: str = "") -> v1.PermissionRules:
-        """The rules in force, with where each stands."""
+        """Return the rules in force, each with its file and line."""
         request = v1.GetPermissionsRequest(session_id=session_id, working_directory=working_directory)
         return await self.connection.call(self._stub.GetPermissions, request)
 

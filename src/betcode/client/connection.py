@@ -24,7 +24,7 @@ from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 
 if TYPE_CHECKING:
-    from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # known to the stub files only
+    from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # exists only in the stub files
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Response_co = TypeVar("Response_co", covariant=True)
@@ -33,24 +33,24 @@ Sleep = Callable[[float], Awaitable[None]]
 OnDeprecation = Callable[[version_pb2.DeprecationWarning], None]
 
 _CALL_TIMEOUT_S = 60.0
-_DEPRECATIONS = "x-betcode-deprecation-bin"  # in the trailers of calls that have one answer
+_DEPRECATIONS = "x-betcode-deprecation-bin"  # in the trailers of unary calls
 _LONGEST_WAIT_S = 10.0
 _CALL_RETRIES = 6  # 3.1 s in all: a daemon that restarts is back by then
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
-    ("grpc.max_send_message_length", -1),  # the daemon says what is too long, in words
-    # When to try again is decided by the ladder; the channel's own waiting must not add to it.
+    ("grpc.max_send_message_length", -1),  # the daemon rejects long messages with a sentence
+    # Ladder decides about retries; the channel's own backoff must not add to it.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.http2.max_pings_without_data", 0),
 )
-ALIVE_S = 5.0  # a daemon that is silent for so long is asked whether it lives, and has as long again to answer
+ALIVE_S = 5.0  # after this silence the daemon is pinged, and has the same time to answer
 
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """What other clients are told of this one."""
+    """The identity that other clients see."""
 
     client_id: str = field(default_factory=lambda: secrets.token_hex(6))
     client_type: str = "library"
@@ -65,7 +65,7 @@ class LinkState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a stream stands: connected, or broken and tried again in a while."""
+    """The state of a stream: connected, or lost with a retry in a while."""
 
     state: LinkState
     retry_in_s: float = 0.0
@@ -76,11 +76,11 @@ OnLink = Callable[[Link], None]
 
 
 def ignore_link(_link: Link) -> None:
-    """For those who need not know."""
+    """Ignore changes of the connection."""
 
 
 def ignore_deprecation(_warning: version_pb2.DeprecationWarning) -> None:
-    """For those who have nobody to tell."""
+    """Ignore deprecation warnings."""
 
 
 class UnaryMethod(Protocol[Request_contra, Response_co]):
@@ -91,7 +91,7 @@ class UnaryMethod(Protocol[Request_contra, Response_co]):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What every call needs. Its `sleep` and `ladder` are the only clock there is."""
+    """The channel and metadata of every call. Only its `sleep` and `ladder` use time."""
 
     channel: grpc.aio.Channel
     stub: "AgentServiceAsyncStub"
@@ -101,7 +101,7 @@ class Connection:
     sleep: Sleep
     greeting: Greeting
     on_deprecation: OnDeprecation = ignore_deprecation
-    token: str = ""  # for a daemon that is reached by TCP
+    token: str = ""  # for a daemon that is reached over TCP
     tickets: TicketCache = field(default_factory=TicketCache)
 
     @property
@@ -110,7 +110,7 @@ class Connection:
         named: Metadata = (("x-client-id", who.client_id), ("x-client-type", who.client_type))
         if self.token:
             named = (*named, ("authorization", f"Bearer {self.token}"))
-        # Headers are printable ASCII; in a name anything else is shown as what it is not.
+        # Headers are printable ASCII; other characters of a name are escaped.
         shown = "".join(letter if " " <= letter <= "~" else "?" for letter in who.client_name)
         return (*named, ("x-client-name", shown)) if shown else named
 
@@ -126,10 +126,10 @@ class Connection:
         timeout_s: float = _CALL_TIMEOUT_S,
         with_ticket: bool = False,
     ) -> Response_co:
-        """The answer to one call, tried again where that can help.
+        """Call the method and return its response, with retries if they can help.
 
         Raises:
-            ClientError: it failed for good, or still after `retries` further attempts.
+            ClientError: it failed permanently, or still after `retries` further attempts.
         """
         ladder = self.ladder()
         while True:
@@ -144,16 +144,16 @@ class Connection:
                 if not error.may_be_retried or ladder.climbed >= retries:
                     raise
                 if (error.retry_after_s or 0.0) > _LONGEST_WAIT_S:
-                    raise  # so long a person is not kept waiting without a word
+                    raise  # the daemon asks for a longer wait than a person accepts without a message
                 wait = wait_s(ladder, error)
             await self.sleep(wait)
 
     async def greeted(self) -> Handshake:
-        """What the daemon said when we met; asked once, and again after a break.
+        """Return the result of the handshake; requested once, and again after a disconnect.
 
         Raises:
-            Outdated: it does not take this client.
-            ClientError: nobody answers, also after some further attempts.
+            Outdated: the daemon does not accept this client.
+            ClientError: nobody answers, even after some retries.
         """
         ladder = self.ladder()
         while True:
@@ -173,13 +173,15 @@ class Connection:
                         self.on_deprecation(version_pb2.DeprecationWarning.FromString(value))
 
     async def metadata_of_a_person(self, *, or_agent: bool = False) -> Metadata:
-        """With a ticket, which shows that no agent asks; `or_agent`: one may, and has none.
+        """Return the metadata with a ticket, which proves that no agent calls.
+
+        With `or_agent`, an agent may call without one.
 
         Raises:
             Refused: this process runs inside an agent.
         """
         if self.token:
-            return self.metadata  # tickets are given out on the daemon's own machine
+            return self.metadata  # tickets are only issued on the daemon's own machine
         try:
             ticket = await self.tickets.get(self.ticket_socket)
         except ClientError:
@@ -190,7 +192,7 @@ class Connection:
 
 
 def wait_s(ladder: Ladder, error: ClientError) -> float:
-    """The ladder's next wait, or what the daemon asked for where that is longer."""
+    """Return the next delay of the ladder, or the daemon's retry delay if that is longer."""
     return max(ladder.next_s(), error.retry_after_s or 0.0)
 
 
@@ -204,13 +206,13 @@ async def open_connection(
     on_deprecation: OnDeprecation = ignore_deprecation,
     alive_s: float = ALIVE_S,
 ) -> AsyncIterator[Connection]:
-    """A channel to the daemon at these places; nothing is sent before the first call.
+    """Open a channel to the daemon at these paths; nothing is sent before the first call.
 
-    While something is followed, a daemon on this machine that does not answer for twice `alive_s`, being stopped or
-    stuck, counts as away.
+    While a stream is open, a local daemon that does not answer for twice `alive_s`, because it is stopped or stuck,
+    counts as disconnected.
 
     Raises:
-        Refused: a daemon elsewhere cannot be called safely.
+        Refused: a remote daemon cannot be called safely.
     """
     with ExitStack() as stack:
         if places.remote is not None:

@@ -19,11 +19,11 @@ Call = grpc.aio.StreamStreamCall[AgentRequest, AgentEvent]
 
 _REFUSED = frozenset(
     {ErrorCode.NO_INPUT_LOCK, ErrorCode.BUDGET_EXCEEDED, ErrorCode.RATE_LIMITED}
-)  # until a person does something about it
+)  # until a person acts
 
 
 class ConversationStream:
-    """Type and watch on one stream. Somebody must read `events`: that is what keeps the stream alive."""
+    """Sends messages and yields events on one stream. The caller must read `events`, which runs the stream."""
 
     def __init__(self, connection: Connection, session_id: str, after: int, on_link: OnLink) -> None:
         self.session_id = session_id
@@ -33,18 +33,18 @@ class ConversationStream:
         self._unacknowledged: dict[MessageId, AgentRequest] = {}
         self._call: Call | None = None
         self._finished = False
-        self._writing = anyio.Lock()  # gRPC takes one write at a time
+        self._writing = anyio.Lock()  # gRPC allows one write at a time
 
     @property
     def unacknowledged(self) -> tuple[MessageId, ...]:
-        """The messages that the daemon has not yet said it has on disk."""
+        """The messages that the daemon has not confirmed as stored."""
         return tuple(self._unacknowledged)
 
     async def say(self, text: str, attachments: Sequence[AttachedFile] = ()) -> MessageId:
-        """Send a message; it is kept, and sent again after a break, until its user_input event was seen.
+        """Send a message, again after a disconnect, until its user_input event arrives.
 
-        Without the input lock, or where the session's budget or a rate limit refuses it, an error event with its id
-        comes instead.
+        Without the input lock, or if the budget or a rate limit refuses the message, an error event with its id arrives
+        instead.
         """
         message_id = new_message_id()
         request = AgentRequest(message=user_message(message_id, text, attachments))
@@ -53,21 +53,21 @@ class ConversationStream:
         return message_id
 
     async def cancel(self, *, cancel_queued: bool = False) -> None:
-        """Interrupt the open turn. Meant for now: it is not repeated after a break."""
+        """Interrupt the open turn. The call is not repeated after a disconnect."""
         await self._write(AgentRequest(cancel=CancelRequest(cancel_queued=cancel_queued)))
 
     async def finish(self) -> None:
-        """Say nothing more: the open turn is read to its end, and then `events` ends."""
+        """Send nothing more; `events` ends after the open turn."""
         self._finished = True
         async with self._writing:
             if self._call is not None:
                 await self._call.done_writing()
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
-        """Every event once and in order, over as many streams as it takes. Hold it in `aclosing`.
+        """Yield every event once and in order, across reconnects. Hold it in `aclosing`.
 
         Raises:
-            ClientError: the daemon refuses, and trying again would not help.
+            ClientError: the daemon refuses, and a retry would not help.
         """
         perseverance = Perseverance(self._connection.ladder(), self._on_link)
         while True:
@@ -91,7 +91,7 @@ class ConversationStream:
                     event = await call.read()
                 if not isinstance(event, AgentEvent):
                     return
-                if first:  # an attached stream begins with SessionInfo, at once
+                if first:  # an attached stream begins with SessionInfo at once
                     perseverance.connected()
                     first = False
                 if event.sequence:
@@ -100,7 +100,7 @@ class ConversationStream:
                     if fresh.WhichOneof("event") == "user_input":
                         self._unacknowledged.pop(MessageId(fresh.user_input.message_id), None)
                     elif fresh.error.code in _REFUSED:
-                        # Refused and said so: sent again later it would surprise whoever typed it.
+                        # The message was refused and reported: sending it again later would surprise its author.
                         self._unacknowledged.pop(MessageId(fresh.error.details.get("message_id", "")), None)
                     yield fresh
         finally:
@@ -126,14 +126,14 @@ class ConversationStream:
 
 
 async def _try_to_write(call: Call, request: AgentRequest) -> None:
-    """On a broken stream this does nothing: its reader is told why, and the next one says what was not heard."""
+    """Write, unless the stream is broken: its reader gets the error, and the next stream sends what is missing."""
     with suppress(ClientError, asyncio.InvalidStateError):
         async with as_client_errors():
             await call.write(request)
 
 
 def user_message(message_id: MessageId, text: str, attachments: Sequence[AttachedFile]) -> UserMessage:
-    """The message as the daemon takes it."""
+    """Build the message for the daemon."""
     message = UserMessage(content=text, idempotency_key=message_id)
     for file in attachments:
         message.attachments.add(filename=file.filename, mime_type=file.mime_type, data=file.data)

@@ -14,17 +14,17 @@ from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 
 @dataclass(frozen=True, slots=True)
 class DiffReader:
-    """Patches in pieces that end anywhere; a piece with a note says what whoever reads it should know."""
+    """Reads patches in pieces of any length; a piece may carry a note for the reader."""
 
     connection: Connection
 
     def of_session(self, session_id: str, *, turn: int = 0, counts: bool = False) -> AsyncGenerator[DiffChunk, None]:
-        """What a session changed in one turn, or in all. Hold it in `aclosing`."""
+        """Yield the changes of a session in one turn, or in all. Hold it in `aclosing`."""
         request = DiffSessionRequest(session_id=session_id, turn=turn, stat_only=counts)
         return self._read(self.connection.stub.DiffSession, request)
 
     def of_worktree(self, worktree_id: str, *, base: str = "", counts: bool = False) -> AsyncGenerator[DiffChunk, None]:
-        """What a worktree has that its base has not. Hold it in `aclosing`."""
+        """Yield the changes of a worktree against its base. Hold it in `aclosing`."""
         request = DiffWorktreeRequest(worktree_id=worktree_id, base=base, stat_only=counts)
         return self._read(WorktreeServiceStub(self.connection.channel).DiffWorktree, request)
 

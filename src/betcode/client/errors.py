@@ -2,7 +2,7 @@
 
 ClientError
 ├── Unreachable        nobody answers at the socket, or not in time
-├── Outdated           this client is older than the daemon takes
+├── Outdated           the daemon requires a newer client
 └── Refused            the daemon answered with an error; `code` says which
 """
 
@@ -18,7 +18,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from betcode.domain.error_codes import ErrorCode
 
-_DETAILS_KEY = "grpc-status-details-bin"  # where gRPC keeps a google.rpc.Status
+_DETAILS_KEY = "grpc-status-details-bin"  # gRPC's key of a google.rpc.Status
 _UNKNOWN_CALL = "The daemon does not know this call: it is older, or this address is that of health alone"
 RETRIED = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL})
 
@@ -35,20 +35,20 @@ class ClientError(Exception):
 
     @property
     def retry_after_s(self) -> float | None:
-        """When the daemon wants to be asked again, where it said so."""
+        """The delay before a retry that the daemon requested, if it did."""
         text = self.details.get("retry_after_ms", "")
         return int(text) / 1000 if text.isascii() and text.isdigit() else None
 
     @property
     def is_unimplemented(self) -> bool:
-        """Whether the daemon does not know the call: it may be older."""
+        """Whether the daemon does not know the call, for example because it is older."""
         return self.status is grpc.StatusCode.UNIMPLEMENTED
 
     @property
     def may_be_retried(self) -> bool:
         """Whether the same call can succeed later; a malformed one never can."""
         if self.code == ErrorCode.COMPACTION_FAILED:
-            return False  # asked again, it is the same one, and has failed; a person decides on another
+            return False  # the same compaction has failed; a person decides whether to start another
         if self.status is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return self.retry_after_s is not None
         return self.status in RETRIED
@@ -66,11 +66,11 @@ class Outdated(ClientError):
 
 
 class Refused(ClientError):
-    """The daemon answered, and the answer is an error."""
+    """The daemon answered with an error."""
 
 
 class as_client_errors:  # noqa: N801 - reads as what it does
-    """What a call raises inside the block leaves it as an error of ours (ClientError)."""
+    """Converts the exceptions of a call in this block to ClientErrors."""
 
     async def __aenter__(self) -> None:
         return None
@@ -82,16 +82,16 @@ class as_client_errors:  # noqa: N801 - reads as what it does
             raise client_error(error) from None
         if not isinstance(error, asyncio.CancelledError):
             return
-        # A scope that gives the call up must know the cancellation for its own, and gRPC raises another in its place.
+        # The scope that cancels the call must recognise its own cancellation; gRPC raises another one.
         await anyio.lowlevel.checkpoint_if_cancelled()
         task = asyncio.current_task()
         if task is not None and not task.cancelling():
-            # Nobody cancelled us: gRPC says so of a stream that broke before it was open.
+            # Not a cancellation of ours: gRPC raises this for a stream that broke before it was open.
             raise _let_go("the stream broke before it was open") from None
 
 
 def client_error(error: grpc.aio.AioRpcError) -> ClientError:
-    """The error behind a failed call, with what its ErrorInfo says."""
+    """Return the error of a failed call, with the content of its ErrorInfo."""
     status = error.code()
     info = _error_info(error)
     message = error.details() or status.name
@@ -101,7 +101,7 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
         return Unreachable("The daemon cannot be reached", code="", details={"reason": message}, status=status)
     if (
         status is grpc.StatusCode.CANCELLED
-    ):  # by the daemon, as when it stops: what we cancel ourselves raises otherwise
+    ):  # cancelled by the daemon, for example because it stops; our own cancellations raise differently
         return _let_go(message)
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable("The daemon did not answer in time", code="", details={"reason": message}, status=status)
@@ -116,12 +116,12 @@ def _let_go(reason: str) -> Unreachable:
 
 
 def unanswered(error: ClientError) -> Unreachable:
-    """The same, of a question that does no harm when it is asked again."""
+    """Return the error of a call without an answer that can safely be repeated."""
     return Unreachable(error.message, code="", details=error.details, status=grpc.StatusCode.UNAVAILABLE)
 
 
 def answer_refused(reason: str) -> Refused:
-    """The ticket socket will not let this process answer."""
+    """Return the error for a process that may not answer, as the ticket socket says."""
     return Refused(reason, code=ErrorCode.ANSWER_REFUSED, details={}, status=grpc.StatusCode.PERMISSION_DENIED)
 
 

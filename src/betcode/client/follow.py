@@ -12,7 +12,7 @@ from betcode.v1.agent_pb2 import AgentEvent, FollowRequest, ResumeSessionRequest
 
 
 class Position:
-    """How far a client has read; what it has seen before is dropped, and what is not history moves nothing."""
+    """The last event that a client has seen: seen ones are dropped, and unnumbered ones do not move it."""
 
     __slots__ = ("after",)
 
@@ -20,7 +20,7 @@ class Position:
         self.after = after
 
     def fresh(self, events: Iterable[AgentEvent]) -> list[AgentEvent]:
-        """The events not seen before; the position moves behind them."""
+        """Return the new events and move the position behind them."""
         after, fresh = self.after, []
         for event in events:
             sequence = event.sequence
@@ -42,24 +42,24 @@ class Perseverance:
         self._faults = 0  # of the daemon itself, since the last event
 
     def connected(self) -> None:
-        """The stream stands: the ladder begins at its foot again."""
+        """Reset the delays, because the stream is connected."""
         self._ladder.reset()
         self._on_link(Link(LinkState.CONNECTED))
 
     def progressed(self) -> None:
-        """Something new has arrived."""
+        """Reset the faults, because something new has arrived."""
         self._faults = 0
 
     def wait_after(self, error: ClientError) -> float:
-        """How long to wait before the next attempt.
+        """Return the delay before the next attempt.
 
         Raises:
-            ClientError: another attempt cannot help.
+            ClientError: a retry would not help.
         """
         if not error.may_be_retried:
             raise error
         if error.status in (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN):
-            # A fault that returns on every attempt without one event in between is no disturbance of the line.
+            # A fault that returns on every attempt, without one event in between, is not a connection problem.
             self._faults += 1
             if self._faults > len(self._ladder.steps_ms):
                 raise error
@@ -71,10 +71,10 @@ class Perseverance:
 async def follow(
     connection: Connection, session_id: str, after: int, on_link: OnLink, *, include_compacted: bool = False
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Every event after `after`, then live; ends when the session has ended. Hold it in `aclosing`.
+    """Yield every event after `after`, then live ones, until the session ends. Hold it in `aclosing`.
 
     Raises:
-        ClientError: the daemon refuses, and asking again would not help.
+        ClientError: the daemon refuses, and a retry would not help.
     """
     batches = follow_batches(connection, session_id, after, on_link, include_compacted=include_compacted)
     async with aclosing(batches):
@@ -86,10 +86,10 @@ async def follow(
 async def follow_batches(
     connection: Connection, session_id: str, after: int, on_link: OnLink, *, include_compacted: bool = False
 ) -> AsyncGenerator[Sequence[AgentEvent], None]:
-    """The same events, as many at once as have come; no batch is empty. Hold it in `aclosing`.
+    """Yield the same events in batches of all that have arrived, never empty. Hold it in `aclosing`.
 
     Raises:
-        ClientError: the daemon refuses, and asking again would not help.
+        ClientError: the daemon refuses, and a retry would not help.
     """
     position = Position(after)
     request = FollowRequest(session_id=session_id, include_compacted=include_compacted)
@@ -105,7 +105,7 @@ async def follow_batches(
             return
         except ClientError as error:
             connection.greeting.forget()
-            if may_batch and error.is_unimplemented:  # turned off since the handshake
+            if may_batch and error.is_unimplemented:  # disabled since the handshake
                 may_batch = False
                 continue
             wait = perseverance.wait_after(error)
@@ -123,7 +123,7 @@ async def _one_stream(
         perseverance.connected()
         batches = aiter(call)
         while True:
-            # Only the reading is guarded: what the caller raises at the yield is the caller's.
+            # Only the read is guarded: an exception of the caller at the yield is not ours.
             async with as_client_errors():
                 batch = await anext(batches, None)
             if batch is None:
@@ -138,7 +138,7 @@ async def _one_stream(
 async def _one_by_one(
     connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
 ) -> AsyncGenerator[Sequence[AgentEvent], None]:
-    """The same from a daemon without batches."""
+    """Read the same events from a daemon without batches."""
     resume = ResumeSessionRequest(
         session_id=request.session_id, from_sequence=position.after, include_compacted=request.include_compacted
     )

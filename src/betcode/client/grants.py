@@ -14,7 +14,7 @@ class GrantClient:
     connection: Connection
 
     async def list(self, session_id: str) -> Sequence[v1.SessionGrantEntry]:
-        """The grants and refusals of a session, the oldest first."""
+        """Return the grants and refusals of a session, oldest first."""
         request = v1.ListSessionGrantsRequest(session_id=session_id)
         return (await self.connection.call(self.connection.stub.ListSessionGrants, request)).grants
 
@@ -26,7 +26,7 @@ class GrantClient:
         await self.connection.call(self.connection.stub.SetSessionGrant, request, with_ticket=True)
 
     async def clear(self, session_id: str, tool_name: str = "", *, pattern: str = "") -> int:
-        """Remove grants and refusals, of one tool or all; returns how many there were."""
+        """Remove grants and refusals, of one tool or all; return how many there were."""
         request = v1.ClearSessionGrantsRequest(session_id=session_id, tool_name=tool_name, pattern=pattern)
         stub = self.connection.stub
         return (await self.connection.call(stub.ClearSessionGrants, request, with_ticket=True)).cleared

@@ -13,11 +13,11 @@ from betcode.v1 import version_pb2 as v1
 from betcode.v1.version_pb2_grpc import VersionServiceStub
 
 if TYPE_CHECKING:
-    from betcode.v1.version_pb2_grpc import VersionServiceAsyncStub  # known to the stub files only
+    from betcode.v1.version_pb2_grpc import VersionServiceAsyncStub  # exists only in the stub files
 
 Metadata = tuple[tuple[str, str], ...]
 API_VERSION = "v1"
-# What this client uses where it is there.
+# The features that this client uses if they are available.
 REQUESTED = (
     "streaming_deltas",
     "permission_bridge",
@@ -31,7 +31,7 @@ _CAPABILITIES = {"unknown_events": "ignored", "deprecations": "shown"}
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What the daemon said. One that knows no such call said nothing, and everything is tried."""
+    """The response of the daemon. A daemon without this call gives none, and every feature is tried."""
 
     own_version: str
     version: v1.GetVersionResponse = field(default_factory=v1.GetVersionResponse)
@@ -40,7 +40,7 @@ class Handshake:
 
     @property
     def agent_refusal(self) -> str:
-        """Why sessions of the daemon's agent cannot work, and how to mend it; empty where they can."""
+        """Why sessions of the daemon's agent cannot work, and a remedy; empty if they can."""
         agent = self.version.claude_code
         if agent.compatibility != v1.INCOMPATIBLE:
             return ""
@@ -49,7 +49,7 @@ class Handshake:
 
     @property
     def too_old(self) -> str:
-        """Why this client may not go on, and what to do; empty where it may."""
+        """Why the daemon does not accept this client, and a remedy; empty if it does."""
         least = self.version.constraints.min_client_version
         refused = not self.outcome.accepted and not self.agent_refusal
         if not refused and not self._is_older_than(least):
@@ -60,7 +60,7 @@ class Handshake:
 
     @property
     def warnings(self) -> list[str]:
-        """What a person should know before going on; what concerns one feature is said when that is wanted."""
+        """Return warnings for the person; those about one feature are shown when it is used."""
         found: list[str] = []
         if self.knows_versions and self.version.api_version != API_VERSION:
             found.append(
@@ -79,7 +79,7 @@ class Handshake:
         return not self.knows_versions or feature in self.outcome.granted_features
 
     def need(self, feature: str, title: str) -> None:
-        """Raises Refused, with the setting or version that is needed, where a feature was not granted."""
+        """Raises Refused, with the required setting or version, if a feature was not granted."""
         if self.has(feature):
             return
         flag = next((each for each in self.version.feature_flags if each.name == feature), v1.FeatureFlag())
@@ -97,7 +97,7 @@ class Handshake:
         )
 
     def _is_older_than(self, version: str) -> bool:
-        # A daemon of our own release asks for nothing later; the comparison takes 8 ms to load.
+        # A daemon of our own release requires nothing later; importing the comparison takes 8 ms.
         if not version or self.version.server_version == self.own_version:
             return False
         from betcode.domain.values.versions import is_older
@@ -106,7 +106,7 @@ class Handshake:
 
 
 class Greeting:
-    """Greets the daemon once for as long as the line to it stands."""
+    """Performs the handshake once per connection."""
 
     def __init__(self, channel: grpc.aio.Channel, own_version: str, client_type: str) -> None:
         self._channel = channel
@@ -116,14 +116,14 @@ class Greeting:
         self._made: Handshake | None = None
 
     def forget(self) -> None:
-        """The line broke: behind the next one there may be another daemon."""
+        """Forget the result after a disconnect: another daemon may answer next."""
         self._made = None
 
     async def welcome(self, metadata: Metadata) -> Handshake:
-        """The outcome of the handshake, made if need be, of a daemon that takes this client.
+        """Return the result of the handshake with a daemon that accepts this client.
 
         Raises:
-            Outdated: it does not; nothing else may be tried.
+            Outdated: the daemon does not accept it; nothing else may be called.
             ClientError: nobody answers.
         """
         handshake = await self.shake(metadata)
@@ -132,7 +132,7 @@ class Greeting:
         return handshake
 
     async def shake(self, metadata: Metadata) -> Handshake:
-        """Likewise, whatever the outcome is."""
+        """Return the result of the handshake, even if the daemon does not accept this client."""
         async with self._lock:
             if self._made is None:
                 self._made = await self._ask(metadata)
@@ -146,14 +146,14 @@ class Greeting:
             requested_features=REQUESTED,
             client_capabilities=_CAPABILITIES,
         )
-        # Both at once: neither needs the other's answer, and nobody waits twice.
+        # Both calls at once: they are independent.
         version = stub.GetVersion(v1.GetVersionRequest(), timeout=_TIMEOUT_S, metadata=metadata)
         outcome = stub.NegotiateCapabilities(request, timeout=_TIMEOUT_S, metadata=metadata)
         try:
             async with as_client_errors():
                 return Handshake(self._own_version, await version, await outcome)
         except ClientError as error:
-            if error.status is grpc.StatusCode.DEADLINE_EXCEEDED:  # it may be busy: this can be asked again
+            if error.status is grpc.StatusCode.DEADLINE_EXCEEDED:  # the daemon may be busy: try again later
                 raise unanswered(error) from None
             if not error.is_unimplemented:
                 raise

@@ -10,7 +10,7 @@ _TIMEOUT_S = 600.0  # each client that asked before us has the holder's whole ti
 
 @dataclass(frozen=True, slots=True)
 class LockAnswer:
-    """Whether the input lock was given to us, and who gave it up."""
+    """Whether this client got the input lock, and who held it before."""
 
     granted: bool
     previous_holder: str
@@ -23,7 +23,7 @@ class InputLockClient:
     connection: Connection
 
     async def request(self, session_id: str) -> LockAnswer:
-        """Ask for the lock; waits while the holder may answer.
+        """Request the lock, and wait for the holder's answer.
 
         To keep the lock, follow the session with this client: a client without a stream loses it after the call.
         """
@@ -34,6 +34,6 @@ class InputLockClient:
         return LockAnswer(answer.granted, answer.previous_holder)
 
     async def answer(self, session_id: str, asking_client_id: str, *, grant: bool) -> None:
-        """Give the lock to a client that waits for it, or refuse; only the holder may answer."""
+        """Grant or refuse the lock to a waiting client; only the holder may answer."""
         request = v1.AnswerLockRequestRequest(session_id=session_id, asking_client_id=asking_client_id, grant=grant)
         await self.connection.call(self.connection.stub.AnswerLockRequest, request, with_ticket=True)

@@ -9,7 +9,7 @@ from betcode.v1 import agent_pb2 as v1
 
 @dataclass(frozen=True, slots=True)
 class NewConversation:
-    """What a session is made with; empty means the daemon's or the agent's default."""
+    """The parameters of a session; empty means the daemon's or the agent's default."""
 
     working_directory: str
     provider: str = ""
@@ -19,11 +19,12 @@ class NewConversation:
     metadata: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     budget: v1.Budget | None = None
-    worktree_id: str = ""  # it starts there; `working_directory` is then empty, or a place in it
-    in_active_worktree: bool = False  # where the directory is in the main worktree: in the same place of the active one
+    worktree_id: str = ""  # the worktree to start in; `working_directory` is then empty, or a directory in it
+    # If the directory is in the main worktree: start in the same directory of the active one
+    in_active_worktree: bool = False
 
     def start(self) -> v1.StartConversation:
-        """The request for one such session: sent again, it asks for the same one."""
+        """Return the request for one session; sending it again creates no other."""
         return v1.StartConversation(
             working_directory=self.working_directory,
             provider=self.provider,

@@ -17,16 +17,16 @@ from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 if TYPE_CHECKING:
     import grpc
 
-    from obey.local.v1.local_pb2_grpc import LocalDaemonServiceAsyncStub  # known to the stub files only
+    from obey.local.v1.local_pb2_grpc import LocalDaemonServiceAsyncStub  # exists only in the stub files
 
-_QUICK_S = 10.0  # looks and little changes
-_START_S = 180.0  # an agent is launched and greeted
-_STOP_S = 600.0  # the work at hand may be finished first; the daemon has its own, shorter patience
+_QUICK_S = 10.0  # for reads and small changes
+_START_S = 180.0  # an agent is started and completes its handshake
+_STOP_S = 600.0  # the current turn may finish first; the daemon has its own, shorter limit
 
 
 @dataclass(frozen=True, slots=True)
 class ObeyClient:
-    """One daemon by its obey socket; what fails is a ClientError whose code is an OBEY-NNNN."""
+    """The calls of one daemon on its obey socket; errors are ClientErrors with a code OBEY-NNNN."""
 
     connection: Connection
 
@@ -34,12 +34,12 @@ class ObeyClient:
         return await self.connection.call(self._stub.Ping, v1.PingRequest(), retries=0, timeout_s=timeout_s)
 
     async def state(self, campaign_id: str = "") -> v1.StateResponse:
-        """Campaigns and festivals that are known, and the sessions that live."""
+        """Return the known campaigns and festivals, and the live sessions."""
         request = v1.StateRequest(campaign_id=campaign_id)
         return await self.connection.call(self._stub.GetState, request, retries=0, timeout_s=_QUICK_S)
 
     async def shutdown(self) -> bool:
-        """Whether the daemon will end; agents at work go on."""
+        """Request a shutdown; return whether the daemon accepts it. Working agents continue."""
         request = v1.ShutdownRequest(graceful=True)
         call = self._stub.Shutdown
         answer = await self.connection.call(call, request, retries=0, timeout_s=_QUICK_S, with_ticket=True)
@@ -71,13 +71,13 @@ class ObeyClient:
         return answer.session
 
     async def answer(self, request: v1.AnswerPermissionRequest) -> bool:
-        """Whether the same answer had been given before. An agent's own processes cannot give one."""
+        """Answer a prompt; return whether the same answer was given before. Processes of an agent cannot answer."""
         call = self._stub.AnswerPermission
         answer = await self.connection.call(call, request, retries=0, timeout_s=_QUICK_S, with_ticket=True)
         return answer.already_answered
 
     async def send(self, session_id: str, message: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
-        """What comes of a message, to its end; who leaves does not stop it. Hold it in `aclosing`."""
+        """Send a message and yield its activities; leaving does not stop the turn. Hold it in `aclosing`."""
         request = v1.SendMessageRequest(session_id=session_id, message=message)
         call = self._stub.SendMessage(request, metadata=await self.connection.metadata_of_a_person())
         async with aclosing(told(call, v1.SessionActivityEvent)) as activities:
@@ -85,14 +85,14 @@ class ObeyClient:
                 yield activity
 
     async def activities(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
-        """Those of one session or of all, from now on: what happens when this has returned is told. Use `aclosing`."""
+        """Yield activities of one session or of all, starting when this call returns. Hold it in `aclosing`."""
         request = v1.WatchActivityRequest(session_id=session_id, campaign_id=campaign_id)
         call = self._stub.WatchActivity(request, metadata=self.connection.metadata)
         await _begun(call)
         return told(call, v1.SessionActivityEvent)
 
     async def statuses(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionStatusEvent, None]:
-        """Those of one session to its end, or of all; likewise."""
+        """Yield status events of one session to its end, or of all. Hold it in `aclosing`."""
         metadata = self.connection.metadata
         call: grpc.aio.UnaryStreamCall[Any, v1.SessionStatusEvent]
         if session_id:
@@ -103,7 +103,7 @@ class ObeyClient:
         return told(call, v1.SessionStatusEvent)
 
     async def execute(self, request: v1.ExecuteRequest) -> AsyncGenerator[v1.ExecuteResponse, None]:
-        """What a command of a campaign prints, and how it ended. Hold it in `aclosing`."""
+        """Run a command in a campaign; yield its output and its exit. Hold it in `aclosing`."""
         call = self._stub.Execute(request, metadata=await self.connection.metadata_of_a_person())
         async with aclosing(told(call, v1.ExecuteResponse)) as pieces:
             async for piece in pieces:
@@ -115,14 +115,14 @@ class ObeyClient:
 
 
 async def _begun(call: "grpc.aio.Call") -> None:
-    """The daemon has taken it; one that it refuses says so when it is read."""
+    """Wait until the daemon has accepted the call; a refusal is raised when the call is read."""
     async with as_client_errors():
         await call.initial_metadata()
 
 
 @asynccontextmanager
 async def open_obey(places: Paths, socket: Path, identity: ClientIdentity) -> AsyncIterator[ObeyClient]:
-    """A channel to the daemon whose obey socket this is; nothing is sent before the first call."""
+    """Open a channel to the daemon with this obey socket; nothing is sent before the first call."""
     here = replace(places, socket=socket, remote=None)
     with reachable(places.ticket_socket) as ticket_socket:
         async with open_connection(here, identity) as connection:

@@ -12,12 +12,12 @@ from betcode.v1 import agent_pb2 as v1
 async def watch_pending(
     connection: Connection, session_id: str, on_link: OnLink
 ) -> AsyncGenerator[v1.PendingChange, None]:
-    """Each prompt once when it is opened and once when it is resolved; reconnects by itself. Hold it in `aclosing`.
+    """Yield each prompt when it is opened and when it is resolved; reconnects. Hold it in `aclosing`.
 
     Raises:
-        ClientError: the daemon refuses, and asking again would not help.
+        ClientError: the daemon refuses, and a retry would not help.
     """
-    known: dict[str, str] = {}  # the session of each prompt that was told
+    known: dict[str, str] = {}  # the session of each known prompt
     perseverance = Perseverance(connection.ladder(), on_link)
     request = v1.WatchPendingRequest(session_id=session_id)
     is_first = True
@@ -42,7 +42,7 @@ async def watch_pending(
                                 is_first = False
                                 yield change
                         case _:
-                            pass  # of a later daemon
+                            pass  # a message of a later daemon
             return
         except ClientError as error:
             wait = perseverance.wait_after(error)
@@ -50,7 +50,7 @@ async def watch_pending(
 
 
 def _missed(session_id: str, request_id: str) -> v1.PendingChange:
-    """How it was resolved while nobody listened is in its session's history."""
+    """Return the change for a prompt that was resolved during a disconnect; the history has its result."""
     return v1.PendingChange(
         session_id=session_id, resolved=v1.PermissionResolved(request_id=request_id, resolution="resolved meanwhile")
     )

@@ -9,11 +9,11 @@ from betcode.config.paths import Remote
 from betcode.config.token_file import WrongToken, read_token
 from betcode.domain.error_codes import ErrorCode
 
-_ASKED_EVERY_S, _ANSWERED_WITHIN_S = 20.0, 10.0  # a laptop that slept, or a network that went, is noticed
+_ASKED_EVERY_S, _ANSWERED_WITHIN_S = 20.0, 10.0  # detects a suspended laptop or a lost network
 
 
 def keepalive(every_s: float, within_s: float) -> Sequence[tuple[str, int]]:
-    """While something is followed, whoever is silent for so long is asked, and given up when there is no answer."""
+    """Return options that ping a silent peer while a stream is open, and disconnect it without an answer."""
     within_ms = int(within_s * 1000)
     return (
         ("grpc.keepalive_time_ms", int(every_s * 1000)),
@@ -23,10 +23,10 @@ def keepalive(every_s: float, within_s: float) -> Sequence[tuple[str, int]]:
 
 
 def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str, grpc.aio.Channel]:
-    """The token, and a channel that it may be sent on.
+    """Return the token and a channel that is safe for it.
 
     Raises:
-        Refused: the token or the authorities cannot be read; nothing was sent.
+        Refused: the token or the CA file cannot be read; nothing was sent.
     """
     try:
         token = read_token(remote.token_file)
@@ -40,7 +40,7 @@ def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str
     target = str(remote.address)
     options = (*options, *keepalive(_ASKED_EVERY_S, _ANSWERED_WITHIN_S))
     if remote.address.is_loopback and roots is None:
-        # Through a proxy it would be the proxy's own loopback, and somebody else's port.
+        # A proxy would connect to its own loopback, and to a foreign port.
         own = (*options, ("grpc.enable_http_proxy", 0))
         return token, grpc.aio.insecure_channel(target, options=own)
     credentials = grpc.ssl_channel_credentials(root_certificates=roots)
@@ -48,8 +48,8 @@ def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str
 
 
 def _refuse_other_than_certificates(remote: Remote, roots: bytes) -> None:
-    """gRPC would say so in several lines of its own, and then that nobody answers."""
-    import ssl  # few need it, and it takes long
+    """Raise Refused for an invalid CA file; gRPC would only log it and report that nobody answers."""
+    import ssl  # imported here: few commands need it, and it is slow
 
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=roots.decode("ascii"))

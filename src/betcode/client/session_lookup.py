@@ -8,13 +8,13 @@ from betcode.v1.agent_pb2 import SessionSummary
 
 
 class SessionSource(Protocol):
-    """Gives every session, newest first."""
+    """Yields every session, newest first."""
 
     def all_sessions(self) -> AsyncGenerator[SessionSummary, None]: ...
 
 
 async def summary_of(client: SessionSource, session_id: str) -> SessionSummary | None:
-    """What the daemon knows of it now; None where there is no such session."""
+    """Return the current summary; None if there is no such session."""
     async with aclosing(client.all_sessions()) as sessions:
         async for one in sessions:
             if one.id == session_id:

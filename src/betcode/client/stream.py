@@ -12,10 +12,10 @@ T = TypeVar("T", bound=Message)
 
 
 async def told(call: "grpc.aio.UnaryStreamCall[Any, T]", kind: type[T]) -> AsyncGenerator[T, None]:
-    """All of it, to its end; whoever leaves ends the call. Hold it in `aclosing`.
+    """Yield the messages of the call to its end; leaving cancels the call. Hold it in `aclosing`.
 
     Raises:
-        ClientError
+        ClientError: the call failed.
     """
     try:
         while True:

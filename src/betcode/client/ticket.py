@@ -1,4 +1,4 @@
-"""The ticket socket beside the gRPC socket, which tells a person's client from an agent's own processes."""
+"""The ticket socket beside the gRPC socket, which distinguishes a person's client from an agent's processes."""
 
 import asyncio
 import time
@@ -9,24 +9,24 @@ from betcode.client.errors import answer_refused
 
 _LONGEST_LINE_BYTES = 4096
 _TIMEOUT_S = 5.0
-_REUSED_S = 20.0  # the daemon takes one for a minute
+_REUSED_S = 20.0  # the daemon accepts a ticket for a minute
 
 
 @dataclass(slots=True)
 class TicketCache:
-    """The last ticket, for the calls that follow soon: fetching one costs as much as a call.
+    """Caches the last ticket: fetching one takes as long as a call.
 
-    Calls that start at once share one fetch. A daemon that does not answer therefore delays them once.
+    Concurrent calls share one fetch, so a daemon that does not answer delays them only once.
     """
 
     _ticket: str = ""
     _until: float = 0.0
-    _socket: tuple[int, int] = (0, 0)  # which file it came from: another daemon has another one
+    _socket: tuple[int, int] = (0, 0)  # identifies the socket file: another daemon has another one
     _fetches: int = 0
     _fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, socket: Path) -> str:
-        """A ticket of the daemon that has this socket now; empty where there is no such socket.
+        """Return a ticket of the daemon that owns this socket now; empty without such a socket.
 
         Raises:
             Refused: this process runs inside an agent, and may not act for a person.
@@ -39,7 +39,7 @@ class TicketCache:
         if found != self._socket or time.monotonic() >= self._until or not self._ticket:
             fetches = self._fetches
             async with self._fetching:
-                if self._fetches == fetches or found != self._socket:  # nobody has fetched it while we waited
+                if self._fetches == fetches or found != self._socket:  # no other call has fetched it meanwhile
                     self._ticket = await fetch_ticket(socket)
                     self._socket, self._until = found, time.monotonic() + _REUSED_S
                     self._fetches += 1
@@ -47,7 +47,7 @@ class TicketCache:
 
 
 async def fetch_ticket(socket: Path) -> str:
-    """A token that a call must carry that acts for a person; empty where the daemon has no such socket.
+    """Return a token for calls on behalf of a person; empty if the daemon has no such socket.
 
     Raises:
         Refused: this process runs inside an agent, and may not act for a person.
@@ -59,7 +59,7 @@ async def fetch_ticket(socket: Path) -> str:
                 line = await reader.readline()
             finally:
                 writer.close()
-    except (OSError, ValueError):  # gone, not there, or talking too much: the answer goes out without a ticket
+    except (OSError, ValueError):  # missing, closed or invalid: the call is sent without a ticket
         return ""
     verdict, _, rest = line.decode(errors="replace").strip().partition(" ")
     if verdict == "refused":

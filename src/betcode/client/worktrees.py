@@ -16,16 +16,16 @@ from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 
 if TYPE_CHECKING:
-    from betcode.v1.worktree_pb2_grpc import WorktreeServiceAsyncStub  # known to the stub files only
+    from betcode.v1.worktree_pb2_grpc import WorktreeServiceAsyncStub  # exists only in the stub files
 
 T = TypeVar("T", bound=Message)
 
-_LONG_S = 86400.0  # git and setups may take their time; the daemon bounds both
+_LONG_S = 86400.0  # git and setups may take long; the daemon limits both
 
 
 @dataclass(frozen=True, slots=True)
 class NewWorktree:
-    """What a worktree is made with; empty means the daemon's default."""
+    """The parameters of a worktree; empty means the daemon's default."""
 
     repo_path: str  # any directory of the repository
     branch: str
@@ -33,7 +33,7 @@ class NewWorktree:
     path: str = ""
     create_branch: bool = False
     base: str = ""  # of a new branch
-    roll_back: bool = False  # where the setup fails, nothing is left
+    roll_back: bool = False  # remove the worktree if its setup fails
     skip_setup: bool = False
 
     def request(self) -> v1.CreateWorktreeRequest:
@@ -51,7 +51,7 @@ class NewWorktree:
 
 @dataclass(frozen=True, slots=True)
 class SessionKind:
-    """How a session is made where a worktree has none."""
+    """The parameters of a session for a worktree without one."""
 
     provider: str = ""
     model: str = ""
@@ -59,7 +59,7 @@ class SessionKind:
 
 
 class _Whose(Enum):
-    """Who may ask: where it matters, a ticket shows that no agent does."""
+    """Who may call: a ticket proves that no agent does."""
 
     NOT_SAID = "not said"
     ANYBODY = "anybody"
@@ -68,44 +68,44 @@ class _Whose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WorktreeClient:
-    """The calls of WorktreeService; what cannot be helped is a ClientError.
+    """The calls of WorktreeService; a call that fails raises a ClientError.
 
-    What was begun goes on in the daemon when its caller leaves.
+    An operation continues in the daemon when its caller disconnects.
     """
 
     connection: Connection
 
     async def list(self, repo_path: str = "") -> Sequence[v1.WorktreeInfo]:
-        """The worktrees of the repository that a directory belongs to, or of all that are known; the main one first."""
+        """Return the worktrees of a directory's repository, or of all known ones; the main worktree first."""
         request = v1.ListWorktreesRequest(repo_path=repo_path)
         return (await self.connection.call(self._stub.ListWorktrees, request)).worktrees
 
     async def create(self, new: NewWorktree) -> v1.WorktreeInfo:
-        """A worktree that is there and set up; tried once.
+        """Create a worktree and run its setup; tried once.
 
         Raises:
-            Refused: it cannot be made, or its setup failed; the sentence says whether it is there.
+            Refused: it cannot be created, or its setup failed; the sentence says whether it exists.
         """
         metadata = await self.connection.metadata_of_a_person(or_agent=True)
         async with as_client_errors():
             return await self._stub.CreateWorktree(new.request(), metadata=metadata, timeout=_LONG_S)
 
     def watch_create(self, new: NewWorktree) -> AsyncGenerator[v1.WorktreeProgress, None]:
-        """Like `create`, and what happens meanwhile; the last one has `done`. Hold it in `aclosing`."""
+        """Do the same and yield the progress; the last item has `done`. Hold it in `aclosing`."""
         return self._told(self._stub.WatchCreateWorktree, new.request(), v1.WorktreeProgress, whose=_Whose.ANYBODY)
 
     def set_up(self, worktree_id: str) -> AsyncGenerator[v1.WorktreeProgress, None]:
-        """Run the setup, again or for the first time; the last one has `done`. Hold it in `aclosing`."""
+        """Run the setup and yield its progress; the last item has `done`. Hold it in `aclosing`."""
         request = v1.SetUpWorktreeRequest(worktree_id=worktree_id)
         return self._told(self._stub.SetUpWorktree, request, v1.WorktreeProgress, whose=_Whose.A_PERSON)
 
     def setup_output(self, worktree_id: str) -> AsyncGenerator[v1.WorktreeOutput, None]:
-        """What the last setup wrote, as far as it was kept. Hold it in `aclosing`."""
+        """Yield the stored output of the last setup. Hold it in `aclosing`."""
         request = v1.ReadSetupOutputRequest(worktree_id=worktree_id)
         return self._told(self._stub.ReadSetupOutput, request, v1.WorktreeOutput)
 
     async def switch(self, worktree_id: str, start_as: SessionKind | None = None) -> v1.SwitchWorktreeResponse:
-        """Make it the active one of its repository, with a session in it; no agent is started."""
+        """Make the worktree active in its repository, with a session in it; no agent is started."""
         kind = start_as or SessionKind()
         request = v1.SwitchWorktreeRequest(
             worktree_id=worktree_id,
@@ -114,15 +114,15 @@ class WorktreeClient:
         return await self.connection.call(self._stub.SwitchWorktree, request, with_ticket=True)
 
     async def inspect(self, worktree_id: str) -> v1.WorktreeContents:
-        """What would be lost if it were removed now."""
+        """Return what would be lost if the worktree was removed now."""
         request = v1.InspectWorktreeRequest(worktree_id=worktree_id)
         return await self.connection.call(self._stub.InspectWorktree, request, timeout_s=_LONG_S)
 
     async def remove(self, worktree_id: str, *, force: bool = False) -> v1.RemoveWorktreeResponse:
-        """Remove it and close its sessions; tried once.
+        """Remove the worktree and close its sessions; tried once.
 
         Raises:
-            Refused: something would be lost and it is not forced, or it cannot be removed; it is as it was.
+            Refused: something would be lost and `force` is not set, or it cannot be removed; nothing has changed.
         """
         request = v1.RemoveWorktreeRequest(worktree_id=worktree_id, force=force)
         metadata = await self.connection.metadata_of_a_person()
@@ -130,33 +130,33 @@ class WorktreeClient:
             return await self._stub.RemoveWorktree(request, metadata=metadata, timeout=_LONG_S)
 
     async def removed(self, repo_path: str = "") -> Sequence[v1.RemovedWorktree]:
-        """What was removed by force and can be restored, of one repository or of all that are known."""
+        """Return the worktrees that can be restored, of one repository or of all known ones."""
         request = v1.ListRemovedWorktreesRequest(repo_path=repo_path)
         return (await self.connection.call(self._stub.ListRemovedWorktrees, request)).removed
 
     async def restore(self, repo_path: str, removed_id: str, *, path: str = "") -> v1.WorktreeInfo:
-        """Bring a removed worktree back with its commits and changes, where it was or at `path`; tried once."""
+        """Restore a removed worktree with its commits and changes, at its old path or at `path`; tried once."""
         request = v1.RestoreWorktreeRequest(repo_path=repo_path, removed_id=removed_id, path=path)
         metadata = await self.connection.metadata_of_a_person()
         async with as_client_errors():
             return await self._stub.RestoreWorktree(request, metadata=metadata, timeout=_LONG_S)
 
     def report(self, repo_path: str = "") -> AsyncGenerator[v1.WorktreeReport, None]:
-        """Size, age and state of each worktree, as each becomes known. Hold it in `aclosing`."""
+        """Yield the size, age and state of each worktree, as they become known. Hold it in `aclosing`."""
         request = v1.ReportWorktreesRequest(repo_path=repo_path)
         return self._told(self._stub.ReportWorktrees, request, v1.WorktreeReport)
 
     async def forget(self, worktree_id: str) -> bool:
-        """Forget a worktree that is not there any more; no file is touched. Whether it was known."""
+        """Forget a worktree that no longer exists, without touching files; return whether it was known."""
         request = v1.ForgetWorktreeRequest(worktree_id=worktree_id)
         return (await self.connection.call(self._stub.ForgetWorktree, request, with_ticket=True)).forgotten
 
     async def repositories(self) -> Sequence[v1.RepositoryInfo]:
-        """The repositories that are known."""
+        """Return the known repositories."""
         return (await self.connection.call(self._stub.ListRepositories, v1.ListRepositoriesRequest())).repositories
 
     async def branches(self, repo_path: str, *, include_remote: bool = False) -> Sequence[v1.BranchInfo]:
-        """The branches of the repository that a directory belongs to."""
+        """Return the branches of a directory's repository."""
         request = v1.ListBranchesRequest(repo_path=repo_path, include_remote=include_remote)
         return (await self.connection.call(self._stub.ListBranches, request)).branches
 
@@ -168,7 +168,7 @@ class WorktreeClient:
         *,
         whose: _Whose = _Whose.NOT_SAID,
     ) -> AsyncGenerator[T, None]:
-        """What a call tells, one after the other, to its end."""
+        """Yield the messages of a call to its end."""
         metadata = self.connection.metadata
         if whose is not _Whose.NOT_SAID:
             metadata = await self.connection.metadata_of_a_person(or_agent=whose is _Whose.ANYBODY)

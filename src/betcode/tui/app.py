@@ -35,7 +35,7 @@ from betcode.wording.terminal_text import clean, one_line
 _NOTES_EVERY_S = 0.5
 _TITLE_WIDTH = 60
 _LEAVING_S = 1.0
-_HUNG_UP_S = 2.0  # to write down what is to be kept
+_HUNG_UP_S = 2.0  # time to save drafts after the terminal has hung up
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -45,26 +45,26 @@ def _nothing() -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """What is shown first, and how another session is begun; which arguments say so is no matter of the screen."""
+    """The first session to show, and how to start another. `cli` derives both from its arguments."""
 
-    choose: Callable[[Client], Awaitable[v1.SessionSummary | None]]  # None: the person is asked
-    start: Callable[[Client], Awaitable[str]]  # a new session here
-    notes: Callable[[], Sequence[str]] = _nothing  # what there was to say meanwhile; each is given once
+    choose: Callable[[Client], Awaitable[v1.SessionSummary | None]]  # None: ask the person
+    start: Callable[[Client], Awaitable[str]]  # starts a new session in the current directory
+    notes: Callable[[], Sequence[str]] = _nothing  # messages since the last call; each is returned once
     has_mouse: bool = True
-    machine: str = ""  # where the daemon runs, as people call it
-    here: str = ""  # the directory whose sessions come first where the person is asked
+    machine: str = ""  # the daemon's machine, as people call it
+    here: str = ""  # sessions of this directory are listed first
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenExit:
-    """How the screen was left: the exit code, and the session that was shown last."""
+    """The result of the screen: its exit code, and the session that was shown last."""
 
     code: int
     session_id: str
 
 
 class BetcodeApp(SequencedApp[int]):
-    """One person at one terminal; leaving ends no turn."""
+    """One person at one terminal; quitting ends no turn."""
 
     CSS_PATH = "screen.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -80,16 +80,16 @@ class BetcodeApp(SequencedApp[int]):
     def __init__(self, client: Client, opening: StartOptions, kept_in: Path | None = None) -> None:
         super().__init__()
         self.client = client
-        self.board = PendingBoard(client)  # what waits for a person, in all sessions
-        self.kept_in = kept_in  # where drafts and the like are kept; None: nowhere
-        self.session_id = ""  # of the session that is shown, or was last
+        self.board = PendingBoard(client)  # all prompts that wait for a person
+        self.kept_in = kept_in  # the directory for drafts and history; None: store nothing
+        self.session_id = ""  # the session that is shown, or was shown last
         self.failure: Exception | None = None
         self.directory = SessionDirectory(client)
         self._opening = opening
         self._kept = ScreenCache()
         self._trust = ProjectTrust(self)
         self._start_hold = ExitStack()
-        self._start_hold.enter_context(self.input.hold(math.inf))  # until there is something to type in
+        self._start_hold.enter_context(self.input.hold(math.inf))  # until there is a widget to type in
         self._installed = count()
         self._attention: Attention | None = None
         self._themes = ThemeMemory(kept_in)
@@ -97,7 +97,7 @@ class BetcodeApp(SequencedApp[int]):
         self.theme = PLAIN if self.no_color else self._themes.last(self.available_themes)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Without colour there are none at all; what stands out is bold or turned around."""
+        """Without colour, remove all colours; emphasis is bold or reverse."""
         return [NoColor()] if self.theme == PLAIN else super().get_line_filters()
 
     def on_mount(self) -> None:
@@ -108,14 +108,14 @@ class BetcodeApp(SequencedApp[int]):
         self._attention = attend(self, self.board, self._sees, os.environ)
 
     async def on_exit_app(self) -> None:
-        """An answer that was given just before somebody left is delivered, where that can be at once."""
+        """Deliver an answer that was given just before the exit, if that is possible at once."""
         with anyio.move_on_after(_LEAVING_S):
             await self.board.settled()
         if self._attention is not None:
             self._attention.end()
 
     def _sees(self, session_id: str) -> bool:
-        """Whether what waits in this session is before the person's eyes."""
+        """Whether the person sees the prompts of this session now."""
         screen = self.screen
         is_shown = screen.session_id == session_id if isinstance(screen, SessionScreen) else screen.id == "inbox"
         return self.app_focus and is_shown
@@ -132,8 +132,8 @@ class BetcodeApp(SequencedApp[int]):
         self._start_hold.close()
 
     async def open_session(self, session_id: str, sequence: int = 0) -> None:
-        """Show this session, at this event of it where one is given; where it was left, if it was shown lately."""
-        with self.input.hold():  # what is typed from now on is for that session
+        """Show this session, at the given event if there is one; a recently shown session keeps its scroll position."""
+        with self.input.hold():  # later input belongs to that session
             await self._open_session(session_id, sequence)
 
     async def _open_session(self, session_id: str, sequence: int) -> None:
@@ -168,25 +168,25 @@ class BetcodeApp(SequencedApp[int]):
         await self._trust.ask(screen.session_id)
 
     def _let_go(self) -> None:
-        """Textual keeps whatever watched the theme until that changes: the writing desks of all sessions ever shown."""
+        """Release widgets of closed screens: Textual keeps every watcher of the theme until the theme changes."""
         for watchers in self.__dict__.get("__watchers", {}).values():
             watchers[:] = [each for each in watchers if each[0].is_attached]
 
     def show_name(self, name: str) -> None:
-        """What the session that is shown is called, for the terminal's title."""
-        self.title = one_line(f"betcode · {name}", _TITLE_WIDTH)  # which is watched by who writes it there
+        """Show the session's name in the terminal's title."""
+        self.title = one_line(f"betcode · {name}", _TITLE_WIDTH)  # the header's writer watches it
 
     @property
     def machine(self) -> str:
-        """Where the daemon runs, in words."""
+        """The daemon's machine, as text."""
         return self._opening.machine
 
     def waiting_elsewhere(self, session_id: str) -> int:
-        """How many prompts are open in other sessions."""
+        """Return the number of open prompts in other sessions."""
         return sum(one.session_id != session_id for one in self.board.all)
 
     async def _pick(self) -> None:
-        """Which session, where nobody can know it; who does not say leaves."""
+        """Ask which session to open; no choice quits."""
 
         from betcode.tui.sessions.list import SessionList
 
@@ -199,7 +199,7 @@ class BetcodeApp(SequencedApp[int]):
         screen = SessionList(self.directory, "", self._do, title="Choose a session", here=self._opening.here)
         await self.push_screen(screen, picked)
 
-    # ------------------------------------------------------------ what keys do
+    # ------------------------------------------------------------ actions of keys
 
     def action_leave(self) -> None:
         self.exit(0)
@@ -215,7 +215,7 @@ class BetcodeApp(SequencedApp[int]):
         from betcode.tui.sessions.list import SessionList
 
         if isinstance(self.focused, InputEditor):
-            raise SkipAction  # there the key sends
+            raise SkipAction  # in that widget the key sends
         self.push_screen(SessionList(self.directory, self.session_id, self._do), self._list_closed)
 
     def _list_closed(self, session_id: str | None) -> None:
@@ -257,7 +257,7 @@ class BetcodeApp(SequencedApp[int]):
                 self.directory.look()
 
     def do_here(self, name: str, given: str = "") -> None:
-        """What somebody wrote as a command: a deed for the session that is shown, and what it needs."""
+        """Run a typed command on the session that is shown."""
         if isinstance(shown := self.screen, SessionScreen):
             self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.place, given)
 
@@ -305,14 +305,14 @@ class BetcodeApp(SequencedApp[int]):
             self.notify(clean(note), markup=False)
 
     def say_error(self, error: ClientError) -> None:
-        """Something that was asked of the daemon was refused, or did not reach it."""
+        """Show an error of the daemon or of the connection."""
         self.notify(clean(error.message), severity="error", markup=False)
 
     def on_task_failed(self, message: TaskFailed) -> None:
-        """Something that nobody expected, and that the rest can go on without."""
+        """Show an unexpected error of a task; the rest of the screen continues."""
         error = message.error
         if self.is_headless:
-            self._handle_exception(error)  # a test sees it whole
+            self._handle_exception(error)  # let tests see the exception
             return
         words = f"Internal error: {type(error).__name__} {error}".strip()
         self.notify(one_line(words, 300), severity="error", markup=False)
@@ -322,15 +322,15 @@ class BetcodeApp(SequencedApp[int]):
         self.exit()
 
     def _handle_exception(self, error: Exception) -> None:
-        """What nobody expected ends the screen; whoever opened it says so in a sentence."""
+        """End the screen after an unexpected exception; the caller of `run_screen` reports it."""
         if self.is_headless:
-            super()._handle_exception(error)  # a test sees it whole
+            super()._handle_exception(error)  # let tests see the exception
         else:
             self._end_with(error)
 
 
 async def run_screen(client: Client, opening: StartOptions, kept_in: Path) -> ScreenExit:
-    """Until the person leaves; the terminal is as it was before, also when it ends with an error."""
+    """Run the screen until the person quits, and always restore the terminal."""
     app = BetcodeApp(client, opening, kept_in)
     with _signals_leave(app):
         code = await app.run_async(mouse=opening.has_mouse)
@@ -342,7 +342,7 @@ async def run_screen(client: Client, opening: StartOptions, kept_in: Path) -> Sc
 def _leave(app: BetcodeApp, number: int) -> None:
     app.exit(128 + number)
     if number == signal.SIGHUP:
-        # The terminal is gone: who still has something to write to it, as Textual has, waits for good.
+        # The terminal is gone: Textual would wait for ever to write to it.
         end = threading.Timer(_HUNG_UP_S, os._exit, (128 + number,))
         end.daemon = True
         end.start()
@@ -350,7 +350,7 @@ def _leave(app: BetcodeApp, number: int) -> None:
 
 @contextmanager
 def _signals_leave(app: BetcodeApp) -> Iterator[None]:
-    """A signal that ends the process gives the terminal back first."""
+    """Restore the terminal before a signal ends the process."""
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, _leave, app, number)

@@ -16,12 +16,12 @@ _BELL = "\a"
 _KEEP_TITLE, _OLD_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 _TITLE_WIDTH = 80
 _TOLD_WIDTH = 120
-_QUIET_S = 2.0  # many prompts at once are one call
+_QUIET_S = 2.0  # many prompts at once cause one alert
 _SPEAK_777 = ("rxvt", "foot")
 
 
 class Attention:
-    """Says in the title how much waits, and calls once for what begins to wait where nobody looks."""
+    """Shows the number of open prompts in the title, and alerts once for prompts that the person does not see."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Attention:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`write` goes to the terminal as it is; `sees` says whether a session is before the person's eyes now."""
+        """`write` writes to the terminal unchanged; `sees` says whether the person sees a session now."""
         self._board = board
         self._write = write
         self._sees = sees
@@ -44,13 +44,13 @@ class Attention:
         self._stop_listening: Callable[[], None] | None = None
 
     def begin(self) -> None:
-        """From now on; the title that was there is kept by the terminal."""
+        """Start; the terminal saves its previous title."""
         self._send(_KEEP_TITLE)
         self._stop_listening = self._board.listen(self._hear)
         self._say_title()
 
     def end(self) -> None:
-        """The title is as it was."""
+        """Restore the previous title."""
         if self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None
@@ -58,7 +58,7 @@ class Attention:
             self._title = ""
 
     def show_name(self, name: str) -> None:
-        """What is on the screen, for the title."""
+        """Show this name in the title."""
         self._name = name
         if self._stop_listening is not None:
             self._say_title()
@@ -90,14 +90,15 @@ class Attention:
             self._send(title(said))
 
     def _send(self, text: str) -> None:
-        if self._environment.get("TERM", "dumb") not in ("dumb", "linux"):  # these show such sequences, or part of them
+        # These terminals print such sequences, or part of them
+        if self._environment.get("TERM", "dumb") not in ("dumb", "linux"):
             self._write(text)
 
 
 def attend(
     app: App[Any], board: PendingBoard, sees: Callable[[str], bool], environment: Mapping[str, str]
 ) -> Attention:
-    """Begun, and at rest while another program has the terminal; whoever ends the app ends it."""
+    """Start the alerts; they pause while another program has the terminal. The caller ends them with the app."""
 
     def write(text: str) -> None:
         if app._driver is not None:
@@ -112,16 +113,16 @@ def attend(
 
 
 def title(text: str) -> str:
-    """What sets the terminal's title; nothing in the text can end the sequence or begin another."""
+    """Return the sequence that sets the terminal's title; the text cannot end it or start another."""
     return f"\x1b]0;{one_line(text, _TITLE_WIDTH)}\a"
 
 
 def notification(text: str, environment: Mapping[str, str]) -> str:
-    """What has the terminal show a notification, in the way that it is known to understand."""
+    """Return the sequence for a notification that this terminal supports."""
     body = one_line(text, _TOLD_WIDTH)
     if environment.get("TERM", "").startswith(_SPEAK_777) or environment.get("VTE_VERSION"):
         sequence = f"\x1b]777;notify;betcode;{body.replace(';', ',')}\a"
     else:
-        # Beginning with a word: a number there is another command to some terminals.
+        # Start with a word: some terminals interpret a number here as another command.
         sequence = f"\x1b]9;betcode: {body}\a"
     return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\" if environment.get("TMUX") else sequence

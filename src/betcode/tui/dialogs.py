@@ -18,7 +18,7 @@ from betcode.wording.terminal_text import clean
 
 
 class AskLine(ModalScreen[str | None]):
-    """A line of text; None where the person thought better of it."""
+    """Asks for a line of text; None if the person cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
 
@@ -38,7 +38,7 @@ class AskLine(ModalScreen[str | None]):
 
 
 class AskYesNo(ModalScreen[bool]):
-    """Only a y is yes."""
+    """Asks a yes/no question; only y means yes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "dismiss(True)", "yes"),
@@ -57,14 +57,14 @@ class AskYesNo(ModalScreen[bool]):
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """A choice in a menu, and the key that makes it."""
+    """An entry of a menu and its key."""
 
     key: str
     words: str
 
 
 class KeyMenu(ModalScreen[str | None]):
-    """One of a few, by its key, by arrows and Enter, or by the mouse; the key is what is given back."""
+    """Selects an entry by key, arrows and Enter, or mouse; returns its key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
 
@@ -90,7 +90,7 @@ class KeyMenu(ModalScreen[str | None]):
 
 
 class TextView(ModalScreen[None]):
-    """A text of any length that is read and scrolled; its lines are safe to be shown."""
+    """Shows a scrollable text of any length; its lines are already sanitized."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss(None)", "close"),

@@ -7,14 +7,14 @@ from betcode.wording.terminal_text import columns, one_line
 
 
 class HeadLine(Static):
-    """Its parts keep their sides; the name gives way."""
+    """On a narrow line the name is cut first."""
 
     def __init__(self) -> None:
         super().__init__(id="head", markup=False)
         self._last: tuple[str, str, int, int] = ("", "", 0, 0)
 
     def show(self, name: str, machine: str, waiting: int) -> None:
-        """`waiting`: prompts in other sessions."""
+        """Update the line; `waiting` is the number of prompts in other sessions."""
         width = max(self.size.width, 1)
         now = (name, machine, waiting, width)
         if now == self._last:
@@ -26,7 +26,7 @@ class HeadLine(Static):
 
 
 def head_parts(name: str, machine: str, waiting: int, width: int) -> tuple[str, str]:
-    """The name, and what stands at the right of it; on a narrow line that is only what waits."""
+    """Return the left and the right part; on a narrow line the right one is only the number of prompts."""
     waits = f"{waiting} waiting elsewhere: Ctrl+O" if waiting else ""
     place = one_line(machine, 30) if width >= 60 or not waits else ""
     right = " · ".join(filter(None, (waits, place)))

@@ -13,11 +13,11 @@ from betcode.tui import keys
 from betcode.wording.terminal_text import padded, wrapped
 
 _KEYS_WIDTH = 13
-_WIDTH = 34  # of the words and keys together: 40 columns, less what surrounds them
+_WIDTH = 34  # of keys and texts together: 40 columns without the borders
 
 
 def help_lines(width: int = _WIDTH) -> list[tuple[str, bool]]:
-    """The lines, each with whether it is a heading."""
+    """Return the lines, each with whether it is a heading."""
     lines: list[tuple[str, bool]] = []
     for heading, rows in keys.table():
         lines += [("", False)] if lines else []
@@ -34,7 +34,7 @@ def help_lines(width: int = _WIDTH) -> list[tuple[str, bool]]:
 
 
 class HelpScreen(ModalScreen[None]):
-    """Closed by any of the keys that one would try."""
+    """Any common key closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss(None)", "close")]
 

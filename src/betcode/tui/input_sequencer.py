@@ -23,8 +23,8 @@ from textual.screen import Screen
 
 from betcode.tui.tasks import begin
 
-_SETTLE_S = 1.0  # a handler that takes longer does not block the keyboard
-_ROUNDS = 20  # messages that cause messages; conversation output may keep the queues busy for ever
+_SETTLE_S = 1.0  # a slow handler does not block the keyboard for longer
+_ROUNDS = 20  # rounds of messages that cause messages; streaming output may keep the queues busy for ever
 _QUIET_ROUNDS = 2
 _HOLD_S = 5.0
 _URGENT = frozenset({"ctrl+c", "ctrl+q", "ctrl+z"})
@@ -34,22 +34,22 @@ _PASSING = (events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)  # f
 
 
 class InputSequencer:
-    """The input queue of one app. `deliver` is what the app does with an event; it runs in the app's own task."""
+    """The input queue of one app. `deliver` handles an event in the app's own task."""
 
     def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app = app
         self._deliver = deliver
         self._waiting: deque[events.Event] = deque()
         self._is_settling = False
-        self._holds: dict[object, float] = {}  # and when each expires
+        self._holds: dict[object, float] = {}  # with their expiry
         self._aside: list[events.Event] = []
-        self._aside_before = -math.inf  # input that was typed earlier is put aside
-        self._screen: Screen[Any] | None = None  # that the last event left on top
+        self._aside_before = -math.inf  # earlier input is set aside
+        self._screen: Screen[Any] | None = None  # the top screen after the last event
         self._changed = asyncio.Event()
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was received has taken effect."""
+        """Whether all received input has taken effect."""
         return not self._waiting and not self._is_settling
 
     async def receive(self, event: events.Event) -> None:
@@ -65,7 +65,7 @@ class InputSequencer:
 
     @contextmanager
     def hold(self, limit_s: float = _HOLD_S) -> Iterator[None]:
-        """Keep later input waiting while another screen is being opened for it, at most for `limit_s`."""
+        """Hold later input while another screen is opened for it, at most for `limit_s`."""
         token = object()
         self._holds[token] = time.monotonic() + limit_s
         try:
@@ -76,7 +76,7 @@ class InputSequencer:
 
     @contextmanager
     def aside(self, before: float) -> Iterator[None]:
-        """Keep what was typed before this time until the block ends, and deliver what was typed later.
+        """Hold input typed before this time until the block ends, and deliver later input.
 
         For a question that opens by itself: nobody had seen it when they typed.
         """
@@ -116,13 +116,13 @@ class InputSequencer:
         return any(expires > now for expires in self._holds.values())
 
     def _overdue_urgent(self) -> events.Key | None:
-        """A key that leaves the program and has waited long: perhaps the daemon never answers."""
+        """Return a quit key that has waited too long: the daemon may never answer."""
         due = time.monotonic() - _URGENT_AFTER_S
         keys = (each for each in self._waiting if isinstance(each, events.Key) and each.key in _URGENT)
         return next((key for key in keys if key.time < due), None)
 
     def _next(self) -> list[events.Event]:
-        """One event, or all the letters that the focused widget writes without anybody else's help."""
+        """Return one event, or all letters that the focused widget inserts by itself."""
         batch = [self._waiting.popleft()]
         while self._waiting and self._is_letter(batch[-1]) and self._is_letter(self._waiting[0]):
             batch.append(self._waiting.popleft())
@@ -154,7 +154,7 @@ class InputSequencer:
         await self._deliver(event)
 
     async def _settle(self) -> None:
-        """Return when no message is left that the event caused, and a screen that it opened is laid out."""
+        """Return when all messages caused by the event are processed, and a screen it opened is laid out."""
         quiet = 0
         for _ in range(_ROUNDS):
             for pump in self._path():
@@ -171,7 +171,7 @@ class InputSequencer:
                 return
 
     def _path(self) -> list[MessagePump]:
-        """The way of a key event, from the focus to the app; each message that it causes starts somewhere on it."""
+        """Return the path of a key event from the focus to the app; all messages it causes start on it."""
         if not self._app.screen_stack:
             return [self._app]
         start = self._app.focused or self._app.screen

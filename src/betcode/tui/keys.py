@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 
 class KeyContext(Enum):
-    """Where a key counts; the value is its heading in the help."""
+    """The context of a key; the value is its heading in the help."""
 
     APP = "Everywhere"
     SESSION = "In a session"
@@ -21,13 +21,13 @@ class KeyContext(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Several keys that do the same are separated by commas; without an action the widget there heeds them itself."""
+    """Keys with the same effect are separated by commas. Without an action, the widget handles the key itself."""
 
     keys: str
     words: str
     action: str = ""
-    has_priority: bool = False  # before whatever has the focus
-    shown: str = ""  # where the names of the keys would say less
+    has_priority: bool = False  # before the focused widget
+    shown: str = ""  # the label, if the names of the keys would say less
 
 
 KEYS: dict[KeyContext, tuple[Key, ...]] = {
@@ -58,7 +58,7 @@ KEYS: dict[KeyContext, tuple[Key, ...]] = {
         Key("tab", "switch the focus: input, card, conversation", "next_place"),
         Key("ctrl+c", "copy the selection, or clear the draft; twice quits", "interrupt", has_priority=True),
         Key("ctrl+d", "quit, on an empty draft", "leave_empty", has_priority=True),
-        # Without priority: whether the draft is empty is known when the keys before this one are written there.
+        # Without priority: the keys before this one decide whether the draft is empty.
         Key("question_mark", "help, on an empty draft", "help_empty"),
     ),
     KeyContext.WRITING: (
@@ -117,7 +117,7 @@ KEYS: dict[KeyContext, tuple[Key, ...]] = {
     ),
 }
 
-# What can also be written in place of a message, and the action it stands for.
+# Commands that can be typed instead of a message, and their actions.
 COMMANDS = {
     "help": "app.help",
     "sessions": "app.sessions",
@@ -131,7 +131,7 @@ COMMANDS = {
 
 
 def bindings(place: KeyContext) -> list[BindingType]:
-    """What Textual is told of the keys of a place."""
+    """Return the Textual bindings of a context."""
     return [
         Binding(
             each,
@@ -158,7 +158,7 @@ _NAMES = {
 
 
 def shown(key: Key) -> str:
-    """Its keys as they stand on a keyboard."""
+    """Return the keys as they are labelled on a keyboard."""
     return key.shown or " ".join(_shown(each) for each in key.keys.split(","))
 
 
@@ -168,5 +168,5 @@ def _shown(name: str) -> str:
 
 
 def table() -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
-    """For the help and docs/screen.md: headings, each with its keys and what they do."""
+    """Return the headings for the help and docs/screen.md, each with its keys and descriptions."""
     return [(place.value, [(shown(key), key.words) for key in keys]) for place, keys in KEYS.items() if keys]

@@ -16,7 +16,7 @@ _LEAST_ROWS = 3
 
 
 class LineKind(Enum):
-    """How a line is drawn; each says the same without colours."""
+    """How a line is drawn; the text says the same without colours."""
 
     PLAIN = "plain"
     TITLE = "title"
@@ -35,7 +35,7 @@ class ViewLine:
 
 
 class LineView(ScrollView, can_focus=False):
-    """As high as its lines need, within the rows that it is given; the rest is scrolled to."""
+    """As high as its lines need, up to a limit; the rest is scrolled."""
 
     DEFAULT_CSS = """
     LineView { height: auto; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -56,7 +56,7 @@ class LineView(ScrollView, can_focus=False):
         self._width = 0
 
     def show(self, lines: Sequence[ViewLine], *, from_the_top: bool) -> None:
-        """Other lines, where they are others."""
+        """Replace the lines, if they differ."""
         if lines is self._lines and not from_the_top:
             return
         self._lines = lines
@@ -66,7 +66,7 @@ class LineView(ScrollView, can_focus=False):
             self.scroll_to(0, 0, animate=False, immediate=True)
 
     def allow_rows(self, count: int) -> None:
-        """How many rows of the screen it may take."""
+        """Limit the height to this many rows."""
         self.styles.max_height = max(count, _LEAST_ROWS)
 
     def on_resize(self) -> None:
@@ -95,7 +95,7 @@ class LineView(ScrollView, can_focus=False):
         return Strip([Segment(line.text, style)]).adjust_cell_length(width, self.rich_style)
 
     def _fold(self, width: int) -> None:
-        width -= 1  # the bar comes and goes, and covers nothing
+        width -= 1  # the scroll bar needs a column
         if width <= 0 or width == self._width:
             return
         self._width = width
@@ -105,14 +105,14 @@ class LineView(ScrollView, can_focus=False):
 
 
 def folded(text: str, width: int) -> Iterator[str]:
-    """A line in pieces that fit, and nothing of it lost."""
+    """Yield a line in parts that fit, without losing any of it."""
     text = text.replace("\t", _TAB)
     if len(text) <= width // 2 or cell_len(text) <= width:
         yield text
     elif text.isascii():
         start = 0
         while len(text) - start > width:
-            space = text.rfind(" ", start + width * 2 // 3, start + width) + 1  # words stay whole where they are short
+            space = text.rfind(" ", start + width * 2 // 3, start + width) + 1  # do not break short words
             end = space or start + width
             yield text[start:end]
             start = end

@@ -10,22 +10,22 @@ _NAME = 60
 
 
 class Say(Protocol):
-    """Tells the person something in a sentence."""
+    """Shows a sentence to the person."""
 
     def __call__(self, words: str, *, bad: bool = False) -> None: ...
 
 
 class LockActions:
-    """With the daemon; what comes of it is told to the person."""
+    """Calls the daemon and shows the results."""
 
     def __init__(self, client: Client, session_id: str, say: Say) -> None:
-        self.is_asking = False  # and the answer has not come yet
+        self.is_asking = False  # a request is pending
         self._client = client
         self._session_id = session_id
         self._say = say
 
     async def ask(self, lock: LockView) -> None:
-        """Waits as long as the others may take to answer."""
+        """Request the lock and wait for the holder's answer."""
         self.is_asking = True
         holder = one_line(lock.holder, _NAME)
         if holder:

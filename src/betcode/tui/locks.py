@@ -21,11 +21,11 @@ class LockView:
 
     own_id: str
     holder_id: str = ""
-    holder: str = ""  # in words
-    asking_id: str = ""  # who asks us; empty: nobody
+    holder: str = ""  # as text
+    asking_id: str = ""  # the client that requests the lock from us; empty: none
     asking: str = ""
     answer_by: datetime | None = None
-    waits: bool = False  # we are in line
+    waits: bool = False  # we are queued for the lock
 
     @property
     def is_ours(self) -> bool:
@@ -37,7 +37,7 @@ class LockView:
 
 
 def lock_view(change: v1.InputLockChange, own_id: str) -> LockView:
-    """What a change means for this client."""
+    """Return what a change means for this client."""
     is_ours = change.holder_client_id == own_id
     asks_us = is_ours and bool(change.asking_client_id)
     return LockView(
@@ -54,7 +54,7 @@ def lock_view(change: v1.InputLockChange, own_id: str) -> LockView:
 
 
 def lock_notice(before: LockView, now: LockView) -> str:
-    """What a person is told of a change; empty where there is nothing to tell."""
+    """Return a notice about a change; empty if there is nothing to show."""
     if before.is_ours and now.is_held_elsewhere:
         return f"{one_line(now.holder, _NAME)} has the input lock now. Ctrl+L requests it back"
     if now.is_ours and before.waits:
@@ -65,10 +65,10 @@ def lock_notice(before: LockView, now: LockView) -> str:
 
 
 class LockCard(Static, can_focus=True):
-    """Somebody asks to type here; silence gives it to them."""
+    """Shows a request for the input lock, which is granted without an answer."""
 
     class Answered(Message):
-        """Whether who asks may type."""
+        """The person's answer to a request."""
 
         def __init__(self, asking_id: str, *, grant: bool) -> None:
             super().__init__()
@@ -81,7 +81,7 @@ class LockCard(Static, can_focus=True):
         self._view = LockView("")
 
     def show(self, view: LockView, now: datetime) -> None:
-        """As it stands now; the seconds that are left count down."""
+        """Show the request and the remaining seconds."""
         self._view = view
         self.display = bool(view.asking_id)
         if not view.asking_id:

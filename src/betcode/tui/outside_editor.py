@@ -14,10 +14,10 @@ from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_edit
 
 
 def edited_outside(app: App[Any], text: str, name: str) -> bytes:
-    """What the editor made of the text, in a file of this name. Nothing else is done meanwhile.
+    """Edit the text in a file of this name and return the result. The app is suspended meanwhile.
 
     Raises:
-        NotEdited: there is none, it failed, or there is no place for its file.
+        NotEdited: there is no editor, it failed, or its file cannot be written.
     """
     try:
         argv = editor_argv()
@@ -37,17 +37,17 @@ def edited_outside(app: App[Any], text: str, name: str) -> bytes:
 
 
 def run_outside(app: App[Any], argv: list[str], file: Path) -> None:
-    """The terminal is the editor's, and the screen's again afterwards, however it ends.
+    """Give the terminal to the editor, and always take it back.
 
     Raises:
-        EditorFailed: it did not come to an end as it should.
-        SuspendNotSupported: there is no room here.
+        EditorFailed: the editor failed.
+        SuspendNotSupported: the terminal cannot be given away here.
     """
     failure: EditorFailed | None = None
     with app.suspend(), _interrupts_are_the_editors():
         try:
             run_editor(argv, file)
-        except EditorFailed as trouble:  # leaving the block with it, the screen would not come back
+        except EditorFailed as trouble:  # an exception out of this block would keep the screen suspended
             failure = trouble
     if failure is not None:
         raise failure
@@ -55,9 +55,9 @@ def run_outside(app: App[Any], argv: list[str], file: Path) -> None:
 
 @contextmanager
 def _interrupts_are_the_editors() -> Iterator[None]:
-    """Ctrl+C on that terminal reaches us as well, and does not mean us; what else ends us does so afterwards."""
+    """Leave Ctrl+C to the editor, and handle other signals afterwards."""
     heard: list[int] = []
-    loop = signal.set_wakeup_fd(-1)  # by which it would be told
+    loop = signal.set_wakeup_fd(-1)  # the event loop would get the signal through it
     before = {
         number: signal.signal(number, lambda number, _frame: heard.append(number))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -18,7 +18,7 @@ _STYLES = {v1.COMPLETED: "$text-muted", v1.IN_PROGRESS: "bold"}
 
 
 class Panel(VerticalScroll):
-    """A heading and a text; nothing where there is no text, and drawn again only where it is another one."""
+    """A heading and a text; hidden without text, redrawn only after a change."""
 
     DEFAULT_CSS = """
     Panel { height: auto; max-height: 50%; display: none; scrollbar-size-vertical: 1; margin-top: 1; }
@@ -58,7 +58,7 @@ class PlanPanel(Panel):
 
 
 def todo_lines(items: Sequence[v1.TodoItem]) -> list[Content]:
-    """How many are done, then each with its box; what is at work stands out."""
+    """Return how many are done, then each with its box; the current one is emphasized."""
     if not items:
         return []
     done = sum(item.status == v1.COMPLETED for item in items)
@@ -74,7 +74,7 @@ def todo_lines(items: Sequence[v1.TodoItem]) -> list[Content]:
 
 
 def plan_lines(plan: str) -> list[Content]:
-    """The plan as the agent wrote it."""
+    """Return the plan as the agent wrote it."""
     if not plan.strip():
         return []
     lines = [Content(line) for line in clean(plan[:_LONGEST_PLAN]).strip().split("\n")]

@@ -13,12 +13,12 @@ from betcode.client import Client, ClientError, Link, LinkState, Unreachable
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Deny, DenyAndStop, Given, Prompt, Question, Reply, give_answer
 
-_REFRESH_S = 20.0  # times move with what goes on in a session, and nobody tells of that
+_REFRESH_S = 20.0  # the times of prompts change without an event
 
 
 @dataclass(frozen=True, slots=True)
 class PromptOpened:
-    """Something waits for a person now."""
+    """A prompt was opened."""
 
     prompt: v1.PendingPrompt
     was_open_before: bool
@@ -26,7 +26,7 @@ class PromptOpened:
 
 @dataclass(frozen=True, slots=True)
 class PromptClosed:
-    """It waits no more; `by_us`: with the answer that was given here."""
+    """A prompt was closed; `by_us`: with the answer that was given here."""
 
     prompt: v1.PendingPrompt
     resolved: v1.PermissionResolved
@@ -35,7 +35,7 @@ class PromptClosed:
 
 @dataclass(frozen=True, slots=True)
 class BoardChanged:
-    """Something else about what is shown: the connection, an answer on its way, the facts of a prompt."""
+    """Another change: the connection, the delivery of an answer, or the facts of a prompt."""
 
 
 News = PromptOpened | PromptClosed | BoardChanged
@@ -43,7 +43,7 @@ Listener = Callable[[News], None]
 
 
 class AnswerDelivery(Enum):
-    """What became of the answer that was given here."""
+    """The state of the answer that was given here."""
 
     NONE = "none"
     ON_ITS_WAY = "on its way"
@@ -51,25 +51,26 @@ class AnswerDelivery(Enum):
 
 
 class PendingBoard:
-    """What is open, in the order in which it was asked. Answers are delivered one at a time for each prompt."""
+    """The open prompts, in the order in which they were asked. Answers to one prompt are delivered one at a time."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._open: dict[str, v1.PendingPrompt] = {}
         self._deliveries: dict[str, AnswerDelivery] = {}
         self._failures: dict[str, str] = {}
-        self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}  # while our answer is on its way
+        # Closed while our answer is in transit
+        self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}
         self._listeners: list[Listener] = []
-        self._given: deque[tuple[Prompt, Given]] = deque()  # and not yet on their way
+        self._given: deque[tuple[Prompt, Given]] = deque()  # not sent yet
         self._was_given = anyio.Event()
         self._connected = anyio.Event()
-        self._told = anyio.Event()  # the next news
+        self._told = anyio.Event()  # set by the next change
         self.link: Link | None = None
-        self.trouble = ""  # why nothing is watched any more
+        self.trouble = ""  # why the watch has ended
 
     @property
     def is_local(self) -> bool:
-        """Whether the files that are spoken of are those of this machine."""
+        """Whether the files of the prompts are on this machine."""
         return self._client.is_local
 
     @property
@@ -77,23 +78,23 @@ class PendingBoard:
         return tuple(self._open.values())
 
     def of(self, session_id: str) -> Sequence[v1.PendingPrompt]:
-        """What waits in one session."""
+        """Return the open prompts of one session."""
         return tuple(one for one in self._open.values() if one.session_id == session_id)
 
     def delivery(self, request_id: str) -> AnswerDelivery:
         return self._deliveries.get(request_id, AnswerDelivery.NONE)
 
     def failure(self, request_id: str) -> str:
-        """Why the last answer was not taken; empty where it was, or none was given."""
+        """Return why the last answer was rejected; empty if it was not."""
         return self._failures.get(request_id, "")
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell the listener whatever happens from now on; what is returned ends that."""
+        """Call the listener for every later change; the returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def give(self, prompt: Prompt, given: Given) -> bool:
-        """Have the answer delivered, however long the daemon is away; whether it was taken: never two at once."""
+        """Queue the answer until the daemon accepts it; False if an answer to this prompt is already queued."""
         if prompt.request_id not in self._open or prompt.request_id in self._deliveries:
             return False
         self._deliveries[prompt.request_id] = AnswerDelivery.ON_ITS_WAY
@@ -104,13 +105,13 @@ class PendingBoard:
         return True
 
     async def settled(self) -> None:
-        """Until no answer is on its way any more; none that waits for the connection is waited for."""
+        """Wait until no answer is in transit; answers that wait for the connection do not count."""
         while AnswerDelivery.ON_ITS_WAY in self._deliveries.values():
             self._told = anyio.Event()
             await self._told.wait()
 
     async def run(self) -> None:
-        """Until it is cancelled, or the daemon refuses."""
+        """Watch prompts until cancelled, or until the daemon refuses."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._deliver_all, tasks)
             tasks.start_soon(self._refresh_now_and_then)
@@ -146,9 +147,9 @@ class PendingBoard:
     def _resolved(self, told: v1.PermissionResolved) -> None:
         prompt = self._open.pop(told.request_id, None)
         if prompt is None:
-            return  # we answered it, and have said so
+            return  # we answered it and have reported it
         if told.request_id in self._deliveries:
-            self._over[told.request_id] = (prompt, told)  # whose answer counted is known when ours comes back
+            self._over[told.request_id] = (prompt, told)  # the reply to our answer says whose answer counted
             self._tell(BoardChanged())
         else:
             self._failures.pop(told.request_id, None)
@@ -169,7 +170,7 @@ class PendingBoard:
                 await give_answer(self._client, prompt, given)
             except Unreachable:
                 if request_id not in self._open:
-                    break  # it was over before we could be heard
+                    break  # it was closed before our answer arrived
                 self._deliveries[request_id] = AnswerDelivery.WAITS_FOR_CONNECTION
                 self._tell(BoardChanged())
                 await self._connected.wait()
@@ -186,11 +187,11 @@ class PendingBoard:
             self._tell(PromptClosed(*over, by_us=False))
         elif request_id in self._open:
             self._failures[request_id] = failure
-            await self._refresh()  # part of a group may have been answered elsewhere
+            await self._refresh()  # another client may have answered part of a group
         self._tell(BoardChanged())
 
     def _taken(self, prompt: Prompt, given: Given) -> None:
-        """The daemon has our answer; it need not tell us of it."""
+        """Close a prompt after the daemon has accepted our answer; there may be no event about it."""
         del self._deliveries[prompt.request_id]
         shown, told = self._over.pop(prompt.request_id, (None, v1.PermissionResolved(request_id=prompt.request_id)))
         if shown is None:
@@ -214,7 +215,7 @@ class PendingBoard:
                 self._tell(BoardChanged())
 
     async def _refresh(self) -> None:
-        """The facts of what is open; what opens and closes is told by the watch alone."""
+        """Update the facts of open prompts; only the watch opens and closes them."""
         try:
             found = {one.request_id: one for one in await self._client.pending()}
         except ClientError:
@@ -236,7 +237,7 @@ def _with_answer(prompt: v1.PendingPrompt, question: str, text: str) -> v1.Pendi
 
 
 def _newer(known: v1.PendingPrompt, found: v1.PendingPrompt) -> v1.PendingPrompt:
-    """What was asked for before our last answer came back may lack that answer."""
+    """Return the newer version: a response may be older than our last answer."""
     answers: Mapping[str, str] = known.questions.answers
     for question, text in answers.items():
         if question not in found.questions.answers:

@@ -10,10 +10,10 @@ from betcode.util.atomic_files import replace_file
 
 
 def private_directory(path: Path) -> Path:
-    """The directory, made where it is not there, with all that lead to it: nobody else may look into these.
+    """Create the directory and its parents, readable only by the owner, and return it.
 
     Raises:
-        OSError
+        OSError: the directory cannot be created.
     """
     if not path.is_dir():
         if path.parent != path:
@@ -28,14 +28,14 @@ def write_private(path: Path, data: bytes) -> None:
     The new content survives the end of this process, but not always a power cut.
 
     Raises:
-        OSError
+        OSError: the file cannot be written.
     """
     private_directory(path.parent)
     replace_file(path, data, durable=False)
 
 
 def read_bounded(path: Path, limit_bytes: int) -> bytes | None:
-    """What is in a plain file; None where there is none, it cannot be read, or it has more than that."""
+    """Return the content of a regular file; None if it is missing, unreadable or too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -50,10 +50,10 @@ def read_bounded(path: Path, limit_bytes: int) -> bytes | None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Nobody else is in such a block with this file; what is done in it is short.
+    """Hold an exclusive lock on the file; keep the block short.
 
     Raises:
-        OSError
+        OSError: the file cannot be locked.
     """
     private_directory(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -14,7 +14,7 @@ from betcode.wording.project_trust import declined_words, item_lines, needs_ques
 if TYPE_CHECKING:
     from betcode.tui.app import BetcodeApp
 
-_OPENING_S = 5.0  # files on a disk that does not answer do not block the keyboard
+_OPENING_S = 5.0  # files on a disk that does not answer do not block the keyboard for longer
 
 
 class ProjectTrust:
@@ -25,7 +25,7 @@ class ProjectTrust:
         self._asked: set[str] = set()  # projects
 
     async def ask(self, session_id: str) -> None:
-        """Return when the question is painted, or nothing has to be asked. The answer is awaited in its own task."""
+        """Return when the question is visible, or nothing has to be asked. The answer is awaited in its own task."""
         is_open = asyncio.Event()
         begin(self._app, self._ask, session_id, is_open)
         with anyio.move_on_after(_OPENING_S):
@@ -50,7 +50,7 @@ class ProjectTrust:
             question = TrustQuestion(
                 item_lines(found),
                 question_words(found),
-                on_answer=lambda: answering.enter_context(keyboard.hold()),  # a message waits for the trust
+                on_answer=lambda: answering.enter_context(keyboard.hold()),  # a message waits for the answer
             )
             with keyboard.hold():
                 await self._app.push_screen(question)

@@ -8,22 +8,22 @@ if TYPE_CHECKING:
     from betcode.tui.session_screen import SessionScreen
 
 _SCREENS = 5
-_BLOCKS = 20_000  # of all their conversations together: some tens of megabytes
+_BLOCKS = 20_000  # in all conversations together: some tens of megabytes
 
 
 class ScreenCache:
-    """Few, and not too long together; those that have not been looked at for longest go first."""
+    """Holds a few screens of limited total size; those shown longest ago are closed first."""
 
     def __init__(self) -> None:
         self._screens: OrderedDict[str, SessionScreen] = OrderedDict()
 
     def get(self, session_id: str) -> "SessionScreen | None":
-        """One whose session goes on."""
+        """Return the screen of a session that has not ended."""
         screen = self._screens.get(session_id)
         return screen if screen is not None and not screen.has_failed else None
 
     def keep(self, screen: "SessionScreen") -> "Iterator[SessionScreen]":
-        """This is the newest; those that are not kept any longer are given back, to be closed."""
+        """Add the screen as the newest; yield the screens to close."""
         before = self._screens.pop(screen.session_id, None)
         if before is not None and before is not screen:
             yield before

@@ -13,14 +13,14 @@ from betcode.tui.model.conversation import ConversationModel
 from betcode.tui.model.session_status import SessionStatusModel
 from betcode.v1 import agent_pb2 as v1
 
-_AT_ONCE = 100  # events between two looks at the keyboard
+_AT_ONCE = 100  # events between two checks of the keyboard
 _RETRY_S = 1.0  # between attempts to read a page
-_LOOKS, _LOOK_S = 4, 0.5  # whether a session that has ended is still there
-_LOOK_BACK = 3  # pages that are searched for what the agent is about to do
+_LOOKS, _LOOK_S = 4, 0.5  # checks whether an ended session was deleted
+_LOOK_BACK = 3  # pages to search for the agent's todo list
 
 
 class HistoryClient(Protocol):
-    """What is needed of a client."""
+    """The part of the client that is used here."""
 
     @property
     def identity(self) -> ClientIdentity: ...
@@ -35,7 +35,7 @@ class HistoryClient(Protocol):
 
 
 class SessionFeed:
-    """Follows a session and calls `changed` after each batch; keys are answered in between."""
+    """Follows a session and calls `changed` after each batch; keys are handled in between."""
 
     def __init__(self, client: HistoryClient, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
         own = client.identity.client_id
@@ -45,16 +45,16 @@ class SessionFeed:
         self.link: Link | None = None  # None: not connected yet
         self.has_ended = False
         self.is_loading = False  # an older page
-        self.trouble = ""  # why the last one could not be loaded
+        self.trouble = ""  # why the last page could not be loaded
         self._client = client
         self._changed = changed
         self._include_compacted = False
 
     async def run(self) -> None:
-        """Until the session has ended; breaks of the connection are waited out.
+        """Follow the session to its end, across reconnects.
 
         Raises:
-            ClientError: the daemon refuses, and asking again would not help.
+            ClientError: the daemon refuses, and a retry would not help.
         """
         refusal: ClientError | None = None
         async with anyio.create_task_group() as tasks:
@@ -69,7 +69,7 @@ class SessionFeed:
             raise refusal
 
     async def is_deleted(self) -> bool:
-        """Whether a session that has ended is gone: one that is deleted is closed first, and gone a moment later."""
+        """Whether an ended session was deleted: it is closed first and disappears a moment later."""
         for _ in range(_LOOKS):
             try:
                 await self._client.read_events(self.session_status.session_id, before=1)
@@ -80,10 +80,10 @@ class SessionFeed:
         return False
 
     async def load_older(self, *, compacted: bool = False) -> bool:
-        """Read the page before the oldest event, on wish also of what was compacted; whether there was one.
+        """Load the page before the oldest event, with `compacted` also compacted events; return whether there was one.
 
-        One at a time: who asks meanwhile has asked in vain. A daemon that is away is waited for; `trouble` tells what
-        it refuses.
+        A call during another one does nothing. It waits for a daemon that is away; `trouble` says what the daemon
+        refuses.
         """
         if self.is_loading or not self.conversation.oldest:
             return False
@@ -118,14 +118,14 @@ class SessionFeed:
     async def _read_newest(self) -> None:
         page = await self._page()
         if page is None:
-            return  # all of it is followed from the beginning
+            return  # follow everything from the beginning
         await self._take(page.events)
         self.session_status.inform(page.session_info)
         self._note_page(page)
         self._changed()
 
     async def _page(self, before: int = 0) -> v1.ReadEventsResponse | None:
-        """Waits until somebody gives it; None from a daemon that knows no pages."""
+        """Read a page, with retries; None from a daemon without pages."""
         while True:
             try:
                 return await self._client.read_events(
@@ -136,12 +136,12 @@ class SessionFeed:
                     return None
                 if not error.may_be_retried:
                     raise
-                if not before:  # nothing is followed yet that would tell
+                if not before:  # no stream exists yet that would report it
                     self._linked(Link(LinkState.BROKEN, retry_in_s=_RETRY_S, error=error))
             await anyio.sleep(_RETRY_S)
 
     async def _follow(self) -> None:
-        # What is compacted while the line is broken comes after what we have seen, and belongs to it.
+        # Events compacted during a disconnect come after those we have seen and belong to them.
         follow = self._client.follow_batches(
             self.session_status.session_id, self.conversation.newest, on_link=self._linked, include_compacted=True
         )
@@ -162,7 +162,7 @@ class SessionFeed:
             await anyio.lowlevel.checkpoint()
 
     async def _look_back(self) -> None:
-        """What the agent at work wrote down to do may stand further back than the newest page."""
+        """Search older pages for the current todo list of the agent."""
         for _ in range(_LOOK_BACK):
             if self.session_status.todos or self.session_status.plan or not self.session_status.is_at_work:
                 return

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 _FRAME_S = 1 / 30
 _BRANCH_EVERY = 5  # seconds
-_TWICE_S = 2.0  # two presses within this are one wish
+_TWICE_S = 2.0  # two presses within this time count as one
 
 
 class SessionScreen(Screen[None]):
-    """Everything it shows comes from the daemon; what is typed goes there."""
+    """Shows only data of the daemon, and sends all input to it."""
 
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.SESSION)
 
@@ -67,7 +67,7 @@ class SessionScreen(Screen[None]):
         self._lock_card = LockCard()
         self._welcome = None if summary.message_count else Welcome(summary.provider)
         self._head, self._status, self._side = HeadLine(), StatusLine(), SidePanel()
-        self._stops = 0  # how often the person asked for the end of this turn
+        self._stops = 0  # how often the person cancelled this turn
         self._interrupted_at = self._escaped_at = 0.0
         self._ticks = 0
 
@@ -77,34 +77,34 @@ class SessionScreen(Screen[None]):
 
     @property
     def summary(self) -> v1.SessionSummary:
-        """What the list of sessions said of it when it was opened."""
+        """The summary of the session when it was opened."""
         return self._summary
 
     @property
     def length(self) -> int:
-        """How many blocks are loaded."""
+        """The number of loaded blocks."""
         return len(self._feed.conversation.blocks)
 
     @property
     def has_failed(self) -> bool:
-        """Whether what it shows cannot become newer."""
+        """Whether the screen can no longer be updated."""
         return bool(self._refusal)
 
     @property
     def can(self) -> v1.ProviderCapabilities | None:
-        """What its agent can do, as far as the daemon says."""
+        """The capabilities of its agent, if the daemon reports them."""
         return self._feed.session_status.can
 
     @property
     def place(self) -> int:
-        """Where the turn ends that is looked at; 0: the newest."""
+        """The end of the turn in view; 0 for the newest."""
         blocks = self._feed.conversation.blocks
         at = self._view.looked_at
         rest = range(at, len(blocks)) if at >= 0 else ()
         return next((blocks[index].first for index in rest if isinstance(blocks[index], TurnEnd)), 0)
 
     def jump_to(self, sequence: int) -> None:
-        """Show this event."""
+        """Scroll to this event."""
         self._view.jump_to(sequence)
 
     @property
@@ -128,13 +128,13 @@ class SessionScreen(Screen[None]):
     def on_mount(self) -> None:
         self.query_one("#ended").display = False
         self._view.draft = self.query_one(Composer)
-        self.set_focus(self._view.draft)  # at once: somebody may be typing already
+        self.set_focus(self._view.draft)  # at once: somebody may already be typing
         self._deck.take_focus_if_nothing_is_written()
         self.set_interval(1.0, self._tick)
         begin(self, self._follow)
         self._model_changed()
 
-    # ------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------ drawing
 
     def on_screen_resume(self) -> None:
         self._deck.seen_anew()
@@ -146,7 +146,7 @@ class SessionScreen(Screen[None]):
     on_descendant_focus = on_resize
 
     def _model_changed(self) -> None:
-        """At most so often as an eye sees, however much comes in; at once where nothing was drawn for a while."""
+        """Draw at most once per frame, whatever the number of events; at once after a pause."""
         if self._is_stale or not self.is_attached:
             return
         self._is_stale = True
@@ -159,7 +159,7 @@ class SessionScreen(Screen[None]):
     def _draw(self) -> None:
         self._is_stale = False
         if self not in self.app.screen_stack or not self._view.is_attached:
-            return  # it is drawn when somebody looks; what is being taken down is not
+            return  # a hidden screen is drawn when it is shown, a removed one never
         self._drawn_at = time.monotonic()
         self._take_note()
         self._view.blocks_changed()
@@ -172,14 +172,14 @@ class SessionScreen(Screen[None]):
         self._draw_lines()
 
     async def _look_at_branch(self) -> None:
-        """Another one may be checked out at any time, by the agent too."""
+        """Read the current branch: anybody, including the agent, may check out another one."""
         from betcode.git.worktree_files import branch_at
 
         look = partial(branch_at, self._summary.working_directory, or_commit=True)
         self._feed.session_status.branch = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
 
     def _tick(self) -> None:
-        """What changes by itself: seconds, and the branch."""
+        """Update what changes by itself: times, and the branch."""
         self._ticks += 1
         if self._client.is_local and self._ticks % _BRANCH_EVERY == 1 and self in self.app.screen_stack:
             begin(self, self._look_at_branch, group="branch", exclusive=True)
@@ -218,7 +218,7 @@ class SessionScreen(Screen[None]):
         )
 
     def _take_note(self) -> None:
-        """What follows from how the session stands now, and is not drawn."""
+        """Apply the effects of the session's state that are not drawn."""
         if self._feed.link is not self._link:
             self._link, self._broken_at = self._feed.link, time.monotonic()
         is_at_work = self._feed.session_status.is_at_work
@@ -251,7 +251,7 @@ class SessionScreen(Screen[None]):
         self._view.focus()
         self.owner.directory.look()
 
-    # ------------------------------------------------------------ what comes in
+    # ------------------------------------------------------------ events
 
     async def _follow(self) -> None:
         try:
@@ -274,7 +274,7 @@ class SessionScreen(Screen[None]):
 
         begin(self, show_whole, self.owner, self._client, self._summary.id, message.block)
 
-    # ------------------------------------------------------------ what people do
+    # ------------------------------------------------------------ actions
 
     def on_composer_pane_not_sent(self, message: ComposerPane.NotSent) -> None:
         error = message.error
@@ -285,13 +285,13 @@ class SessionScreen(Screen[None]):
         self._say(words, bad=True)
 
     def on_composer_pane_sends(self) -> None:
-        self._view.action_scroll_end()  # where the message appears, and its answer
+        self._view.action_scroll_end()  # the message and its answer appear there
 
     async def on_composer_scrolls(self, message: Composer.Scrolls) -> None:
         await self._view.run_action(message.action)
 
     async def on_composer_command(self, message: Composer.Command) -> None:
-        """A command of the screen that was written in place of a message."""
+        """Run a screen command that was typed instead of a message."""
         if (action := keys.COMMANDS.get(message.name)) is not None:
             await self.run_action(action)
         else:
@@ -304,7 +304,8 @@ class SessionScreen(Screen[None]):
                 self.query_one(Composer).focus()
             return
         if session_status.status == v1.WAITING_FOR_USER and not self._stops and now - self._escaped_at > _TWICE_S:
-            self._escaped_at = now  # nothing runs meanwhile, and who leaves a card has soon pressed it once too often
+            # No turn is running, and after leaving a card people often press Escape once too often
+            self._escaped_at = now
             self._say("Press Esc again to interrupt the turn")
             return
         self._stops += 1
@@ -352,17 +353,17 @@ class SessionScreen(Screen[None]):
             self._interrupted_at = now
 
     def action_panels(self) -> None:
-        """Beside the conversation where it is wide, below it where it is not."""
+        """Toggle the panels: beside the conversation on a wide screen, below it on a narrow one."""
         self.toggle_class("-turned")
         self._model_changed()
 
     def action_next_place(self) -> None:
-        """From the draft to what waits for an answer, from there to the conversation, and then round."""
+        """Cycle the focus: draft, card, conversation."""
         if self._is_on_a_card:
             self._view.focus()
         elif self.focused is not self.query_one(Composer) or not self._deck.take_focus():
             self.app.action_focus_next()
-            if self._is_on_a_card:  # which stands between the conversation and the draft, and was before it
+            if self._is_on_a_card:  # the card is between the conversation and the draft, and had the focus before
                 self.app.action_focus_next()
 
     @property

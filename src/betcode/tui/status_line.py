@@ -27,7 +27,7 @@ _READING_SHORT = "Esc: input"
 
 @dataclass(frozen=True, slots=True)
 class StatusPart:
-    """A few words; where there is no room for all, those that weigh least are left out."""
+    """A few words; if not all parts fit, those with the least weight are left out."""
 
     text: str
     weight: int
@@ -36,28 +36,28 @@ class StatusPart:
 
 @dataclass(frozen=True, slots=True)
 class StatusContext:
-    """What the line tells beside the standing, at one moment."""
+    """The values of the line that are not in the session's status."""
 
     link: Link | None = None  # None: not connected yet
-    retry_in_s: float = 0.0  # from now on, where the link is broken
-    refusal: str = ""  # the daemon does not want this client, or the session is gone
-    turn_s: float | None = None  # how long the turn has been open; None: not known
-    is_stopping: bool = False  # somebody here asked for the end of the turn
+    retry_in_s: float = 0.0  # time until the next attempt, if the connection is lost
+    refusal: str = ""  # the daemon refuses this client, or the session was deleted
+    turn_s: float | None = None  # the duration of the turn; None: unknown
+    is_stopping: bool = False  # the person has cancelled the turn
     queued: int = 0
-    waits: str = ""  # for what beside its agent, in words
+    waits: str = ""  # what the session waits for besides its agent, as text
     has_ended: bool = False
-    is_reading: bool = False  # keys go to the conversation
+    is_reading: bool = False  # the conversation has the focus
 
 
 class StatusLine(Static):
-    """Shows what fits."""
+    """Shows the parts that fit."""
 
     def __init__(self) -> None:
         super().__init__(id="status", markup=False)
         self._last: tuple[Sequence[StatusPart], int] = ((), 0)
 
     def show(self, session_status: SessionStatusModel, lock: LockView, context: StatusContext) -> None:
-        """All as they are now."""
+        """Update the line."""
         width = max(self.size.width, 1)
         parts = fitting(parts_of(session_status, lock, context, width), width)
         if (parts, width) != self._last:
@@ -67,7 +67,7 @@ class StatusLine(Static):
 
 
 def fitting(parts: Sequence[StatusPart], width: int) -> list[StatusPart]:
-    """Those that weigh most, in their order; the last one that is left is cut."""
+    """Return the parts with the most weight, in their order; the last remaining one is cut."""
     left = [part for part in parts if part.text]
     while len(left) > 1 and _width(left) > width:
         left.remove(min(reversed(left), key=lambda part: part.weight))
@@ -83,7 +83,7 @@ def _width(parts: Sequence[StatusPart]) -> int:
 def parts_of(
     session_status: SessionStatusModel, lock: LockView, context: StatusContext, width: int
 ) -> list[StatusPart]:
-    """Everything that there is to tell, for a line of this width."""
+    """Return all parts for a line of this width."""
     tokens = session_status.tokens_in + session_status.tokens_out
     others = sum(1 for each in session_status.present if each.client_id != lock.own_id)
     return [
@@ -124,13 +124,13 @@ def _connection(context: StatusContext) -> StatusPart:
 
 
 def _is_long_lost(link: Link | None) -> bool:
-    """By then a daemon that restarts is back."""
+    """Whether the connection is down for longer than a restart of the daemon takes."""
     return link is not None and link.state is LinkState.BROKEN and link.retry_in_s >= _LONG_S
 
 
 def _work(session_status: SessionStatusModel, context: StatusContext) -> StatusPart:
     if context.has_ended:
-        return StatusPart("", 0)  # what was open in it is not any more, whoever deleted it in the middle of a turn
+        return StatusPart("", 0)  # nothing is open in a deleted session, even if it was deleted during a turn
     if context.waits and session_status.status != v1.WAITING_FOR_USER and not context.is_stopping:
         return StatusPart(context.waits, 12, "$text-warning")
     if not session_status.is_at_work:
@@ -142,7 +142,7 @@ def _work(session_status: SessionStatusModel, context: StatusContext) -> StatusP
         v1.WAITING_FOR_USER: "waiting for you",
         v1.COMPACTING: "compacting",
     }.get(session_status.status, "working")
-    if session_status.status == v1.WAITING_FOR_USER:  # for how long, its card tells
+    if session_status.status == v1.WAITING_FOR_USER:  # the card shows for how long
         return StatusPart(words, 12, "$text-warning")
     if context.turn_s is not None and context.turn_s >= SILENT_AFTER_S and not session_status.has_answered:
         return StatusPart(f"{NO_ANSWER}, {elapsed(context.turn_s)}", 12, "$text-warning")
@@ -161,7 +161,7 @@ def _context(percent: float, width: int) -> StatusPart:
 
 
 def _agent(session_status: SessionStatusModel) -> str:
-    """Its kind and its model; most models of Claude Code name their kind themselves."""
+    """Return the provider and the model; most models of Claude Code name their provider themselves."""
     model, kind = session_status.model, session_status.provider
     return model if kind and kind in model else " ".join(filter(None, (kind, model)))
 
@@ -173,7 +173,7 @@ def _place(session_status: SessionStatusModel) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """`9 s`, `2:05`, `1:02:05`."""
+    """Return `9 s`, `2:05`, `1:02:05`."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -182,13 +182,13 @@ def elapsed(seconds: float) -> str:
 
 
 def short_count(number: int) -> str:
-    """`950`, `12.3k`, `4.5M`."""
+    """Return `950`, `12.3k`, `4.5M`."""
     if number < 1000:
         return str(number)
     return f"{number / 1000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
 def _cost(session_status: SessionStatusModel) -> str:
-    """Nothing where the agent tells no money: what is not known is not free."""
+    """Return the cost; empty if the agent does not report it, because unknown is not free."""
     is_told = session_status.can is None or session_status.can.cost
     return dollars(session_status.cost_usd) or ("$0.00" if is_told else "")

@@ -10,7 +10,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class TaskFailed(Message):
-    """Something that nobody expected; it goes up to the app, from whichever widget it comes."""
+    """An unexpected exception in a task; the message bubbles up to the app."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ def begin(
     group: str = "default",
     exclusive: bool = False,
 ) -> None:
-    """Do it beside everything else; `exclusive`: in place of what the owner began in this group before."""
+    """Run the work in the background; `exclusive`: cancel the owner's earlier work in this group."""
 
     async def until_over() -> None:
         try:

@@ -44,7 +44,7 @@ _OWN = (
         dark=False,
     ),
     Theme(
-        PLAIN,  # the colours are taken away when it is drawn
+        PLAIN,  # colours are removed when it is drawn
         primary="#E0E0E0",
         secondary="#E0E0E0",
         accent="#FFFFFF",
@@ -71,13 +71,13 @@ def register_themes(app: App[Any]) -> None:
 
 
 class ThemeMemory:
-    """The name of the last theme in a file; what cannot be kept is not."""
+    """Stores the name of the last theme in a file; write errors are ignored."""
 
     def __init__(self, kept_in: Path | None) -> None:
         self._file = kept_in / "theme" if kept_in is not None else None
 
     def last(self, known: Collection[str]) -> str:
-        """The one that was chosen last, where it is known."""
+        """Return the last theme, if it is known."""
         kept = read_bounded(self._file, _LONGEST_NAME) if self._file is not None else None
         name = (kept or b"").decode(errors="replace").strip()
         return name if name in known else DARK

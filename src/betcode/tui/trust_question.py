@@ -21,7 +21,7 @@ _YES = "Yes: I trust this project"
 
 
 class _PaintedText(Static):
-    """A text that knows when it was first painted."""
+    """A text that records when it was first painted."""
 
     def __init__(self, text: str, *, markup: bool) -> None:
         super().__init__(text, markup=markup)
@@ -36,13 +36,13 @@ class _PaintedText(Static):
 
 
 class TrustQuestion(ModalScreen[None]):
-    """Yes by the arrow and Enter, or by the mouse. Enter alone and Escape are no."""
+    """Yes needs an arrow and Enter, or the mouse. Enter alone and Escape mean no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "decline", "no")]
 
     def __init__(self, lines: Sequence[str], question: str, on_answer: Callable[[], object]) -> None:
         super().__init__(id="trust")
-        self.answer: bool | None = None  # None: there is none
+        self.answer: bool | None = None  # None: not answered
         self.closed = asyncio.Event()
         self._lines = lines
         self._text = _PaintedText(clean(question), markup=False)
@@ -60,7 +60,7 @@ class TrustQuestion(ModalScreen[None]):
         self.query_one(OptionList).focus()
 
     async def painted(self) -> float:
-        """Return when a person can see the question, with the time since when."""
+        """Wait until the question is visible; return since when."""
         await self._text.is_painted.wait()
         return self._text.painted_at
 

@@ -26,7 +26,7 @@ class TypeAheadDriver(LinuxDriver):
                 self.process_message(event)
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if line_mode is not None:
-            self.attrs_before = line_mode  # what the terminal gets back at the end
+            self.attrs_before = line_mode  # restored at the end
 
     def _enter_raw_mode(self) -> None:
         modes = termios.tcgetattr(self.fileno)
@@ -37,7 +37,7 @@ class TypeAheadDriver(LinuxDriver):
 
 
 def _modes(fileno: int) -> list[Any] | None:
-    """Of a terminal that is in line mode, and may be read from by this process; None of any other file."""
+    """Return the modes of a terminal in line mode that this process may read; None for any other file."""
     try:
         modes = termios.tcgetattr(fileno)
     except termios.error:
@@ -46,15 +46,15 @@ def _modes(fileno: int) -> list[Any] | None:
 
 
 def _is_background(fileno: int) -> bool:
-    """Whether another job of the shell has the terminal: changing its modes would stop this process."""
+    """Whether another job of the shell owns the terminal: changing its modes would stop this process."""
     try:
         return os.tcgetpgrp(fileno) != os.getpgrp()
     except OSError:
-        return False  # not the controlling terminal, so nobody's jobs
+        return False  # not the controlling terminal, so it has no jobs
 
 
 def _pending(fileno: int) -> bytes:
-    """What can be read without waiting."""
+    """Return the input that can be read without waiting."""
     count = array("i", [0])
     ioctl(fileno, termios.FIONREAD, count)
     return os.read(fileno, count[0]) if count[0] else b""

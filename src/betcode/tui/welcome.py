@@ -21,12 +21,12 @@ _OTHERS = (
 
 
 def words(provider: str) -> str:
-    """For a new session of this kind of agent."""
+    """Return the text for a new session with this provider."""
     return "\n".join(_DEMO if provider == "demo" else _OTHERS)
 
 
 class Welcome(Static):
-    """Goes away with the first event."""
+    """Disappears with the first event."""
 
     DEFAULT_CSS = "Welcome { height: auto; max-height: 70%; padding: 0 1; color: $text-muted; }"
 

@@ -20,7 +20,7 @@ _TITLE = 200
 
 
 async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: Block) -> None:
-    """In a window of its own."""
+    """Show the block in its own window."""
     try:
         title, text = await _whole(client, session_id, block)
     except ClientError as error:
@@ -30,7 +30,7 @@ async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: 
 
 
 async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, str]:
-    """A title and the text, as it was said."""
+    """Return a title and the full text."""
     fetched = {cut.field: await _fetched(client, session_id, cut) for cut in block.cuts}
     match block:
         case ToolCallBlock():

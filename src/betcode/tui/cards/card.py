@@ -39,14 +39,14 @@ from betcode.wording.edited_input import NotEdited
 from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of
 from betcode.wording.terminal_text import one_line
 
-if TYPE_CHECKING:  # what is typed in is made when somebody types
+if TYPE_CHECKING:  # the input widgets are created when somebody types
     from textual.widgets import Input
 
     from betcode.tui.cards.input_editor import Draft, InputEditor
 
-_BESIDE_ROWS = 12  # frame, keys, the draft, the status and a little of the conversation
+_BESIDE_ROWS = 12  # frame, keys, draft, status and a little of the conversation
 _LEAST_ROWS = 3
-_LOW_ROWS, _BESIDE_ON_LOW = 20, 9  # on a screen that is lower, the draft is a line without a frame
+_LOW_ROWS, _BESIDE_ON_LOW = 20, 9  # on a lower screen the draft is one line without a frame
 
 
 def _utc_now() -> datetime:
@@ -55,17 +55,17 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class CardContext:
-    """What a card says of its prompt beside the prompt itself."""
+    """Facts that a card shows besides the prompt."""
 
     place: str = ""  # "2 of 5"
-    where: str = ""  # its session, where several are shown together; keys mean the card there without the focus
+    where: str = ""  # the session, if cards of several are shown; there, keys answer without the focus
     delivery: AnswerDelivery = AnswerDelivery.NONE
     failure: str = ""
     is_link_broken: bool = False
 
 
 class Card(Vertical, can_focus=True):
-    """Nothing that an agent wrote can answer it, and no key that was pressed before it could be read."""
+    """No text of an agent can answer a card, and no key that was pressed before it was readable."""
 
     DEFAULT_CSS = """
     Card { height: auto; border: round $warning; padding: 0 1; }
@@ -87,17 +87,17 @@ class Card(Vertical, can_focus=True):
             self.given = given
 
     class Stepped(Message):
-        """Another card is wanted."""
+        """The person wants another card."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
             self.by = by
 
     class Left(Message):
-        """The person goes back to the draft; the card stays."""
+        """The person returns to the draft; the card remains."""
 
     class Dismissed(Message):
-        """A card that was over, and stayed for the sake of what was being typed, has been read."""
+        """The person has read a card that ended while they were typing on it."""
 
     def __init__(
         self,
@@ -107,12 +107,12 @@ class Card(Vertical, can_focus=True):
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         super().__init__()
-        self._reads_files = reads_files  # a daemon elsewhere has other files than this machine
+        self._reads_files = reads_files  # files of a remote daemon are not on this machine
         self.clock = clock
         self._now = now
         self._state: CardState | None = None
         self._card_context = CardContext()
-        self._over = ""  # how it ended, while somebody was still typing on it
+        self._over = ""  # how the prompt ended while somebody was typing on the card
         self._on_disk: str | None = None
         self._trouble = ""
         self._draft: Draft | None = None
@@ -126,17 +126,17 @@ class Card(Vertical, can_focus=True):
 
     @property
     def request_id(self) -> str:
-        """Of the prompt that is shown; empty where none is."""
+        """The id of the shown prompt; empty without one."""
         return self._state.prompt.request_id if self._state is not None else ""
 
     @property
     def is_typing(self) -> bool:
-        """Whether words are typed here that would be lost, or go elsewhere, with the card."""
+        """Whether text is being typed here that would be lost with the card."""
         return self._state is not None and self._state.mode in TYPING
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing but the prompt itself is shown."""
+        """Whether only the prompt itself is shown."""
         return self._state is None or self._state.mode is CardMode.CHOOSE
 
     @property
@@ -144,7 +144,7 @@ class Card(Vertical, can_focus=True):
         return bool(self._over)
 
     def show(self, prompt: v1.PendingPrompt, context: CardContext) -> None:
-        """This prompt now; where it is the one that is shown already, only what has changed about it."""
+        """Show this prompt; if it is already shown, update only the changed parts."""
         self._card_context = context
         if self._state is not None and not self._over and self._state.shows_the_same(prompt):
             self._state = replace(self._state, prompt=prompt)
@@ -154,7 +154,7 @@ class Card(Vertical, can_focus=True):
         self._on_disk = None
         self._enter(CardState(prompt, self.clock()))
         self._draw(from_the_top=True)
-        self.call_after_refresh(self.seen_anew)  # nobody reads what is not yet painted
+        self.call_after_refresh(self.seen_anew)  # text is readable only after it was painted
         path = changed_path(
             prompt.permission.tool_name, fields_of(prompt.permission.input_json), prompt.working_directory
         )
@@ -162,17 +162,17 @@ class Card(Vertical, can_focus=True):
             begin(self, self._look_at, path, group="file", exclusive=True)
 
     def end(self, words: str) -> None:
-        """It is over while somebody types on it: said here, and nothing typed goes elsewhere by mistake."""
+        """Report here that the prompt has ended while somebody types; the typed text is sent nowhere."""
         self._over = words
         self._draw()
 
     def seen_anew(self) -> None:
-        """Something else was in front of it until now."""
+        """Ignore keys for a moment, because another screen was in front until now."""
         if self._state is not None:
             self._state = replace(self._state, shown_at=self.clock())
 
     def times_changed(self) -> None:
-        """A moment has passed."""
+        """Update the times."""
         if self._state is not None and self.is_mounted:
             self._frame(self._state)
 
@@ -201,7 +201,7 @@ class Card(Vertical, can_focus=True):
             event.prevent_default()
 
     def press(self, key: str) -> bool:
-        """A key that was pressed on the card, or beside it and is meant for it; whether it says anything here."""
+        """Handle a key that was pressed on the card or is meant for it; return whether it has a meaning here."""
         state = self._state
         if state is None or (state.mode in TYPING and key != "escape"):
             return False
@@ -213,7 +213,7 @@ class Card(Vertical, can_focus=True):
             return True
         after, effect = press(state, key, self.clock())
         if after == state and effect is None:
-            return False  # it may mean something to the screen
+            return False  # it may have a meaning for the screen
         self._trouble = ""
         self._enter(after)
         self._do(effect)
@@ -280,7 +280,7 @@ class Card(Vertical, can_focus=True):
         self._draw()
 
     def _give_edited(self, written: str | bytes) -> None:
-        """What was edited here, or all of it in a file."""
+        """Answer with the input that was edited here, or with the content of an edited file."""
         if self._draft is None or self._state is None or self._over:
             return
         try:
@@ -298,7 +298,7 @@ class Card(Vertical, can_focus=True):
         self.post_message(self.Answered(self._state.asked, given))
 
     def _enter(self, state: CardState) -> None:
-        """Show what the mode needs to be typed in, and take away what the one before needed."""
+        """Show the widget that the mode needs, and remove that of the mode before."""
         mode = self._state.mode if self._state is not None else CardMode.CHOOSE
         had_focus = self.has_focus_within
         self._state = state
@@ -314,7 +314,7 @@ class Card(Vertical, can_focus=True):
         field.focus()
 
     def _field(self, state: CardState) -> "Input | InputEditor":
-        """What is typed in."""
+        """Return the widget to type in."""
         from textual.widgets import Input
 
         from betcode.tui.cards.input_editor import Draft, InputEditor
@@ -329,7 +329,7 @@ class Card(Vertical, can_focus=True):
 
     @property
     def _rows(self) -> int:
-        """How many rows of the screen are for what is asked."""
+        """Return the number of rows for the request."""
         rows = self.screen.size.height
         return min(rows - (_BESIDE_ON_LOW if rows < _LOW_ROWS else _BESIDE_ROWS), rows // 2)
 
@@ -353,7 +353,7 @@ class Card(Vertical, can_focus=True):
         self._frame(state)
 
     def _lines(self, state: CardState) -> list[ViewLine]:
-        """Made again only where something in them is another: an input may be long."""
+        """Return the lines, from a cache while nothing has changed: an input may be long."""
         width = max(self.content_size.width - 2, 20)
         prompt = state.prompt
         answered = len(prompt.questions.answers)
@@ -388,7 +388,7 @@ class Card(Vertical, can_focus=True):
 
     def _frame(self, state: CardState) -> None:
         kind = "question" if state.question is not None else "permission"
-        self.border_title = " · ".join(filter(None, (kind, self._card_context.place)))  # words of ours alone
+        self.border_title = " · ".join(filter(None, (kind, self._card_context.place)))  # only text of ours
         self.border_subtitle = waits(state.prompt, self._now())
 
 

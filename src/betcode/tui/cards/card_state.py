@@ -19,16 +19,16 @@ from betcode.wording.prompts import (
     offered,
 )
 
-SEEN_AFTER_S = 0.4  # a finger on its way was meant for what stood there before
+SEEN_AFTER_S = 0.4  # a key that was already on its way was meant for the text before
 
 
 class CardMode(Enum):
     CHOOSE = "choose"
-    PATTERNS = "patterns"  # which "always like this"
-    PATTERN = "pattern"  # a line is typed: a pattern,
-    REASON = "reason"  # why not,
-    WORDS = "words"  # an answer in own words
-    EDIT = "edit"  # another input
+    PATTERNS = "patterns"  # choose an "always allow" rule
+    PATTERN = "pattern"  # type a rule
+    REASON = "reason"  # type a reason
+    WORDS = "words"  # type an answer
+    EDIT = "edit"  # edit the input
 
 
 TYPING = frozenset({CardMode.PATTERN, CardMode.REASON, CardMode.WORDS, CardMode.EDIT})
@@ -47,7 +47,7 @@ class CardState:
 
     @property
     def question(self) -> v1.UserQuestion | None:
-        """The one that is to be answered now; None for permissions."""
+        """The current question; None for permissions."""
         group = self.prompt.questions
         return next((each for each in group.questions if each.question not in group.answers), None)
 
@@ -57,7 +57,7 @@ class CardState:
         return Permission(self.prompt.permission) if question is None else Question(question)
 
     def shows_the_same(self, other: v1.PendingPrompt) -> bool:
-        """Whether nothing that is asked is another there."""
+        """Whether both show the same request."""
         return other.request_id == self.prompt.request_id and CardState(other, 0).question == self.question
 
 
@@ -77,18 +77,18 @@ class NextCard:
 
 @dataclass(frozen=True, slots=True)
 class LeaveCard:
-    """Back to the draft; the card stays open."""
+    """Return to the draft; the card remains open."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScrollCard:
-    by: int  # lines, or pages where that is the word
+    by: int  # in lines, or in pages
     pages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TooEarly:
-    """Nobody can have read it yet."""
+    """The key came before anybody could read the card."""
 
 
 Effect = GiveAnswer | NextCard | LeaveCard | ScrollCard | TooEarly
@@ -102,7 +102,7 @@ _SCROLLS = {
 
 
 def press(state: CardState, key: str, now: float) -> tuple[CardState, Effect | None]:
-    """The card after a key, and what is to be done about it; a key that says nothing changes nothing."""
+    """Return the card after a key, and its effect; a key without a meaning changes nothing."""
     if key == "escape":
         before = CardMode.PATTERNS if state.mode is CardMode.PATTERN else CardMode.CHOOSE
         return (state, LeaveCard()) if state.mode is CardMode.CHOOSE else (replace(state, mode=before), None)
@@ -119,7 +119,7 @@ def press(state: CardState, key: str, now: float) -> tuple[CardState, Effect | N
         case CardMode.PATTERNS:
             return _pattern(state, key)
         case CardMode.PATTERN | CardMode.REASON | CardMode.WORDS | CardMode.EDIT:
-            return state, None  # what is typed there is no key of ours
+            return state, None  # the text field handles its own keys
         case other:
             assert_never(other)
 
@@ -197,7 +197,7 @@ def _reply(question: v1.UserQuestion, numbers: list[int]) -> GiveAnswer | None:
 
 
 def typed(state: CardState, text: str) -> GiveAnswer | None:
-    """What a typed line says; None: nothing yet. A denial needs no reason."""
+    """Return the answer for a typed line; None if it is incomplete. A denial needs no reason."""
     line = text.strip()
     match state.mode:
         case CardMode.REASON:
@@ -211,12 +211,12 @@ def typed(state: CardState, text: str) -> GiveAnswer | None:
 
 
 def may_always(asked: Permission) -> bool:
-    """Whether something can be granted for the rest of the session."""
+    """Whether the call can be allowed for the rest of the session."""
     return not asked.is_plan and not asked.is_of_budget
 
 
 def hints(state: CardState) -> str:
-    """Which keys there are now."""
+    """Return the hint about the keys of the current mode."""
     match state.mode:
         case CardMode.CHOOSE:
             return _question_hints(state.question) if state.question is not None else _permission_hints(state)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _FILE_LIMIT = 1 << 20
-_COMPARED_LINES = 4000  # of both sides: comparing takes the square of it at worst
+_COMPARED_LINES = 4000  # of both sides together: comparing takes quadratic time at worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Change:
 
 
 def changes_of(tool: str, fields: Mapping[str, object], on_disk: str | None) -> list[Change]:
-    """The changes of a tool that is known to make some; none for all others, and where its input is odd."""
+    """Return the changes of a known editing tool; none for other tools or an unexpected input."""
     path = _text(fields, "file_path") or _text(fields, "notebook_path") or ""
     match tool:
         case "Write" if (content := _text(fields, "content")) is not None:
@@ -47,7 +47,7 @@ def _edited(path: str, edits: Sequence[object], on_disk: str | None) -> list[Cha
     whole = on_disk
     for old, new, everywhere in pairs:
         if whole is None or not old or old not in whole:
-            whole = None  # it is another file than we can see here
+            whole = None  # the file on the agent's machine differs from ours
             break
         whole = whole.replace(old, new) if everywhere else whole.replace(old, new, 1)
     if whole is not None and on_disk is not None:
@@ -59,7 +59,7 @@ def _edited(path: str, edits: Sequence[object], on_disk: str | None) -> list[Cha
 
 
 def unified(old: str, new: str) -> list[str]:
-    """The difference in lines; where there are too many to be compared, all of the old and all of the new ones."""
+    """Return the difference as lines; with too many lines to compare, all old and then all new ones."""
     import difflib
 
     before, after = old.splitlines(), new.splitlines()
@@ -73,7 +73,7 @@ def unified(old: str, new: str) -> list[str]:
 
 
 def changed_path(tool: str, fields: Mapping[str, object], directory: str) -> str:
-    """The file that a tool would change; empty where it is none."""
+    """Return the file that a tool would change; empty if there is none."""
     if tool not in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
         return ""
     path = _text(fields, "file_path") or _text(fields, "notebook_path") or ""
@@ -81,9 +81,9 @@ def changed_path(tool: str, fields: Mapping[str, object], directory: str) -> str
 
 
 def read_local(path: str) -> str | None:
-    """A plain file's text, where it can be read here at once; None otherwise."""
+    """Return the text of a regular local file; None if it cannot be read at once."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must keep nobody waiting
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a named pipe must not block
     except (OSError, ValueError):
         return None
     try:

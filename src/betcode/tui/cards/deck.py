@@ -20,11 +20,11 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Given, Prompt
 
 _TOLD_FOR_S = 12.0
-_HOLD_S = 1.0  # a daemon that takes longer does not block the keyboard
+_HOLD_S = 1.0  # a slow daemon does not block the keyboard for longer
 
 
 class CardDeck(Vertical):
-    """Hidden while nothing is asked; a new card takes the focus only from an empty draft."""
+    """Hidden while there are no prompts. A new card takes the focus only from an empty draft."""
 
     DEFAULT_CSS = """
     CardDeck { height: auto; }
@@ -47,7 +47,7 @@ class CardDeck(Vertical):
         self._current = ""
         self._stop_listening: Callable[[], None] | None = None
         self._telling: Timer | None = None
-        self._answering = ""  # the prompt whose answer later input waits for
+        self._answering = ""  # later input waits until this prompt is answered
         self._input_hold = ExitStack()
 
     def compose(self) -> ComposeResult:
@@ -62,14 +62,14 @@ class CardDeck(Vertical):
         self.show(self._board.of(self._session_id))
 
     async def on_prune(self, _event: Prune) -> None:
-        """What is being taken down is told nothing more: its parts go before it is unmounted."""
+        """Stop listening: the children of a removed widget end before it is unmounted."""
         if self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None
         self._release_input()
 
     def show(self, prompts: Sequence[v1.PendingPrompt]) -> None:
-        """What is open in this session now."""
+        """Show the open prompts of this session."""
         before = [each.request_id for each in self._open]
         self._open = tuple(prompts)
         ids = [each.request_id for each in self._open]
@@ -93,22 +93,22 @@ class CardDeck(Vertical):
             self._take_focus_from_an_empty_draft()
 
     def take_focus(self) -> bool:
-        """Answer now; False where nothing is asked."""
+        """Focus the card; return False if there is none."""
         if self._card.display:
             self._card.focus()
         return self._card.display
 
     @property
     def is_typing(self) -> bool:
-        """Whether words are typed on a card now: keys that mean something beside it do not count."""
+        """Whether text is being typed on a card, so that shortcuts do not apply."""
         return self._card.is_typing and self._card.has_focus_within
 
     def seen_anew(self) -> None:
-        """The screen was behind another one until now."""
+        """Update the card when the screen is shown again."""
         self._card.seen_anew()
 
     def take_focus_if_nothing_is_written(self) -> None:
-        """Where a card is open and the draft is empty, once whatever has asked for the focus before has it."""
+        """Focus an open card if the draft is empty, after earlier focus requests have been processed."""
         self.app.call_later(self._take_focus_from_an_empty_draft)
 
     def _card_context(self, request_id: str, place: int) -> CardContext:
@@ -139,7 +139,7 @@ class CardDeck(Vertical):
         told.update(words)
         told.display = bool(words)
         if self._telling is not None:
-            self._telling.stop()  # which was for what was told before
+            self._telling.stop()  # it was for the message before
             self._telling = None
         if words:
             self.display = True
@@ -175,7 +175,7 @@ class CardDeck(Vertical):
                 self._release_input()
 
     def _hold_input(self, request_id: str) -> None:
-        """Keep input that was typed after an answer for what follows its card, such as the draft."""
+        """Hold input that was typed after an answer for the next focus, such as the draft."""
         self._release_input()
         if isinstance(self.app, SequencedApp):
             self._answering = request_id

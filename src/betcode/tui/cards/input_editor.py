@@ -13,7 +13,7 @@ _MAIN = {"Bash": "command", "Write": "content", "Edit": "new_string", "NotebookE
 
 
 class Draft:
-    """The part of a tool's input that people want to change, or all of it as JSON."""
+    """The editable part of a tool's input, or all of it as JSON."""
 
     def __init__(self, request: v1.PermissionRequest) -> None:
         self._request = request
@@ -26,7 +26,7 @@ class Draft:
 
     @property
     def title(self) -> str:
-        """What is edited."""
+        """The name of the edited part."""
         return self.field or "input (JSON)"
 
     @property
@@ -34,12 +34,12 @@ class Draft:
         return str(self._own[self.field]) if self.field else self.whole("{}")
 
     def whole(self, text: str) -> str:
-        """The input with this text, as JSON that people can read."""
+        """Return the input with this text, as indented JSON."""
         fields = {**self._own, self.field: text} if self.field else self._own
         return json.dumps(fields, ensure_ascii=False, indent=2)
 
     def checked(self, written: str | bytes) -> str:
-        """The input as JSON: with the text that was edited here, or a file that is all of it. Raises NotEdited."""
+        """Return the input as JSON, from text edited here or from a file with the whole input. Raises NotEdited."""
         if isinstance(written, str):
             return checked_input(self.whole(written) if self.field else written, self._request)
         try:
@@ -49,7 +49,7 @@ class Draft:
 
 
 class InputEditor(TextArea):
-    """Ctrl+S sends, and so does Enter where the text is one line; Ctrl+E hands it to the person's own editor."""
+    """Ctrl+S sends, and Enter does if the text is one line. Ctrl+E opens the person's own editor."""
 
     class Written(Message):
         def __init__(self, text: str) -> None:

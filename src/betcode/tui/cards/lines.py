@@ -19,7 +19,7 @@ _KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, "@": LineKind.PLACE}
 
 
 def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: str | None = None) -> list[ViewLine]:
-    """What is asked, why, and what would be done; `on_disk` is the file that would be changed, where it is known."""
+    """Return the request, its reason and its effect; `on_disk` is the current text of the file, if known."""
     request = prompt.permission
     asked = Permission(request)
     if asked.is_of_budget:
@@ -33,7 +33,7 @@ def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: 
     if whole:
         return [*lines, *_why(asked), *(piece for line in input_lines(request, whole=True) for piece in _lines(line))]
     if isinstance(command := fields_of(request.input_json).get("command"), str):
-        return [*lines, *_bounded(_command(request, command)), *_why(asked)]  # on a small screen it comes first
+        return [*lines, *_bounded(_command(request, command)), *_why(asked)]  # first, for small screens
     return [*lines, *_why(asked), *_bounded(_telling(asked, on_disk))]
 
 
@@ -56,7 +56,7 @@ def _telling(asked: Permission, on_disk: str | None) -> Iterable[ViewLine]:
 
 
 def _command(request: v1.PermissionRequest, command: str) -> Iterable[ViewLine]:
-    """As it would be run, and the commands it consists of."""
+    """Yield the command and the simple commands in it."""
     for number, line in enumerate(clean(command).split("\n")):
         yield ViewLine(f"  {line}" if number else f"$ {line}")
     if len(request.segments) > 1:
@@ -87,7 +87,7 @@ def _bounded(lines: Iterable[ViewLine]) -> Iterable[ViewLine]:
 
 
 def pattern_lines(request: v1.PermissionRequest) -> list[ViewLine]:
-    """What may be granted for the rest of the session, each by its number."""
+    """Return the numbered rules that can be granted for the rest of the session."""
     lines = [ViewLine("Don't ask again in this session for:", LineKind.TITLE)]
     if asks_each_time(request):
         lines.append(ViewLine("a rule asks every time, even after a grant", LineKind.NOTE))
@@ -100,7 +100,7 @@ def pattern_lines(request: v1.PermissionRequest) -> list[ViewLine]:
 def question_lines(
     prompt: v1.PendingPrompt, question: v1.UserQuestion, cursor: int, chosen: frozenset[int]
 ) -> list[ViewLine]:
-    """The question and its options, with what is chosen and where the cursor stands."""
+    """Return the question and its options, with the selection and the cursor."""
     header = f"{one_line(question.header, 100)}: " if question.header else ""
     count = len(prompt.questions.questions)
     place = [each.question_id for each in prompt.questions.questions].index(question.question_id) + 1

@@ -13,7 +13,7 @@ _WHO_WIDTH = 40
 
 
 def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
-    """How long it has waited, and how long it still will."""
+    """Return how long ago the prompt was asked, and when it expires."""
     asked = f"asked {span(now - prompt.asked_at.ToDatetime(UTC))} ago" if prompt.HasField("asked_at") else "waits"
     if not prompt.HasField("expires_at"):
         return asked
@@ -22,12 +22,12 @@ def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
 
 
 def named(prompt: v1.PendingPrompt) -> str:
-    """Tool and what it is about, on one line."""
+    """Return the tool and its subject, on one line."""
     return f"{tool_of(prompt)} {one_line(what_of(prompt), _WHAT_WIDTH)}".rstrip()
 
 
 def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
-    """Who and what, on one line."""
+    """Return who decided and how, on one line."""
     who = one_line(told.client_id, _WHO_WIDTH) or "somebody"
     match told.resolution:
         case "answered" if prompt.WhichOneof("prompt") == "questions" and told.decision not in DENIALS:

@@ -18,12 +18,12 @@ from betcode.wording.attachments import CannotAttach, read_files
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import clean
 
-_FILE_BYTES = 10 * 1024 * 1024  # what a daemon takes of one file, unless it was told otherwise
-_EXPANDED_AT_MOST = 200_000  # characters; beyond that an editor is the better place
+_FILE_BYTES = 10 * 1024 * 1024  # the daemon's default limit for one file
+_EXPANDED_AT_MOST = 200_000  # characters; longer texts are better edited in an editor
 
 
 class DraftAttachments:
-    """The attachments of one draft, in their order; words that are no files are given to `write`."""
+    """The attachments of one draft, in order. Text that is not a file is passed to `write`."""
 
     def __init__(
         self, owner: Widget, chips: ChipBar, changed: Callable[[], None], write: Callable[[str], None]
@@ -37,17 +37,17 @@ class DraftAttachments:
 
     @property
     def is_reading(self) -> bool:
-        """Whether something is not attached yet that was named before."""
+        """Whether a named file has not been read yet."""
         return self._reading > 0
 
     def put(self, attachments: Sequence[Attachment]) -> None:
-        """These and no others."""
+        """Replace all attachments."""
         self.all = tuple(attachments)
         self._chips.show(self.all)
         self._changed()
 
     def take(self, index: int) -> Attachment | None:
-        """Remove one; which that was."""
+        """Remove and return one."""
         if not -len(self.all) <= index < len(self.all):
             return None
         one = self.all[index]
@@ -55,7 +55,7 @@ class DraftAttachments:
         return one
 
     def expand(self, index: int) -> None:
-        """Put what was pasted, or the path of a file, into the text instead."""
+        """Replace the attachment by its text, or by the path of its file."""
         chosen = self.all[index] if 0 <= index < len(self.all) else None
         if chosen is None or not chosen.instead:
             return
@@ -66,7 +66,7 @@ class DraftAttachments:
         self._write(writable(chosen.instead))
 
     def paste(self, text: str) -> None:
-        """What a terminal pasted: words, many words, or the files that somebody dropped on it."""
+        """Handle a paste: short text, long text, or dropped files."""
         pasted = judge(text)
         match pasted:
             case TooLong():
@@ -79,11 +79,11 @@ class DraftAttachments:
                 assert_never(pasted)
 
     def attach(self, path: Path) -> None:
-        """A file that somebody named."""
+        """Attach the file at this path."""
         self._begin(self._take_named(path))
 
     def paste_image(self, otherwise: str) -> None:
-        """The image in the system's clipboard; where there is none, those words."""
+        """Attach the image in the system clipboard, or insert the text if there is none."""
         self._begin(self._take_clipboard(otherwise))
 
     def _begin(self, reading: Coroutine[None, None, None]) -> None:
@@ -138,10 +138,10 @@ class DraftAttachments:
 
 
 def read_dropped(paths: Sequence[Path]) -> tuple[AttachedFile, ...] | None:
-    """Files that were dropped here; None: they are no files that an agent could read. It may block.
+    """Read dropped files; None if they are not files for an agent. This may block.
 
     Raises:
-        CannotAttach: they are, but cannot be sent.
+        CannotAttach: they cannot be sent.
     """
     for path in paths:
         try:
@@ -157,16 +157,16 @@ def read_dropped(paths: Sequence[Path]) -> tuple[AttachedFile, ...] | None:
 
 
 def read_named(paths: Sequence[Path]) -> tuple[AttachedFile, ...]:
-    """Files that somebody named. It may block.
+    """Read the named files. This may block.
 
     Raises:
-        CannotAttach: one cannot be sent.
+        CannotAttach: one of them cannot be sent.
     """
     for path in paths:
         try:
             size = path.stat().st_size
         except OSError:
-            continue  # which `read_files` says better
+            continue  # `read_files` reports it better
         if size > _FILE_BYTES:
             most = readable(_FILE_BYTES)
             raise CannotAttach(clean(f"{path.name} is {readable(size)}: the limit for an attachment is {most}"))
@@ -180,7 +180,7 @@ def read_named(paths: Sequence[Path]) -> tuple[AttachedFile, ...]:
 
 
 def _begins_as_text(beginning: bytes) -> bool:
-    """A letter may be cut in two at the end of what was read."""
+    """Whether the bytes are text; a character may be cut at their end."""
     try:
         return b"\0" not in beginning and bool(codecs.getincrementaldecoder("utf-8")().decode(beginning))
     except UnicodeDecodeError:

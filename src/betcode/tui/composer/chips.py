@@ -16,7 +16,7 @@ _REMOVE = " ✕"
 
 
 def chip_words(attachment: Attachment) -> str:
-    """What is said of one; a pasted text is told by its lines, a file by its name and size."""
+    """Return the label of an attachment: lines for a pasted text, name and size for a file."""
     if attachment.is_pasted_text:
         unit = "line" if attachment.lines == 1 else "lines"
         return f"pasted text {pasted_number(attachment.file)}: {attachment.lines} {unit}"
@@ -24,7 +24,7 @@ def chip_words(attachment: Attachment) -> str:
 
 
 class ChipBar(Widget):
-    """A click on the name puts it into the text, one on the cross removes it."""
+    """A click on the name inserts the text, a click on the cross removes the attachment."""
 
     DEFAULT_CSS = """
     ChipBar { height: auto; max-height: 5; display: none; padding: 0 1; }
@@ -32,7 +32,7 @@ class ChipBar(Widget):
     """
 
     class Expand(Message):
-        """What was attached is to stand in the text instead."""
+        """Insert the attachment into the text instead."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -49,7 +49,7 @@ class ChipBar(Widget):
         self._attachments: tuple[Attachment, ...] = ()
 
     def show(self, attachments: Sequence[Attachment]) -> None:
-        """These."""
+        """Show these attachments."""
         self._attachments = tuple(attachments)
         self.set_class(bool(attachments), "-filled")
         self.refresh(layout=True)
@@ -59,7 +59,7 @@ class ChipBar(Widget):
         if not 0 <= index < len(self._attachments):
             return
         event.stop()
-        # The padding counts in an event's place.
+        # The coordinates of an event include the padding.
         column, words = event.x - 1, self._words(index)
         has_instead = bool(self._attachments[index].instead)
         is_name = column < len(words) - len(_REMOVE) - 1

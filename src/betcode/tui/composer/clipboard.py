@@ -22,13 +22,13 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/
 
 @dataclass(frozen=True, slots=True)
 class NoImage:
-    """Why there is none, in a sentence."""
+    """The reason why there is no image, as a sentence."""
 
     message: str
 
 
 def programs(environ: Mapping[str, str], path: str) -> Sequence[Sequence[str]]:
-    """The calls that could give an image here, as lists of arguments; nothing where no such program is installed."""
+    """Return the commands that could read an image here; none if no such program is installed."""
     calls = []
     if environ.get("WAYLAND_DISPLAY"):
         calls.append(["wl-paste", "--no-newline", "--type", "image/png"])
@@ -41,7 +41,7 @@ def programs(environ: Mapping[str, str], path: str) -> Sequence[Sequence[str]]:
 
 
 async def clipboard_image(number: int) -> AttachedFile | NoImage:
-    """The image that was copied last, under a name with this number."""
+    """Return the clipboard's image, under a name with this number."""
     path = os.pathsep.join(part for part in os.environ.get("PATH", "").split(os.pathsep) if part.startswith("/"))
     calls = programs(os.environ, path)
     if not calls:
@@ -57,13 +57,13 @@ async def clipboard_image(number: int) -> AttachedFile | NoImage:
 
 
 def unwrapped(data: bytes) -> bytes:
-    """The bytes themselves, where AppleScript wrote them as a literal of its own."""
+    """Return the bytes of an AppleScript literal."""
     literal = _APPLE.fullmatch(data.strip())
     return bytes.fromhex(literal[1].decode()) if literal and len(literal[1]) % 2 == 0 else data
 
 
 async def _said(call: Sequence[str]) -> bytes | None:
-    """What the program writes in time, empty where it fails; None: more than can be sent."""
+    """Return the output of the program within a time limit, empty if it fails; None if it is too large."""
     data = bytearray()
     try:
         child = start(call, os.environ)

@@ -24,7 +24,7 @@ class CompletionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """The part of the draft that is being completed: `start` to `end`, and what of it is looked for."""
+    """The part of the draft from `start` to `end` that is completed, and the text to search for."""
 
     kind: CompletionKind
     query: str
@@ -34,7 +34,7 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One line of the list, and what is written into the draft where it is taken."""
+    """One line of the list, and the text that it inserts."""
 
     shown: str
     inserted: str
@@ -42,7 +42,7 @@ class Candidate:
 
 
 class AgentCommand(Protocol):
-    """A command, as an agent tells of it; the name has no slash."""
+    """A command of an agent; its name has no slash."""
 
     @property
     def name(self) -> str: ...
@@ -80,7 +80,7 @@ _OWN_NAMES = frozenset(command.name for command in OWN_COMMANDS)
 
 
 def completion_at(text: str, cursor: int) -> CompletionRequest | None:
-    """What could be completed at the cursor; None: nothing."""
+    """Return what can be completed at the cursor; None if nothing can."""
     before = text[:cursor]
     if command := _COMMAND.fullmatch(before):
         return (
@@ -95,9 +95,9 @@ def completion_at(text: str, cursor: int) -> CompletionRequest | None:
 
 
 def own_command(text: str, agent_commands: Iterable[str]) -> tuple[str, str] | None:
-    """The command of the screen that the draft is, and what stands behind it; None: it goes to the agent.
+    """Return the screen command in the draft and its argument; None if the draft is for the agent.
 
-    Where agent and screen have a command of one name, `/name` is the agent's and `//name` the screen's.
+    If agent and screen have a command of the same name, `/name` is the agent's and `//name` the screen's.
     """
     first, newline, _ = text.strip().partition("\n")
     if newline or not first.startswith("/"):
@@ -111,7 +111,7 @@ def own_command(text: str, agent_commands: Iterable[str]) -> tuple[str, str] | N
 
 
 def command_candidates(query: str, agent_commands: Sequence[AgentCommand]) -> list[Candidate]:
-    """Commands whose names begin with or contain what was typed, the agent's first."""
+    """Return the commands whose names begin with or contain the query, the agent's first."""
     slashes, name = ("//", query[2:]) if query.startswith("//") else ("/", query[1:])
     theirs = {command.name for command in agent_commands}
     offered: list[tuple[str, AgentCommand, str]] = [("/", command, "") for command in agent_commands if slashes == "/"]
@@ -127,7 +127,7 @@ def command_candidates(query: str, agent_commands: Sequence[AgentCommand]) -> li
 
 
 def file_candidates(query: str, paths: Sequence[str]) -> list[Candidate]:
-    """Paths that match, the best first: by the last name, then anywhere, then letter by letter."""
+    """Return the matching paths, best first: file name, then any part, then single letters in order."""
     low = query.lower()
     letters = re.compile(".*?".join(map(re.escape, low)))
     ranked = ((rank, len(path), path) for path in paths if (rank := _file_rank(low, letters, path.lower())) is not None)
@@ -135,20 +135,20 @@ def file_candidates(query: str, paths: Sequence[str]) -> list[Candidate]:
 
 
 def history_candidates(query: str, texts: Sequence[str]) -> list[Candidate]:
-    """Messages that were sent and contain what was typed, in the order in which they are given."""
+    """Return the sent messages that contain the query, in the given order."""
     low = query.strip().lower()
     found = (text for text in texts if low in text.lower())
     return [Candidate(one_line(text, 500), text) for text, _ in zip(found, range(SHOWN), strict=False)]
 
 
 def mention(path: str) -> str:
-    """How the path is written into a message; a directory can be gone on with."""
+    """Return the text that mentions the path; a directory stays open for more letters."""
     written = f"@{path}" if _PLAIN.fullmatch(path) else f'@"{path}"'
     return written.removesuffix('"') if path.endswith("/") else written + " "
 
 
 def can_be_mentioned(path: str) -> bool:
-    """Whether a name can be shown and written as it is: no control characters, no quotes, nothing that is no text."""
+    """Whether a name can be written into a message: no control characters, no quotes, valid text."""
     return '"' not in path and "\n" not in path and "\t" not in path and clean(path) == path
 
 

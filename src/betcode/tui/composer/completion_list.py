@@ -14,7 +14,7 @@ _ROWS = 8
 
 
 class CompletionList(Widget):
-    """Moved through by the keys of the draft, which keeps the focus; a click takes a line."""
+    """Controlled by keys of the draft, which keeps the focus; a click selects a line."""
 
     DEFAULT_CSS = """
     CompletionList { height: auto; max-height: 8; display: none; background: $surface; padding: 0 1; }
@@ -22,7 +22,7 @@ class CompletionList(Widget):
     """
 
     class Taken(Message):
-        """Somebody clicked on a line."""
+        """The person clicked on a line."""
 
         def __init__(self, candidate: Candidate) -> None:
             super().__init__()
@@ -43,14 +43,14 @@ class CompletionList(Widget):
         return self._candidates[self._at] if self._candidates else None
 
     def show(self, candidates: Sequence[Candidate]) -> None:
-        """These, with the first selected; nothing closes the list."""
+        """Show these candidates, the first one selected; an empty list closes it."""
         self._candidates = tuple(candidates)
         self._at = 0
         self.set_class(self.is_open, "-open")
         self.refresh(layout=True)
 
     def move(self, by: int) -> None:
-        """Round at the ends."""
+        """Move the selection, around the ends."""
         if self._candidates:
             self._at = (self._at + by) % len(self._candidates)
             self.refresh()

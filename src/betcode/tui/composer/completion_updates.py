@@ -18,11 +18,11 @@ from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.tasks import begin
 
 _FRESH_S = 15.0
-_AT_ONCE = 2000  # paths that are looked through in less time than a key takes
+_AT_ONCE = 2000  # so many paths can be searched between two keys
 
 
 class CompletionUpdater:
-    """What is offered for the word at the cursor."""
+    """Keeps the candidates for the word at the cursor up to date."""
 
     def __init__(self, owner: Widget, shown: CompletionList) -> None:
         self._owner = owner
@@ -41,7 +41,7 @@ class CompletionUpdater:
 
     @property
     def wanted(self) -> CompletionRequest | None:
-        """What the list is for."""
+        """The request that the list answers."""
         return self._wanted
 
     @property
@@ -52,11 +52,11 @@ class CompletionUpdater:
         self._shown.move(by)
 
     def show_directory(self, directory: str) -> None:
-        """Whose files can be named from now on; none where it is empty."""
+        """Complete files of this directory; none if it is empty."""
         self._directory, self._files, self._listed_at = directory, (), -_FRESH_S
 
     def look(self, wanted: CompletionRequest | None) -> None:
-        """Offer what fits."""
+        """Show the candidates for this request."""
         if wanted is None or (self._dismissed is not None and self._dismissed != (wanted.kind, wanted.start)):
             self._dismissed = None
         if wanted is None or self._dismissed is not None:
@@ -75,7 +75,7 @@ class CompletionUpdater:
                 self._look_for_files(wanted)
 
     def dismiss(self) -> None:
-        """Close the list, and leave it closed while this word is typed."""
+        """Close the list until another word is typed."""
         if self._wanted is not None:
             self._dismissed = (self._wanted.kind, self._wanted.start)
         self.close()

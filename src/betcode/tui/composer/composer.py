@@ -37,7 +37,7 @@ _SCROLLS = {
 
 
 class Composer(TextArea):
-    """Enter sends; Ctrl+J, Shift+Enter, Alt+Enter or a backslash at the end begin a line."""
+    """Enter sends; Ctrl+J, Shift+Enter, Alt+Enter or a backslash at the end insert a line break."""
 
     DEFAULT_CSS = """
     Composer { height: auto; min-height: 3; max-height: 40vh; border: round $foreground 35%; padding: 0; }
@@ -51,7 +51,7 @@ class Composer(TextArea):
     ]
 
     class Command(Message):
-        """A command of the screen itself, and what stood behind it."""
+        """A command of the screen, with its argument."""
 
         def __init__(self, name: str, rest: str) -> None:
             super().__init__()
@@ -59,7 +59,7 @@ class Composer(TextArea):
             self.rest = rest
 
     class Scrolls(Message):
-        """A key that moves the conversation; `action` is the conversation's."""
+        """A key that scrolls the conversation; `action` is the action of the conversation."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -76,20 +76,20 @@ class Composer(TextArea):
         learn_keys()
         super().__init__(id="composer", placeholder="Write a message", highlight_cursor_line=False)
         self._queue_bar = queue
-        self._hand_over = hand_over  # what is to be sent
+        self._hand_over = hand_over  # sends a message
         self._completing = CompletionUpdater(self, completions)
         self.attaching = DraftAttachments(self, chips, self.on_text_area_changed, self._type)
         self._drafts = Drafts(kept_in / "drafts") if kept_in else None
         self._history = HistoryFile(kept_in / "history.jsonl") if kept_in else None
         self._walk = HistoryWalk((), "")
         self._session_id = ""
-        self._directory = ""  # of the session
-        self._files_in = ""  # where files are that are named here; empty: nowhere but below this process's own
+        self._directory = ""  # the session's directory
+        self._files_in = ""  # the directory of files that can be named; empty: none but this process's own
         self._keeping: Timer | None = None
         self._before_search: str | None = None
         self._has_complained = False
 
-    # -- what others see of it
+    # -- state for other widgets
 
     @property
     def draft(self) -> Draft:
@@ -97,11 +97,11 @@ class Composer(TextArea):
 
     @property
     def has_draft(self) -> bool:
-        """Whether something is written or attached here."""
+        """Whether the draft has text or attachments."""
         return not self.draft.is_empty
 
     def begin(self, session_id: str, directory: str, *, is_local: bool) -> None:
-        """With the draft of this session; `is_local`: its directory is one of this machine."""
+        """Load the draft of this session; `is_local`: its directory is on this machine."""
         self._session_id, self._directory = session_id, directory
         self._files_in = directory if is_local else ""
         self._completing.show_directory(self._files_in)
@@ -111,22 +111,22 @@ class Composer(TextArea):
         self.attaching.put(draft.attachments)
 
     def show_commands(self, commands: Sequence[AgentCommand]) -> None:
-        """Those that the agent says it has."""
+        """Complete these commands of the agent."""
         self._completing.commands = tuple(commands)
 
     def give_back(self, text: str, attachments: Sequence[AttachedFile] = ()) -> None:
-        """What was not sent, before what was written since."""
+        """Insert a message that was not sent before the text written since."""
         self._rewrite("\n".join(filter(None, (writable(text), self.text))))
         self.attaching.put((*map(attachment_of, attachments), *self.attaching.all))
         self.focus()
 
     def clear_draft(self) -> None:
-        """Nothing is written any more; the text can be had again by undo."""
+        """Clear the draft; undo restores the text."""
         self._rewrite("")
         self.attaching.put(())
 
     def keep(self) -> None:
-        """Have the draft in its file now."""
+        """Save the draft now."""
         if self._keeping is not None:
             self._keeping.stop()
             self._keeping = None
@@ -137,7 +137,7 @@ class Composer(TextArea):
                 self._complain(f"Cannot save the draft: {trouble.strerror}")
 
     def undo(self) -> None:
-        # A scroll bar may go with it, and Textual looks then where the cursor is before it has moved that.
+        # The scroll bar may disappear, and Textual would use the cursor position before it has updated it.
         self.move_cursor((0, 0))
         super().undo()
 
@@ -146,13 +146,13 @@ class Composer(TextArea):
         super().redo()
 
     def render_line(self, y: int) -> Strip:
-        # A window that becomes narrow leaves no column for a moment, in which Textual cannot wrap the placeholder.
+        # A window may have no columns for a moment while it shrinks, and Textual cannot wrap the placeholder then.
         return super().render_line(y) if self.content_size.width > 0 else Strip.blank(0)
 
     # -- keys
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        """A question mark on an empty draft asks for help, which is the screen's."""
+        """Leave a question mark on an empty draft to the screen, which shows the help."""
         return (key != "question_mark" or self.has_draft) and super().check_consume_key(key, character)
 
     async def _on_key(self, event: events.Key) -> None:
@@ -172,9 +172,9 @@ class Composer(TextArea):
             self._heed(event)
             self._close_list()
         elif event.key == "question_mark" and not self.has_draft:
-            event.prevent_default()  # it asks for help, and goes on to who gives it
+            event.prevent_default()  # the screen shows the help
         elif event.key.startswith("alt+"):
-            event.prevent_default()  # terminals send a letter with it, which is not meant to be written
+            event.prevent_default()  # terminals send a letter with it that must not be inserted
         else:
             await super()._on_key(event)
 
@@ -219,7 +219,7 @@ class Composer(TextArea):
                 self.take(selected)
                 return
         if self._before_search is not None:
-            self._before_search = None  # nothing was found: what was looked for is the draft now
+            self._before_search = None  # nothing was found: the search text becomes the draft
             return
         row, column = self.cursor_location
         line = self.document.get_line(row)
@@ -245,7 +245,7 @@ class Composer(TextArea):
             else:
                 self.post_message(self.Command(*command))
         else:
-            # At once and not by a message of Textual's: somebody who leaves now has sent it all the same.
+            # Directly and not by a Textual message, so that it is sent even if the person quits now.
             self._hand_over(draft.text, draft.files)
             self.load_text("")
             self.attaching.put(())
@@ -279,7 +279,7 @@ class Composer(TextArea):
         return [SentMessage(writable(one.text), one.directory) for one in sent]
 
     def action_search_history(self) -> None:
-        """What was sent and has in it what is written here; the draft comes back with Escape."""
+        """Search sent messages for the text of the draft; Escape restores the draft."""
         if self._before_search is not None:
             self._completing.move(1)
             return
@@ -314,7 +314,7 @@ class Composer(TextArea):
             self.take(self._completing.selected)
 
     def take(self, candidate: Candidate) -> None:
-        """Write it in place of the word at the cursor, or of all where it was sent before."""
+        """Insert the candidate instead of the word at the cursor, or a sent message instead of the draft."""
         wanted = self._completing.wanted
         if wanted is None:
             return
@@ -344,14 +344,14 @@ class Composer(TextArea):
         self.attaching.paste(event.text)
 
     def action_paste(self) -> None:
-        """The image in the system's clipboard, or else what was copied here."""
+        """Paste the image in the system clipboard, or else the text copied here."""
         self.attaching.paste_image(self.app.clipboard)
 
     def action_expand_last(self) -> None:
         self.attaching.expand(len(self.attaching.all) - 1)
 
     def _type(self, text: str) -> None:
-        """As if somebody had typed it."""
+        """Insert the text as if it was typed."""
         if result := self._replace_via_keyboard(text, *self.selection):
             self.move_cursor(result.end_location)
 
@@ -364,7 +364,7 @@ class Composer(TextArea):
     # -- the rest
 
     def action_edit_outside(self) -> None:
-        """In the person's own editor."""
+        """Edit the draft in the person's own editor."""
         from betcode.tui.outside_editor import edited_outside
 
         self.keep()
@@ -375,7 +375,7 @@ class Composer(TextArea):
             return
         text = written.decode(errors="replace").rstrip("\n")
         if len(text) > TEXT_LIMIT:
-            self.attaching.paste(text)  # it goes as a file, as what is pasted does
+            self.attaching.paste(text)  # attach long text as a file, as a paste does
         else:
             self._rewrite(writable(text))
 
@@ -383,13 +383,13 @@ class Composer(TextArea):
         self.keep()
 
     def _rewrite(self, text: str) -> None:
-        """In place of all that is written, so that undo brings it back."""
+        """Replace the whole text; undo restores it."""
         self.history.checkpoint()
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
 
     def _complain(self, sentence: str) -> None:
-        """Once: a disk that is full stays so for a while."""
+        """Show an error once: a full disk would repeat it."""
         if not self._has_complained:
             self._has_complained = True
             self.notify(sentence, severity="warning", markup=False)

@@ -17,23 +17,23 @@ from betcode.tui.composer.pieces import ATTACHMENTS_BYTES, ATTACHMENTS_LIMIT, At
 from betcode.tui.private_files import locked, private_directory, read_bounded, write_private
 
 TEXT_LIMIT = 1024 * 1024  # characters
-_DRAFT_BYTES = 13 * TEXT_LIMIT  # as JSON, in which a letter may take twelve
-_SESSIONS = 200  # drafts that are kept; the oldest goes first
-_ALL_BYTES = 256 * 1024 * 1024  # of all together
+_DRAFT_BYTES = 13 * TEXT_LIMIT  # as JSON, in which a character may take twelve bytes
+_SESSIONS = 200  # maximum number of drafts; the oldest is removed first
+_ALL_BYTES = 256 * 1024 * 1024  # of all drafts together
 _NAME = "draft.json"
 _PLAIN_ID = re.compile(r"[0-9a-f-]{8,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Drafts:
-    """Those below one directory."""
+    """The drafts in one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._known: dict[str, Draft] = {}  # as this screen read or wrote them last
+        self._known: dict[str, Draft] = {}  # the versions that this screen last read or wrote
 
     def read(self, session_id: str) -> Draft:
-        """What was written for the session; empty where there is nothing, or nothing that makes sense."""
+        """Return the draft of the session; empty if there is none or it is invalid."""
         place = self._place(session_id)
         data = read_bounded(place / _NAME, _DRAFT_BYTES)
         draft = _draft(data, place) if data else Draft()
@@ -41,10 +41,10 @@ class Drafts:
         return draft
 
     def write(self, session_id: str, draft: Draft) -> None:
-        """Keep it; a draft that is already kept costs nothing.
+        """Save the draft, unless it is already saved.
 
         Raises:
-            OSError
+            OSError: the draft cannot be written.
         """
         if self._known.get(session_id) == draft:
             return

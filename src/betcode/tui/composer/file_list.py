@@ -19,9 +19,9 @@ _WALK_S = 3.0
 
 
 async def list_files(directory: str) -> Sequence[str]:
-    """Paths below the directory, and with them the directories on the way; nothing where it is not on this machine.
+    """Return paths below the directory, with their directories; none if it is not on this machine.
 
-    However large the place, it ends: what was found until then is what is offered.
+    Time and number are limited: in a large directory the result is incomplete.
     """
     if not await anyio.to_thread.run_sync(os.path.isdir, directory, abandon_on_cancel=True):
         return ()
@@ -35,7 +35,7 @@ async def list_files(directory: str) -> Sequence[str]:
 
 
 def with_directories(paths: Sequence[str]) -> Sequence[str]:
-    """The paths that can be written into a message, and the directories that they are in."""
+    """Return the paths that a message can contain, and their directories."""
     whole: dict[str, None] = {}
     for path in paths:
         if can_be_mentioned(path):
@@ -48,7 +48,7 @@ def with_directories(paths: Sequence[str]) -> Sequence[str]:
 
 
 def walked(directory: str, limit: int = LIMIT) -> list[str]:
-    """The same without git: nothing hidden, no links followed, within a few seconds."""
+    """List files without git: no hidden ones, no links, within a few seconds."""
     found: list[str] = []
     until = time.monotonic() + _WALK_S
     for path in _files_below(directory):

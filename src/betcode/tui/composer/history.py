@@ -8,9 +8,9 @@ from pathlib import Path
 from betcode.tui.private_files import locked, read_bounded, write_private
 
 KEPT = 1000  # messages
-_LONGEST = 32 * 1024  # characters; longer ones are no use in a list, and half of one would be another message
+_LONGEST = 32 * 1024  # characters; longer messages are not stored, since part of one would be a different message
 _FILE_BYTES = 4 * 1024 * 1024
-_SLACK = 200  # messages that may stand there beyond those that are kept, so that not every one rewrites the file
+_SLACK = 200  # excess messages before the file is rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +22,28 @@ class SentMessage:
 
 
 class HistoryFile:
-    """One line of JSON for each message, the newest last; a line that makes no sense is passed over."""
+    """One line of JSON per message, newest last; invalid lines are skipped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> list[SentMessage]:
-        """The oldest first; nothing where it cannot be read."""
+        """Return the messages, oldest first; none if the file cannot be read."""
         data = read_bounded(self._path, _FILE_BYTES * 2)
         return list(_parsed(data or b""))[-KEPT:]
 
     def add(self, sent: SentMessage) -> None:
-        """Keep it; what another screen adds at the same time is kept as well.
+        """Add a message; messages that another screen adds at the same time are not lost.
 
         Raises:
-            OSError
+            OSError: the file cannot be written.
         """
         if not sent.text.strip() or len(sent.text) > _LONGEST:
             return
         with locked(self._path.with_suffix(".lock")):
             data = read_bounded(self._path, _FILE_BYTES * 2) or b""
             if data and not data.endswith(b"\n"):
-                data += b"\n"  # somebody was stopped in the middle of a line
+                data += b"\n"  # a process was killed while it wrote a line
             data += _line(sent)
             if data.count(b"\n") > KEPT + _SLACK or len(data) > _FILE_BYTES:
                 data = _bounded(list(_parsed(data))[-KEPT:])
@@ -51,11 +51,11 @@ class HistoryFile:
 
 
 class HistoryWalk:
-    """Up goes to older messages, down to newer ones, and past the newest the unfinished draft comes back."""
+    """Moves to older and newer messages; after the newest, the unfinished draft returns."""
 
     def __init__(self, sent: Iterable[SentMessage], directory: str) -> None:
         self._all = in_order(sent, directory)
-        self._texts = self._all  # without those that are the draft itself
+        self._texts = self._all  # without texts that equal the draft
         self._at = -1  # -1: the draft
         self._draft = ""
 
@@ -64,7 +64,7 @@ class HistoryWalk:
         return self._at < 0
 
     def older(self, shown: str) -> str | None:
-        """The next older one; None: there is none. `shown` is what stands there now."""
+        """Return the next older message; None at the end. `shown` is the current text."""
         self._changed(shown)
         if self.is_at_draft:
             self._draft, self._texts = shown, [text for text in self._all if text != shown]
@@ -74,7 +74,7 @@ class HistoryWalk:
         return self._texts[self._at]
 
     def newer(self, shown: str) -> str | None:
-        """The next newer one or the draft; None: the draft stands there already."""
+        """Return the next newer message or the draft; None if the draft is already shown."""
         self._changed(shown)
         if self._at < 0:
             return None
@@ -82,13 +82,13 @@ class HistoryWalk:
         return self._texts[self._at] if self._at >= 0 else self._draft
 
     def _changed(self, shown: str) -> None:
-        """An older message that was changed is a draft now."""
+        """Treat an edited older message as the draft."""
         if not self.is_at_draft and self._texts[self._at] != shown:
             self._at, self._draft = -1, shown
 
 
 def in_order(sent: Iterable[SentMessage], directory: str) -> Sequence[str]:
-    """Each text once, the newest first, those of this directory before all others."""
+    """Return each text once, newest first, those of this directory before all others."""
     newest_first = list(sent)[::-1]
     here = [one.text for one in newest_first if one.directory == directory]
     elsewhere = [one.text for one in newest_first if one.directory != directory]
@@ -100,7 +100,7 @@ def _line(sent: SentMessage) -> bytes:
 
 
 def _bounded(sent: Sequence[SentMessage]) -> bytes:
-    """As many of the newest as fill half of the file."""
+    """Return as many of the newest messages as fill half of the file."""
     lines: list[bytes] = []
     room = _FILE_BYTES // 2
     for line in map(_line, reversed(sent)):

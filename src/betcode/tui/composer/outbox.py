@@ -26,33 +26,33 @@ _NAME = re.compile(r"(?P<at>\d{20})-(?P<id>[0-9a-f-]{36})\.(new|tried)")
 
 @dataclass(frozen=True, slots=True)
 class UnsentMessage:
-    """A message with the id under which it is sent, however often that is tried."""
+    """A message with its id, which is the same for every attempt."""
 
     message_id: MessageId
     text: str
     attachments: tuple[AttachedFile, ...]
-    at_ns: int  # when it was written: they are sent in this order
+    at_ns: int  # the time of writing: messages are sent in this order
     was_tried: bool = False
 
 
 class Outbox:
-    """The unsent messages of one session, the oldest first; in files, or in memory where nothing is kept."""
+    """The unsent messages of one session, oldest first; in files, or in memory if nothing is stored."""
 
     def __init__(self, directory: Path | None, session_id: str) -> None:
         digest = hashlib.sha256(session_id.encode()).hexdigest()[:32]
         self._directory = directory / digest if directory else None
         self._unsent = self._read()
-        self._only_here: set[str] = set()  # could not be written
+        self._only_here: set[str] = set()  # messages without a file
 
     @property
     def unsent(self) -> Sequence[UnsentMessage]:
         return tuple(self._unsent)
 
     def add(self, message: UnsentMessage) -> None:
-        """Keep it until it is acknowledged.
+        """Store a message until it is acknowledged.
 
         Raises:
-            OSError: it is not kept in a file; it is sent nevertheless.
+            OSError: it has no file, but is sent anyway.
         """
         self._unsent.append(message)
         self._only_here.add(message.message_id)
@@ -61,7 +61,7 @@ class Outbox:
             self._only_here.discard(message.message_id)
 
     def try_next(self) -> UnsentMessage | None:
-        """The one to be sent now; it cannot be taken back any more. None: there is none."""
+        """Return the next message to send, which can then no longer be withdrawn; None if there is none."""
         while self._unsent:
             message = self._unsent[0]
             if message.was_tried:
@@ -70,19 +70,19 @@ class Outbox:
             if self._renamed(message, tried):
                 self._unsent[0] = tried
                 return tried
-            del self._unsent[0]  # taken back on another screen
+            del self._unsent[0]  # another screen has withdrawn it
         return None
 
     def settle(self, message_id: str) -> None:
-        """The daemon has it, or will never take it."""
+        """Remove a message that the daemon has stored or rejected."""
         for message in self._unsent:
             if message.message_id == message_id and self._directory is not None:
-                with suppress(OSError):  # it is sent once more some day, and counts once
+                with suppress(OSError):  # it is sent again later, and counts once
                     (self._directory / _file_name(message)).unlink()
         self._unsent = [one for one in self._unsent if one.message_id != message_id]
 
     def take_back(self, message_id: str) -> UnsentMessage | None:
-        """The message, which is not sent now; None: it is not here, or may have arrived."""
+        """Withdraw a message that was not tried; None if it is not here or may have arrived."""
         for message in self._unsent:
             if message.message_id == message_id and not message.was_tried:
                 if self._directory is not None and message_id not in self._only_here:
@@ -100,10 +100,10 @@ class Outbox:
         try:
             (self._directory / _file_name(message)).rename(self._directory / _file_name(to))
         except FileNotFoundError:
-            # Another screen sends it: under the same id, so that it may be sent from here too.
+            # Another screen is sending it, under the same id: it may be sent from here too.
             return (self._directory / _file_name(to)).exists()
         except OSError:
-            pass  # the disk has its troubles; the message is sent nevertheless
+            pass  # the disk fails; the message is sent anyway
         return True
 
     def _read(self) -> list[UnsentMessage]:
@@ -118,7 +118,7 @@ def _file_name(message: UnsentMessage) -> str:
 
 
 def _written(message: UnsentMessage) -> bytes:
-    """A line of JSON, and behind it the bytes of the files one after the other."""
+    """Return one line of JSON, followed by the bytes of the files."""
     named = [[one.filename, one.mime_type, len(one.data)] for one in message.attachments]
     head = json.dumps({"text": message.text, "attachments": named}).encode()
     return b"".join((head, b"\n", *(one.data for one in message.attachments)))

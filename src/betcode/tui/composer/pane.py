@@ -21,15 +21,15 @@ from betcode.wording.terminal_text import clean
 
 
 class ComposerPane(Vertical):
-    """For one session: sends what is written, and brings it back where that is wanted or was refused."""
+    """Sends the messages of one session, and restores a message that was withdrawn or refused."""
 
     DEFAULT_CSS = "ComposerPane { height: auto; }"
 
     class Sends(Message):
-        """Something was written and is on its way."""
+        """A message was written and is being sent."""
 
     class NotSent(Message):
-        """The daemon does not take it; it stands in the draft again."""
+        """The daemon refused a message; it is in the draft again."""
 
         def __init__(self, error: ClientError) -> None:
             super().__init__()
@@ -61,7 +61,7 @@ class ComposerPane(Vertical):
         await self._sender.leave()
 
     def show(self, queue: Sequence[QueuedView], commands: Sequence[AgentCommand], link: Link | None) -> None:
-        """How the session stands now."""
+        """Show the current state of the session."""
         self._queue = queue
         self._is_down = link is not None and link.state is not LinkState.CONNECTED
         self._composer.show_commands(commands)
@@ -73,7 +73,7 @@ class ComposerPane(Vertical):
 
     def _refused(self, message: UnsentMessage, error: ClientError) -> None:
         self._composer.give_back(message.text, message.attachments)
-        self._composer.keep()  # perhaps nobody is there any more to read it
+        self._composer.keep()  # the screen may have been closed, so save the draft
         self.post_message(self.NotSent(error))
 
     def _send(self, text: str, attachments: tuple[AttachedFile, ...]) -> None:
@@ -85,7 +85,7 @@ class ComposerPane(Vertical):
 
     def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
         message.stop()
-        # An agent may have to be asked: what is written meanwhile is sent meanwhile.
+        # Withdrawing may involve the agent: messages that are written meanwhile are sent meanwhile.
         begin(self, self._withdraw, message)
 
     async def _withdraw(self, message: QueueBar.Withdraw) -> None:

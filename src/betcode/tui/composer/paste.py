@@ -20,18 +20,18 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class ShortText:
-    text: str  # as it is written into the draft
+    text: str  # as inserted into the draft
 
 
 @dataclass(frozen=True, slots=True)
 class LongText:
-    text: str  # as it came
+    text: str  # as pasted
     lines: int
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedFiles:
-    """Perhaps: whether they are files, the disk says. If not, `text` was meant."""
+    """Possibly dropped files; if they are not files, `text` was pasted."""
 
     paths: tuple[Path, ...]
     text: str
@@ -52,7 +52,7 @@ Pasted = ShortText | LongText | DroppedFiles | TooLong
 
 
 def judge(pasted: str) -> Pasted:
-    """What to do with it; terminals end lines with CR in a paste."""
+    """Classify a paste; terminals end its lines with CR."""
     text = _HALVES.sub("\ufffd", pasted.replace("\r\n", "\n").replace("\r", "\n"))
     size = len(text.encode())
     if size > LIMIT_BYTES:
@@ -63,7 +63,7 @@ def judge(pasted: str) -> Pasted:
 
 
 def judge_words(text: str) -> ShortText | LongText:
-    """Whether it is written into the draft, or goes with it."""
+    """Decide whether text is inserted into the draft or attached to it."""
     lines = text.count("\n") + (not text.endswith("\n"))
     if lines > LONG_LINES or len(text) > LONG_CHARACTERS:
         return LongText(text, lines)
@@ -71,9 +71,9 @@ def judge_words(text: str) -> ShortText | LongText:
 
 
 def dropped_paths(text: str) -> tuple[Path, ...]:
-    """The absolute paths or file URLs that the text consists of; nothing where there is anything else in it.
+    """Return the absolute paths or file URLs that make up the text; none if it contains anything else.
 
-    Terminals quote names that the shell would not take, put a backslash before odd letters, or write them bare.
+    Terminals quote names with special characters, escape them with backslashes, or write them unchanged.
     """
     text = text.strip()
     if len(text) > _PATHS_CHARACTERS or not text.startswith(_PATH_BEGINS):
@@ -92,7 +92,7 @@ def dropped_paths(text: str) -> tuple[Path, ...]:
 
 
 def writable(text: str) -> str:
-    """The text as it may stand in a draft: what would not be seen there is made visible, as everywhere else."""
+    """Return the text as the draft may contain it: invisible characters are made visible."""
     return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -113,4 +113,4 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        return False  # a name that is too long
+        return False  # the name is too long

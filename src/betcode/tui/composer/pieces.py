@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from betcode.domain.agents.commands import AttachedFile
 from betcode.wording.sizes import readable
 
-ATTACHMENTS_LIMIT = 20  # what a daemon takes with one message
+ATTACHMENTS_LIMIT = 20  # the daemon's limit for one message
 ATTACHMENTS_BYTES = 20 * 1024 * 1024
 _PASTED = re.compile(r"pasted-text-(\d{1,9})\.txt")
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that goes with the message, and what stands in the text if it is put there instead."""
+    """A file to send with the message, and the text that can replace it."""
 
     file: AttachedFile
-    instead: str = ""  # the pasted text itself, or the path that was dropped; empty: it can only be removed
+    instead: str = ""  # the pasted text, or the dropped path; empty: it can only be removed
     lines: int = 0  # of a pasted text
 
     @property
@@ -27,7 +27,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What somebody has written and not sent."""
+    """A message that was written and not sent."""
 
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
@@ -42,7 +42,7 @@ class Draft:
 
 
 def too_much(files: tuple[AttachedFile, ...]) -> str:
-    """Why these cannot go with one message, in a sentence; empty: they can."""
+    """Return why the files cannot be sent with one message, as a sentence; empty if they can."""
     if len(files) > ATTACHMENTS_LIMIT:
         return f"{len(files)} files: at most {ATTACHMENTS_LIMIT} can be attached to one message"
     total = sum(len(one.data) for one in files)
@@ -55,13 +55,13 @@ def too_much(files: tuple[AttachedFile, ...]) -> str:
 
 
 def pasted_text(text: str, beside: Iterable[Attachment]) -> Attachment:
-    """A text that goes as a file, under the next number beside those."""
+    """Return an attachment with this text, under the next free number."""
     number = max((pasted_number(one.file) for one in beside), default=0) + 1
     return attachment_of(AttachedFile(f"pasted-text-{number}.txt", "text/plain", text.encode()))
 
 
 def attachment_of(file: AttachedFile) -> Attachment:
-    """A file that was on its way and came back; a pasted text is known by its name."""
+    """Return the attachment for a file that was not sent; a pasted text is recognised by its name."""
     if not pasted_number(file):
         return Attachment(file)
     text = file.data.decode(errors="replace")
@@ -69,6 +69,6 @@ def attachment_of(file: AttachedFile) -> Attachment:
 
 
 def pasted_number(file: AttachedFile) -> int:
-    """Which of the pasted texts it is; 0: none."""
+    """Return the number of a pasted text; 0 for other files."""
     found = _PASTED.fullmatch(file.filename)
     return int(found[1]) if found else 0

@@ -16,7 +16,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns, one_line
 
 _SHOWN = 5  # the newest
-_AFTER_S = 0.3  # what is on its way for less than this is not worth a line that comes and goes
+_AFTER_S = 0.3  # a message that is sent within this time gets no line
 _STATES = {
     v1.MESSAGE_STATE_ACCEPTED: "queued",
     v1.MESSAGE_STATE_DELIVERED: "queued for after this turn",
@@ -25,7 +25,7 @@ _STATES = {
 
 
 class QueuedView(Protocol):
-    """A message as the model of the session has it."""
+    """A message in the session's model."""
 
     @property
     def message_id(self) -> str: ...
@@ -48,10 +48,10 @@ class QueueLine:
 def queue_lines(
     queue: Sequence[QueuedView], unsent: Sequence[UnsentMessage] = (), *, is_down: bool = False
 ) -> tuple[QueueLine, ...]:
-    """What is shown: first what the daemon has, then what it has not; each message once."""
+    """Return the lines: first messages that the daemon has, then unsent ones; each once."""
     known = {one.message_id for one in queue}
     told = [
-        # What an agent has queued it may let go of, too; the daemon asks it.
+        # The agent may also return messages that it has queued; the daemon asks it to.
         QueueLine(one.message_id, one.text, _STATES[one.state], one.state != v1.MESSAGE_STATE_UNKNOWN)
         for one in queue
         if one.state in _STATES
@@ -70,7 +70,7 @@ def queue_lines(
 
 
 class QueueBar(Widget):
-    """Above the place to write in; empty and unseen where nothing waits."""
+    """Above the composer; empty and hidden if no message waits."""
 
     DEFAULT_CSS = """
     QueueBar { height: auto; max-height: 5; display: none; color: $text-muted; padding: 0 1; }
@@ -84,7 +84,7 @@ class QueueBar(Widget):
     ]
 
     class Withdraw(Message):
-        """This one is to be taken back and changed."""
+        """Withdraw this message and edit it."""
 
         def __init__(self, message_id: str, text: str) -> None:
             super().__init__()
@@ -92,18 +92,18 @@ class QueueBar(Widget):
             self.text = text
 
     class Left(Message):
-        """The keys belong to the draft again."""
+        """The draft takes the keys again."""
 
     def __init__(self) -> None:
         super().__init__(id="queue")
         self.can_focus = False
         self._lines: tuple[QueueLine, ...] = ()
-        self._selected = ""  # by id: the line may move
+        self._selected = ""  # an id, because its line may move
         self._waiting: tuple[QueueLine, ...] = ()
         self._seen_at: dict[str, float] = {}
 
     def show(self, queue: Sequence[QueuedView], unsent: Sequence[UnsentMessage] = (), *, is_down: bool = False) -> None:
-        """What waits now."""
+        """Show the waiting messages."""
         self._waiting = queue_lines(queue, unsent, is_down=is_down)
         now = time.monotonic()
         self._seen_at = {line.message_id: self._seen_at.get(line.message_id, now) for line in self._waiting}
@@ -123,7 +123,7 @@ class QueueBar(Widget):
         self.refresh(layout=True)
 
     def select_last(self) -> bool:
-        """Choose the last one that can be changed; whether there is one."""
+        """Select the last editable message; return whether there is one."""
         editable = self._editable()
         if editable:
             self._selected = editable[-1]

@@ -14,11 +14,11 @@ from betcode.tui.composer.outbox import Outbox, UnsentMessage
 
 _AGAIN_S = 1.0
 _LEAVING_S = 2.0
-_REMEMBERED = 50  # sent messages whose files are at hand when they are withdrawn
+_REMEMBERED = 50  # sent messages whose files are available when they are withdrawn
 
 
 class MessageClient(Protocol):
-    """The client, as far as it is needed here."""
+    """The part of the client that is used here."""
 
     async def send(
         self,
@@ -31,7 +31,7 @@ class MessageClient(Protocol):
 
 
 class Sender:
-    """The messages of one session on their way to the daemon; `run` as long as the session is shown."""
+    """Sends the messages of one session; `run` runs while the session is shown."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Sender:
         return self._outbox.unsent
 
     def send(self, text: str, attachments: tuple[AttachedFile, ...] = ()) -> None:
-        """Have it sent; from now on it is not lost.
+        """Store a message and send it.
 
         Raises:
             OSError: it is lost if this screen ends before the daemon has it.
@@ -66,13 +66,13 @@ class Sender:
             self._wake()
 
     def link_changed(self, *, is_up: bool) -> None:
-        """While the connection is known to be down nothing is tried, and everything can be taken back."""
+        """While the connection is down, send nothing, so that every message can be withdrawn."""
         if self._is_down is is_up:
             self._is_down = not is_up
             self._wake()
 
     def take_back(self, message_id: str) -> UnsentMessage | None:
-        """A message that was not tried yet, which is not sent now; None: it may have arrived."""
+        """Withdraw a message that was not tried yet; None if it may have arrived."""
         message = self._outbox.take_back(message_id)
         self._changed()
         return message
@@ -81,11 +81,11 @@ class Sender:
         return any(one.message_id == message_id for one in self._outbox.unsent)
 
     def sent_from_here(self, message_id: str) -> UnsentMessage | None:
-        """A message that the daemon has, as it was written here."""
+        """Return a message that the daemon has, as it was written here."""
         return self._remembered.get(message_id)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Send messages until cancelled."""
         while True:
             self._news = anyio.Event()
             message = None if self._is_down else self._outbox.try_next()
@@ -97,14 +97,14 @@ class Sender:
                     await self._news.wait()
 
     async def leave(self) -> None:
-        """Send what was written just before somebody left; what does not go at once is kept for the next screen."""
+        """Send the last messages before the exit; the rest stays for the next screen."""
         with anyio.move_on_after(_LEAVING_S):
             while not self._is_down and (message := self._outbox.try_next()) is not None:
                 if not await self._sent(message):
                     return
 
     async def _sent(self, message: UnsentMessage) -> bool:
-        """Whether it is settled, one way or the other."""
+        """Send one message; return whether it is settled."""
         try:
             await self._client.send(self._session_id, message.text, message.attachments, message_id=message.message_id)
         except ClientError as error:

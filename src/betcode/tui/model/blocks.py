@@ -34,24 +34,24 @@ class Tone(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TruncatedField:
-    """A value that is not here whole: it was too long for its event, or to be kept in memory."""
+    """A value that is incomplete here: it was too long for its event or for memory."""
 
     field: str  # such as "tool_call_result.output"
     size_bytes: int
-    sha256: str  # `Client.read_blob` gives it; empty: the event has it whole
+    sha256: str  # for `Client.read_blob`; empty: the event has the whole value
     sequence: int = 0  # of that event
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One piece, found again by `key` however its events arrive; `first` is the number of the first of them."""
+    """One block, identified by `key`; `first` is the number of its first event."""
 
     key: str
     first: int
-    parent_id: str = ""  # of the tool call whose subagent said it
+    parent_id: str = ""  # the tool call of the subagent that wrote it
     parent: "ToolCallBlock | None" = field(default=None, repr=False)  # that call, if it is loaded
     revision: int = 0
-    cuts: tuple[TruncatedField, ...] = ()  # what was too long for its events
+    cuts: tuple[TruncatedField, ...] = ()  # values that were too long for their events
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +61,7 @@ class UserMessage(Block):
     text: str = ""
     message_id: str = ""
     client_id: str = ""
-    by: str = ""  # who typed it, as people call them; empty: here
+    by: str = ""  # the name of its author; empty: this client
     attachments: tuple[str, ...] = ()
     state: v1.MessageState.ValueType = v1.MESSAGE_STATE_ACCEPTED
     reason: str = ""
@@ -69,11 +69,11 @@ class UserMessage(Block):
 
 @dataclass(slots=True, eq=False)
 class AgentText(Block):
-    """What the agent says, piece by piece until it is settled; void where the settled text is empty."""
+    """Text of the agent, streamed until it is final; not shown if the final text is empty."""
 
     pieces: list[str] = field(default_factory=list)
     is_settled: bool = False
-    is_partial: bool = False  # cut off before the rest was said
+    is_partial: bool = False  # interrupted before its end
 
     @property
     def text(self) -> str:
@@ -84,32 +84,32 @@ class AgentText(Block):
 
 @dataclass(slots=True, eq=False)
 class AgentThinking(AgentText):
-    """What the agent thinks; folded unless somebody opens it."""
+    """Thinking of the agent; folded by default."""
 
 
 @dataclass(slots=True, eq=False)
 class ToolCallBlock(Block):
-    """A call of a tool with its result, and what a subagent said that it began.
+    """A tool call with its result, and the output of its subagent.
 
-    One whose call is not loaded is not `is_called`, and stands where its result came.
+    If only the result is loaded, `is_called` is False and the block is where the result arrived.
     """
 
     tool_id: str = ""
     is_called: bool = False
     name: str = ""
-    telling: str = ""  # the one part of the input that says most
+    telling: str = ""  # the most informative part of the input
     input_json: str = ""
     description: str = ""
     output: str = ""
     state: ToolState = ToolState.RUNNING
     denied_by: str = ""
     duration_ms: int = 0
-    progress: str = ""  # how the things to do stand, where the call changed them
+    progress: str = ""  # the state of the todo list, if the call changed it
     children: list[Block] = field(default_factory=list)
 
     @property
     def shown_state(self) -> ToolState:
-        """Its own, or that of the call that it stands below where that was broken off: the subagent went with it."""
+        """Its own state, or that of its parent call if that was broken off: the subagent ended with it."""
         above = self.parent
         while self.state is ToolState.RUNNING and above is not None:
             if above.state is ToolState.BROKEN_OFF:
@@ -120,19 +120,19 @@ class ToolCallBlock(Block):
 
 @dataclass(slots=True, eq=False)
 class PromptBlock(Block):
-    """A permission or question, open or long answered."""
+    """A permission request or question, open or answered."""
 
-    request_id: str = ""  # of questions that were asked together: their group
+    request_id: str = ""  # questions that were asked together share it
     title: str = ""
     is_question: bool = False
-    question: str = ""  # its whole text
+    question: str = ""  # the full text
     state: PromptState = PromptState.OPEN
-    outcome: str = ""  # in words; empty while it is open
+    outcome: str = ""  # as text; empty while it is open
 
 
 @dataclass(slots=True, eq=False)
 class NoticeBlock(Block):
-    """What betcode or the agent tells beside the conversation, in one line or a few."""
+    """A notice of betcode or the agent, in one line or a few."""
 
     lines: tuple[str, ...] = ()
     tone: Tone = Tone.QUIET
@@ -140,7 +140,7 @@ class NoticeBlock(Block):
 
 @dataclass(slots=True, eq=False)
 class TurnEnd(Block):
-    """Where a turn ended, how, and what it took."""
+    """The end of a turn, with its result and its usage."""
 
     stop_reason: str = ""
-    summary: str = ""  # what it took
+    summary: str = ""  # the usage, as text

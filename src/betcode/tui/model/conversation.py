@@ -8,20 +8,20 @@ from betcode.tui.model.merge import prepend
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.input_lock import called, person_of
 
-_OPENING_BLOCKS = 8  # at most, before the first message
+_OPENING_BLOCKS = 8  # maximum before the first message
 _OPENING_LETTERS = 200
 
 
 class OlderPage:
-    """What comes before a conversation, taken piece by piece so that nobody waits for all of it at once."""
+    """Events before a conversation, added in batches so that the screen stays responsive."""
 
     def __init__(self, segment: HistorySegment, before: int) -> None:
         self.segment = segment
         self.oldest = 0
-        self._before = before  # 0: nothing was taken yet
+        self._before = before  # 0: no events yet
 
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
-        """The next of its events; those that the conversation has are left out."""
+        """Add the next events; those that the conversation already has are skipped."""
         for event in events:
             if event.sequence and (event.sequence < self._before or not self._before):
                 self.oldest = self.oldest or event.sequence
@@ -29,34 +29,34 @@ class OlderPage:
 
 
 class ConversationModel:
-    """Takes newer events at its end and older ones at its beginning; each counts once."""
+    """Accepts newer events at its end and older ones at its beginning; each counts once."""
 
     def __init__(self, own_client_id: str = "", directory: str = "") -> None:
-        self.revision = 0  # of the whole: what is drawn is out of date when it has changed
-        self.oldest = 0  # the numbers of the first and the last event that were taken; 0: none
+        self.revision = 0  # a rendering is out of date if this has changed
+        self.oldest = 0  # the numbers of the first and the last event; 0: none
         self.newest = 0
-        self.has_older = False  # there is more before the oldest, and it can be loaded
-        self.compacted_before = 0  # what came before this number was compacted; 0: nothing was
+        self.has_older = False  # older events can be loaded
+        self.compacted_before = 0  # events before this number were compacted; 0: none
         self._own_client_id = own_client_id
-        self._directory = directory  # files in it are called without it
-        self._names: dict[str, str] = {}  # of clients that were heard of
+        self._directory = directory  # paths in it are shown relative to it
+        self._names: dict[str, str] = {}  # names of known clients
         self._segment = HistorySegment(self._name_of, self._directory)
 
     @property
     def blocks(self) -> list[Block]:
-        """The roots, in the order in which each began."""
+        """The root blocks, in the order of their beginnings."""
         return self._segment.blocks
 
     @property
     def opening(self) -> str:
-        """The beginning of what somebody said first; empty where the beginning is not loaded."""
+        """The beginning of the first message; empty if it is not loaded."""
         if self.has_older or self.compacted_before:
             return ""
         said = (block.text for block in self.blocks[:_OPENING_BLOCKS] if isinstance(block, UserMessage))
         return next(said, "")[:_OPENING_LETTERS]
 
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
-        """Events that come after all that were taken before; those that were are left out."""
+        """Add events after all others; known ones are skipped."""
         for event in events:
             if event.sequence:
                 if event.sequence <= self.newest:
@@ -69,17 +69,17 @@ class ConversationModel:
         self.revision += 1
 
     def prepend(self, events: Iterable[v1.AgentEvent]) -> None:
-        """Events that come before all that were taken; the blocks are as if all had been taken in order."""
+        """Add events before all others; the blocks are the same as if all had been added in order."""
         page = self.older_page()
         page.take(events)
         self.prepend_page(page)
 
     def older_page(self) -> OlderPage:
-        """An empty one, for what comes before all that was taken so far."""
+        """Return an empty page for the events before this conversation."""
         return OlderPage(HistorySegment(self._name_of, self._directory), self.oldest)
 
     def prepend_page(self, page: OlderPage) -> None:
-        """All of the page at once."""
+        """Add the whole page at once."""
         prepend(page.segment, self._segment)
         self.newest = self.newest or page.segment.newest
         self.oldest = page.oldest or self.oldest
@@ -87,11 +87,11 @@ class ConversationModel:
         self.revision += 1
 
     def end(self) -> None:
-        """The session has ended: nothing that is open comes to an end of its own."""
+        """Break off everything that is open, because the session has ended."""
         self._segment.break_off(subagents=True)
         self.revision += 1
 
-    # ------------------------------------------------------------ who typed
+    # ------------------------------------------------------------ authors of messages
 
     def _heard(self, event: v1.AgentEvent) -> None:
         for one in event.presence.clients:

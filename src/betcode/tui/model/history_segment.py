@@ -33,17 +33,17 @@ _AGENT_IS_GONE = frozenset({"crashed", "stopped"})  # reasons for the end of a t
 _DEATHS = frozenset({ErrorCode.SUBPROCESS_CRASHED, ErrorCode.AGENT_UNAVAILABLE})
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 
-Slot = tuple[type[AgentText], str, int]  # of words without a message's id: their kind, whose subagent, which block
+Slot = tuple[type[AgentText], str, int]  # of text without a message id: its class, the subagent, the block
 
 
 @dataclass(frozen=True, slots=True)
 class PromptResult:
-    """What became of a prompt, in the words for a permission and in those for a question."""
+    """The result of a prompt, in texts for a permission and for a question."""
 
     state: PromptState
     of_permission: str
     of_question: str
-    of_each_question: Mapping[str, str]  # by its text, where the daemon gives the answers one by one
+    of_each_question: Mapping[str, str]  # by the question's text, if the daemon reports the answers separately
 
     def settle(self, asked: PromptBlock) -> None:
         is_allowed_question = asked.is_question and self.state is PromptState.ALLOWED
@@ -53,33 +53,34 @@ class PromptResult:
 
 
 class HistorySegment:
-    """Grows at its end; `blocks` are the roots, in the order in which each began."""
+    """Grows at its end; `blocks` are the roots, in the order of their beginnings."""
 
     def __init__(self, name_of: Callable[[str], str] = str, directory: str = "") -> None:
         self.blocks: list[Block] = []
         self.by_key: dict[str, Block] = {}
         self.newest = 0
-        self._name_of = name_of  # a client
+        self._name_of = name_of  # returns the name of a client
         self._directory = directory
-        # Left open at the end: running tools, unsettled words, what a turn took that has not ended.
+        # Open at the end: running tools, unfinished text, the usage of an open turn.
         self.open: dict[str, AgentText | ToolCallBlock] = {}
         self.unnamed: dict[Slot, AgentText] = {}
         self.usage: str | None = None
-        self.ended: ToolCallBlock | None = None  # the call whose result came last, and nothing since
-        # Found without a beginning, or of use to one.
-        self.unnamed_first: dict[Slot, AgentText] = {}  # that may go on with words from before
-        self.leading_todo: NoticeBlock | None = None  # things to do, before all else: of a call that is not here
+        self.ended: ToolCallBlock | None = None  # the call whose result is the last event
+        # Results whose beginning is in an older segment.
+        self.unnamed_first: dict[Slot, AgentText] = {}  # text that may continue text of an older segment
+        # A todo list at the very beginning, whose call is in an older segment
+        self.leading_todo: NoticeBlock | None = None
         self.end_without_usage: TurnEnd | None = None
         self.has_turn_end = False
-        self.ends_turn = False  # what was open before is broken off by it, but for subagents
-        self.ends_agent = False  # those too
-        self.states: dict[str, tuple[v1.MessageState.ValueType, str]] = {}  # of messages that are not here
+        self.ends_turn = False  # ends what was open before, except subagents
+        self.ends_agent = False  # ends subagents too
+        self.states: dict[str, tuple[v1.MessageState.ValueType, str]] = {}  # of messages in an older segment
         self.outcomes: dict[str, PromptResult] = {}
         self.asked: dict[str, list[PromptBlock]] = {}
-        self.orphans: dict[str, list[Block]] = {}  # roots, by the call they belong below
+        self.orphans: dict[str, list[Block]] = {}  # root blocks, by the parent call that is not loaded
 
     def take(self, event: v1.AgentEvent) -> None:
-        """The next event."""
+        """Add the next event."""
         handler = SHOWN.handler(event)
         if handler is not None:
             handler(self, event)
@@ -89,14 +90,14 @@ class HistorySegment:
                 self.ended = None
 
     def touch(self, block: Block) -> None:
-        """It has changed, and with it the calls it stands below."""
+        """Mark a block and its parent calls as changed."""
         block.revision += 1
         while block.parent is not None:
             block = block.parent
             block.revision += 1
 
     def break_off(self, *, subagents: bool) -> None:
-        """A turn has ended, or with `subagents` its agent: what is open comes to no end of its own."""
+        """Break off everything that is open at the end of a turn or, with `subagents`, of the agent."""
         self.ends_turn = True
         self.ends_agent |= subagents
         for key, block in list(self.open.items()):
@@ -113,7 +114,7 @@ class HistorySegment:
         self.touch(block)
 
     def closes(self, parent_id: str) -> bool:
-        """Whether what was open before, in the agent itself or in a subagent, is broken off here."""
+        """Whether text of the agent, or of this subagent, that was open before is broken off here."""
         return self.ends_agent or (self.ends_turn and not parent_id)
 
     # ------------------------------------------------------------ blocks
@@ -218,7 +219,7 @@ class HistorySegment:
         self.ended = use
 
     def _todo(self, event: v1.AgentEvent) -> None:
-        """Told by the line of the call that wrote it down, where it was a call."""
+        """Show the todo list in the line of the call that wrote it, if there is one."""
         words = todo_words(event.todo_update.items)
         if self.ended is not None:
             self.ended.progress = words
@@ -255,7 +256,7 @@ class HistorySegment:
         self._ask(event, block)
 
     def _ask(self, event: v1.AgentEvent, block: PromptBlock) -> None:
-        if not event.sequence or block.key in self.by_key:  # shown again to a new stream: history has it
+        if not event.sequence or block.key in self.by_key:  # repeated for a new stream: history already has it
             return
         self._add(event, block)
         self.asked.setdefault(block.request_id, []).append(block)
@@ -289,7 +290,7 @@ class HistorySegment:
         self._remark(event)
 
     def _deprecation(self, event: v1.AgentEvent) -> None:
-        key = f"deprecated-{event.deprecation.feature}"  # told by every stream, shown once
+        key = f"deprecated-{event.deprecation.feature}"  # every stream reports it; show it once
         if key not in self.by_key:
             self._tell(event, key)
 
@@ -297,7 +298,7 @@ class HistorySegment:
         self._tell(event, self._told_key(event))
 
     def _told_key(self, event: v1.AgentEvent) -> str:
-        # What has no number is not of history: it was true when it came, and two such may share a place.
+        # Events without a number are not part of history, and two of them may have the same position.
         return f"told-{event.sequence}" if event.sequence else f"told-{self.newest}-{len(self.by_key)}"
 
     def _tell(self, event: v1.AgentEvent, key: str) -> None:
@@ -329,13 +330,13 @@ SHOWN: EventTable[Callable[[HistorySegment, v1.AgentEvent], None]] = EventTable(
         "plan_mode": HistorySegment._remark,
         "permission_reminder": HistorySegment._remark,
     },
-    # State of the session, no part of the conversation: `session_status.py` handles these.
+    # Session state, not part of the conversation: `session_status.py` handles these.
     ignored=frozenset({"status_change", "session_info", "input_lock", "presence"}),
 )
 
 
 def outcome_of(resolved: v1.PermissionResolved) -> PromptResult:
-    """As the screen keeps it."""
+    """Return the result of a prompt in the model's form."""
     before = ", as answered before the agent exited" if was_answered_before(resolved) else ""
     state = PromptState.GONE
     if resolved.resolution == "answered":
@@ -348,7 +349,7 @@ def outcome_of(resolved: v1.PermissionResolved) -> PromptResult:
 
 
 def start_cuts(use: ToolCallBlock) -> tuple[TruncatedField, ...]:
-    """What was cut of the call, not of its result."""
+    """Return the truncated fields of the call, without those of its result."""
     return tuple(cut for cut in use.cuts if cut.field.startswith("tool_call_start"))
 
 
@@ -357,7 +358,7 @@ def _cuts(event: v1.AgentEvent) -> tuple[TruncatedField, ...]:
 
 
 def _kept_of(output: str, event: v1.AgentEvent) -> tuple[str, tuple[TruncatedField, ...]]:
-    """Both ends of what a tool printed, since a day's work has thousands of these; who wants all of it asks for it."""
+    """Return the beginning and the end of a tool's output, to save memory; the daemon has all of it."""
     cuts = _cuts(event)
     if len(output) <= _KEPT_HEAD + _KEPT_TAIL:
         return output, cuts

@@ -11,7 +11,7 @@ from betcode.v1 import agent_pb2 as v1
 
 
 def prepend(older: HistorySegment, newer: HistorySegment) -> None:
-    """`newer` has all of both afterwards; blocks that both have parts of stay the newer one's objects."""
+    """Merge `older` into `newer`; blocks in both remain the newer one's objects."""
     _Merge(older, newer).close()
 
 
@@ -19,7 +19,7 @@ class _Merge:
     def __init__(self, older: HistorySegment, newer: HistorySegment) -> None:
         self._older = older
         self._newer = newer
-        self._mended: dict[Block, Block] = {}  # a beginning, and the block that goes on with it
+        self._mended: dict[Block, Block] = {}  # a beginning, and the block that continues it
 
     def close(self) -> None:
         older, newer = self._older, self._newer
@@ -39,7 +39,7 @@ class _Merge:
     def _now(self, block: Block) -> Block:
         return self._mended.get(block, block)
 
-    # ------------------------------------------------------------ blocks that both have a part of
+    # ------------------------------------------------------------ blocks that are in both
 
     def _mend(self) -> None:
         older, newer = self._older, self._newer
@@ -87,7 +87,7 @@ class _Merge:
             newer.touch(self._now(block))
 
     def _adopt(self) -> None:
-        """What a subagent said stands below the call that began it, once that is here."""
+        """Move the output of a subagent below its call, once that is loaded."""
         newer = self._newer
         for block in self._older.by_key.values():
             use = self._now(block)
@@ -103,7 +103,7 @@ class _Merge:
             use.children = sorted(use.children + mine, key=_began)
             newer.touch(use)
 
-    # ------------------------------------------------------------ what was left open
+    # ------------------------------------------------------------ open ends
 
     def _close_or_keep_open(self) -> None:
         older, newer = self._older, self._newer
@@ -128,7 +128,7 @@ class _Merge:
         newer.unnamed_first = first
 
     def _settle_ends(self) -> None:
-        """What a turn took may be told before the page that its end stands on."""
+        """Add the usage of a turn whose end is on the newer page."""
         older, newer = self._older, self._newer
         if newer.end_without_usage is not None and older.usage is not None:
             newer.end_without_usage.summary = older.usage
@@ -141,17 +141,17 @@ class _Merge:
         newer.has_turn_end |= older.has_turn_end
 
     def _settle_todos(self) -> None:
-        """Things to do are told by the call before them."""
+        """Add a todo list to the call before it."""
         older, newer = self._older, self._newer
         told = newer.leading_todo
         if told is not None and older.ended is not None:
             self._take_out(told)
             del newer.by_key[told.key]
-            older.ended.progress = told.lines[0]  # before it is mended: the newer part may begin the call anew
+            older.ended.progress = told.lines[0]  # before the merge: the newer part may start the call again
         if older.newest:
             newer.leading_todo = older.leading_todo
         if not newer.newest:
-            newer.ended = older.ended  # there is nothing to be mended then
+            newer.ended = older.ended  # there is nothing to merge then
 
     def _settle_messages(self) -> None:
         older, newer = self._older, self._newer
@@ -180,7 +180,7 @@ class _Merge:
 
 
 def _go_on(beginning: Block, rest: Block) -> None:
-    """Give a block what earlier events made of it."""
+    """Add to a block what earlier events contain."""
     rest.key, rest.first, rest.parent_id = beginning.key, beginning.first, beginning.parent_id
     match rest, beginning:
         case AgentText(), AgentText() if not rest.is_settled:

@@ -26,11 +26,11 @@ _OF_NOTICES: Mapping[v1.NoticeKind.ValueType, Tone] = {
     v1.NOTICE_KIND_FORK: Tone.NOTABLE,
     v1.NOTICE_KIND_GRANT: Tone.QUIET,
 }
-_OF_LEVELS: Mapping[str, Tone] = {"warning": Tone.NOTABLE, "error": Tone.BAD}  # of what an agent tells
+_OF_LEVELS: Mapping[str, Tone] = {"warning": Tone.NOTABLE, "error": Tone.BAD}  # by the level of an agent's notice
 
 
 def notice_lines(event: v1.AgentEvent) -> tuple[tuple[str, ...], Tone]:
-    """The lines of an event, none where nothing need be said, and their tone."""
+    """Return the lines of an event, none if it needs no notice, and their tone."""
     kind = event.WhichOneof("event")
     tone = _tone_of(event.notice) if kind == "notice" else _OF_KINDS.get(kind or "", Tone.QUIET)
     return tuple(line for told in _told(event) for line in told.split("\n")), tone

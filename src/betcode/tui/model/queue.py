@@ -10,15 +10,15 @@ from betcode.v1 import agent_pb2 as v1
 class QueuedMessage:
     message_id: str
     text: str
-    state: v1.MessageState.ValueType  # accepted: it can be taken back; delivered: the agent has it
+    state: v1.MessageState.ValueType  # accepted: it can be withdrawn; delivered: the agent has it
     is_ours: bool = False
     reason: str = ""  # why it waits
     client_id: str = ""
-    waits_for_turn: bool = False  # it was sent while another turn was at work
+    waits_for_turn: bool = False  # it was sent during another turn
 
 
 class MessageQueue:
-    """One that begins a turn leaves when the agent has it; one that came during a turn, when that has ended."""
+    """A message that starts a turn leaves when the agent has it; a message sent during a turn, when that turn ends."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, QueuedMessage] = {}
@@ -30,7 +30,7 @@ class MessageQueue:
         ]
 
     def take(self, event: v1.AgentEvent, *, is_at_work: bool) -> None:
-        """The next event; `is_at_work`: before it a turn was."""
+        """Process the next event; `is_at_work`: a turn was running before it."""
         match event.WhichOneof("event"):
             case "user_input":
                 said = event.user_input
@@ -61,7 +61,7 @@ class MessageQueue:
                 del self._waiting[one.message_id]
 
     def _turn_ended(self, end: v1.TurnComplete) -> None:
-        """What the agent has had meanwhile it answers next."""
+        """Remove the messages that the agent already has: it answers them next."""
         self._waiting = {
             name: one
             for name, one in self._waiting.items()

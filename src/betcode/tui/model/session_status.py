@@ -16,7 +16,7 @@ _AT_REST = frozenset({v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR})
 
 @dataclass(slots=True)
 class SessionStatusModel:
-    """Changed in place as events come in; each is counted once, in the summary or here."""
+    """Updated in place by events; usage is counted once, in the summary or here."""
 
     own_client_id: str = ""
     session_id: str = ""
@@ -25,31 +25,31 @@ class SessionStatusModel:
     worktree: str = ""
     branch: str = ""
     status: v1.AgentStatus.ValueType = v1.IDLE
-    worked_since: datetime | None = None  # when the turn began, as far as it is known
-    has_answered: bool = True  # the agent, since then
+    worked_since: datetime | None = None  # the start of the turn, if known
+    has_answered: bool = True  # whether the agent has answered since then
     run_state: str = ""
     waiting_for: str = ""  # as in SessionSummary
     waiting_until: datetime | None = None
     cost_usd: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
-    context_percent: float = 0.0  # 0: not known
+    context_percent: float = 0.0  # 0: unknown
     budget_reached: tuple[str, ...] = ()  # "cost", "tokens", "turns", "time"
     todos: tuple[v1.TodoItem, ...] = ()
     plan: str = ""
     plan_mode: bool = False
     commands: tuple[v1.AgentCommand, ...] = ()
-    can: v1.ProviderCapabilities | None = None  # None: the daemon does not say
+    can: v1.ProviderCapabilities | None = None  # None: the daemon does not report it
     lock: v1.InputLockChange = field(default_factory=v1.InputLockChange)
     present: tuple[v1.PresentClient, ...] = ()
     _queue: MessageQueue = field(default_factory=MessageQueue)
-    _counted_until: int = 0  # the number up to which cost and tokens are counted
-    _todos_at: int = 0  # the numbers of the events that told of todos and plan; 0: none did
+    _counted_until: int = 0  # cost and tokens are counted up to this event
+    _todos_at: int = 0  # the events that reported todos and plan; 0: none
     _plan_at: int = 0
-    _new_at: int = 0  # of the message that began something new
-    _hears_work: bool = False  # at this place of the history; the summary speaks of now
+    _new_at: int = 0  # the message that started a new task
+    _hears_work: bool = False  # at this position of the history; the summary describes the present
 
-    # ------------------------------------------------------------ for those who show it
+    # ------------------------------------------------------------ for widgets
 
     @property
     def is_at_work(self) -> bool:
@@ -57,22 +57,22 @@ class SessionStatusModel:
 
     @property
     def queue(self) -> Sequence[QueuedMessage]:
-        """Messages that wait for the agent or with it, the oldest first."""
+        """Messages that wait for the agent, oldest first."""
         return self._queue.shown(self.own_client_id)
 
     def waits(self, now: datetime) -> str:
-        """What it waits for beside its agent, in a few words; mostly nothing."""
+        """Return what the session waits for besides its agent; usually empty."""
         if not self.is_at_work and self.run_state == "crashed":
             return "crashed"
         return words_for(self.waiting_for, self.waiting_until, now)
 
-    # ------------------------------------------------------------ what changes it
+    # ------------------------------------------------------------ updates
 
     def begin(self, summary: v1.SessionSummary) -> None:
-        """What the list of sessions says of it; also of one that is followed already."""
+        """Start from the summary in the list of sessions, also for a session that is already followed."""
         self.session_id, self.provider, self.worktree = summary.id, summary.provider, summary.worktree_name
         if summary.last_sequence < self._counted_until:
-            return  # we have heard more than it says
+            return  # events are newer than the summary
         self.model = summary.model
         self.status = v1.IDLE if summary.status != "active" else self.status if self.is_at_work else v1.THINKING
         self.run_state, self.waiting_for = summary.run_state, summary.waiting_for
@@ -83,18 +83,18 @@ class SessionStatusModel:
         self._counted_until = summary.last_sequence
 
     def inform(self, info: v1.SessionInfo) -> None:
-        """What the agent last said of itself."""
+        """Apply the agent's latest facts about itself."""
         self.model = info.model or self.model
         self.context_percent = info.context_usage_percent or self.context_percent
         if info.HasField("capabilities"):
             self.can = info.capabilities
         if info.commands:
             self.commands = tuple(info.commands)
-        if info.branch:  # events do not tell it
+        if info.branch:  # events do not contain it
             self.branch = info.branch
 
     def recall(self, event: v1.AgentEvent) -> None:
-        """An event of before: things to do and a plan hold until newer ones are told, or until they are done with."""
+        """Apply an older event: todos and a plan hold until newer ones arrive or they are done."""
         match event.WhichOneof("event"):
             case "todo_update" if event.sequence > self._todos_at:
                 items, self._todos_at = tuple(event.todo_update.items), event.sequence
@@ -107,7 +107,7 @@ class SessionStatusModel:
                 pass
 
     def take(self, event: v1.AgentEvent) -> None:
-        """The next event; what the summary has counted already is not counted again."""
+        """Process the next event; usage that the summary contains is not counted again."""
         is_new = not event.sequence or event.sequence > self._counted_until
         self._counted_until = max(self._counted_until, event.sequence)
         self.has_answered = self.has_answered or is_answer(event)
@@ -134,7 +134,7 @@ class SessionStatusModel:
         self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
 
     def _user_input(self, event: v1.AgentEvent, _is_new: bool) -> None:
-        """At rest, a message begins something new; during a turn it belongs to the work that is under way."""
+        """Start a new task with a message while the agent is idle; during a turn, a message belongs to its task."""
         if self.is_at_work:
             return
         self._new_at = event.sequence
@@ -224,7 +224,7 @@ STATE: EventTable[Callable[[SessionStatusModel, v1.AgentEvent, bool], None]] = E
     ignored=frozenset(
         {"message_state"}  # `queue.py` handles it
         | {"tool_call_start", "tool_call_result", "gap", "deprecation"}  # shown in the conversation
-        # The screen's list of open prompts has its own stream.
+        # The list of open prompts has its own stream.
         | {"permission_request", "permission_resolved", "permission_reminder", "user_question"}
     ),
 )

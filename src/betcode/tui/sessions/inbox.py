@@ -30,7 +30,7 @@ _MEDIUM, _WIDE = 80, 120
 
 
 class Inbox(ModalScreen[str]):
-    """Ends with the id of the session to go to, or with nothing."""
+    """Returns the id of the session to open, or an empty text."""
 
     DEFAULT_CSS = """
     Inbox { layout: vertical; background: $background; }
@@ -68,7 +68,7 @@ class Inbox(ModalScreen[str]):
         self._show()
 
     async def on_prune(self, _event: Prune) -> None:
-        """What is being taken down is told nothing more: its parts go before it is unmounted."""
+        """Stop listening: the children of a removed widget end before it is unmounted."""
         if self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None
@@ -103,7 +103,7 @@ class Inbox(ModalScreen[str]):
         self._show()
 
     def _show(self) -> None:
-        """The list as it is now, with the same prompt chosen as before, or the one that took its place."""
+        """Update the list with the same prompt selected, or the next one if that is closed."""
         chosen, place = self._card.request_id, self._list.highlighted or 0
         self._open = self._board.all
         self.query_one("#inbox-title", Static).update(_title(len(self._open)))
@@ -152,7 +152,7 @@ class Inbox(ModalScreen[str]):
         self._card.times_changed()
 
     def on_key(self, event: events.Key) -> None:
-        """Keys that answer mean the card, also while the list has the focus; those that move are the list's own."""
+        """Send answer keys to the card, also while the list has the focus; arrow keys move in the list."""
         if self.focused is self._list and event.key not in _OF_THE_LIST and self._card.press(event.key):
             event.stop()
             event.prevent_default()
@@ -194,7 +194,7 @@ def _title(count: int) -> str:
 
 
 def inbox_row(one: v1.PendingPrompt, width: int, now: datetime) -> str:
-    """One prompt on one line: how long it waits, where, and what for; the wider, the more."""
+    """Return one prompt on one line: its age, session and subject; more on a wide screen."""
     asked = padded(span(now - one.asked_at.ToDatetime(UTC)), 7)
     name_width = 12 if width < _MEDIUM else 20
     name = padded(one_line(one.session_name or short_id(one.session_id), name_width), name_width)
@@ -209,7 +209,7 @@ def inbox_row(one: v1.PendingPrompt, width: int, now: datetime) -> str:
 
 
 def one_line_of(parts: Sequence[str], width: int) -> str:
-    """Columns beside each other; the last is cut where there is no place for it."""
+    """Join columns on one line; the last one is cut to fit."""
     *before, last = parts
     head = " ".join(before) + " "
     return head + one_line(last, max(width - columns(head), 8))

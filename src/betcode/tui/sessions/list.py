@@ -25,7 +25,7 @@ Deed = Callable[[str, v1.SessionSummary], None]
 
 
 class SessionList(ModalScreen[str | None]):
-    """Gives the id of the one that is to be opened; an empty one asks for a new session."""
+    """Returns the id of the session to open; an empty one requests a new session."""
 
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.SESSIONS)
 
@@ -72,7 +72,7 @@ class SessionList(ModalScreen[str | None]):
     def _show(self) -> None:
         words, options = self.query_one(Input).value, self.query_one(OptionList)
         shown = (self._directory.revision, words, options.size.width)
-        if shown == self._shown or not options.size.width:  # how wide a row is, is not known before it is laid out
+        if shown == self._shown or not options.size.width:  # the width of a row is unknown before the layout
             return
         self._shown = shown
         found = [one for one in in_order(self._directory.sessions, self._here) if matches(one, words)]
@@ -85,7 +85,7 @@ class SessionList(ModalScreen[str | None]):
         self._say_count(len(found))
 
     def _put(self, options: OptionList) -> None:
-        """The rows, with the same one chosen and in the same place."""
+        """Replace the rows, with the same selection and scroll position."""
         chosen, at = self._chosen_id(), options.scroll_y
         options.clear_options()
         options.add_options(Option(Content(words), each) for each, words in self._rows)
@@ -109,7 +109,7 @@ class SessionList(ModalScreen[str | None]):
         return options.get_option_at_index(options.highlighted).id or ""
 
     def on_key(self, event: events.Key) -> None:
-        """Arrows choose while one types."""
+        """Let arrow keys select while the person types."""
         options = self.query_one(OptionList)
         if isinstance(self.focused, Input) and event.key in ("up", "down"):
             event.stop()

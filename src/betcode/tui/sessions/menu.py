@@ -18,7 +18,7 @@ _ENTRIES = (
     (MenuEntry("c", "close: no further input"), "close"),
     (MenuEntry("D", "delete with its history"), "delete"),
 )
-ACTION_OF = {entry.key: action for entry, action in _ENTRIES}  # the key that was pressed, and what it stands for
+ACTION_OF = {entry.key: action for entry, action in _ENTRIES}  # from the key of an entry to its action
 
 
 def session_menu(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) -> KeyMenu:
@@ -26,7 +26,7 @@ def session_menu(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) ->
 
 
 def offered(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) -> list[MenuEntry]:
-    """Without what a closed session does not take, and what its agent cannot do."""
+    """Return the entries that the session's state and its agent allow."""
     left_out = {"compact", "close"} if one.status == "closed" else set()
     if can is not None:
         left_out |= set() if can.fork else {"fork", "fork_here"}

@@ -16,32 +16,32 @@ _STATE, _AGE, _COST, _PLACE = 15, 10, 8, 18
 
 
 def mark(one: v1.SessionSummary) -> str:
-    """How it stands in one letter, which needs no colour."""
+    """Return one letter for the state, which needs no colour."""
     if waits_for_person(one):
         return "?"
     return {"active": "●", "closed": "✗"}.get(one.status, "○")
 
 
 def called(one: v1.SessionSummary) -> str:
-    """Its name, or what was said last in it, or where it is."""
+    """Return its name, its last message, or its directory."""
     return one.name or without_marks(one.last_message_preview) or f"new, in {PurePath(one.working_directory).name}"
 
 
 def place(one: v1.SessionSummary) -> str:
-    """Where it works: its worktree, or the last part of its directory."""
+    """Return its worktree, or the last part of its directory."""
     return one.worktree_name or PurePath(one.working_directory).name
 
 
 def headed(one: v1.SessionSummary, opening: str) -> str:
-    """What stands above it as long as it is open: its name, or where it is and what was said first, if that is known.
+    """Return its heading while it is open: its name, or its directory and its first message if that is known.
 
-    What was said last is read below, and would be another every moment.
+    The last message is not used: it is visible below and changes all the time.
     """
     return one.name or " · ".join(filter(None, (place(one), opening)))
 
 
 def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
-    """What fits of it; its name or last message gets what is left."""
+    """Return the row, cut to fit; the name or last message gets the remaining width."""
     ago = age(now - one.updated_at.ToDatetime(UTC))
     head = f"{number or ' '} {mark(one)} "
     if width < _NARROW:

@@ -19,7 +19,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.terminal_text import one_line
 
-_REST_S = 0.2  # nobody reads what was found for half a word
+_REST_S = 0.2  # wait for a pause in typing before searching
 _HITS = 50
 _AROUND = 8
 
@@ -27,7 +27,7 @@ Hit = tuple[str, int]
 
 
 class SearchScreen(ModalScreen[Hit | None]):
-    """Gives the session and the event in it."""
+    """Returns the session and the event of the selected hit."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "back")]
 
@@ -35,8 +35,8 @@ class SearchScreen(ModalScreen[Hit | None]):
         super().__init__()
         self._client = client
         self._hits: tuple[v1.SearchHit, ...] = ()
-        self._found_for = ""  # the text whose hits are shown
-        self._opens_first = False  # Enter was pressed before they were
+        self._found_for = ""  # the query of the shown hits
+        self._opens_first = False  # Enter was pressed before the hits arrived
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
@@ -85,7 +85,7 @@ class SearchScreen(ModalScreen[Hit | None]):
         if message.value == self._found_for:
             self._open(self.query_one(OptionList).highlighted)
         else:
-            self._opens_first = True  # what is still shown was found for other words
+            self._opens_first = True  # the shown hits are for an older query
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         self._open(message.option_index)
@@ -96,14 +96,14 @@ class SearchScreen(ModalScreen[Hit | None]):
 
 
 def search_words(text: str) -> str:
-    """The last word may be the beginning of one, as long as it is being typed."""
+    """Return the query; its last word matches as a prefix while it is typed."""
     stripped = text.strip()
     is_word = bool(stripped) and stripped[-1].isalnum() and text == text.rstrip() and stripped.count('"') % 2 == 0
     return f"{stripped}*" if is_word else stripped + ('"' if stripped.count('"') % 2 else "")
 
 
 def hit_lines(hit: v1.SearchHit, width: int) -> list[str]:
-    """Whose words, where and when, and below what was said."""
+    """Return the author, session and time of a hit, and its text below."""
     at = hit.timestamp.ToDatetime(UTC).astimezone()
     where = hit.session_name or short_id(hit.session_id)
     return [one_line(f"{hit.speaker} · {at:%Y-%m-%d %H:%M} · {where}", width), "  " + one_line(hit.excerpt, width - 2)]

@@ -20,13 +20,13 @@ from betcode.wording.whole_files import NotWritten, format_of, write_whole
 
 _SHOWN_BYTES = 2 * 1024 * 1024  # of a patch
 _NAME = 40
-_KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, "@": LineKind.PLACE}  # of lines in a hunk
+_KINDS = {"+": LineKind.ADDED, "-": LineKind.REMOVED, "@": LineKind.PLACE}  # by the first character of a line in a hunk
 
 Open = Callable[[str], None]
 
 
 class SessionActions:
-    """Runs in a task of the screen, above whatever is shown."""
+    """Runs in a task of the screen, above the current screen."""
 
     def __init__(self, app: SequencedApp[int], client: Client, directory: SessionDirectory, open_session: Open) -> None:
         self._app = app
@@ -35,7 +35,7 @@ class SessionActions:
         self._open = open_session
 
     async def do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
-        """The deed of this name, with what was given for it; what the daemon refuses is said."""
+        """Run the action with its argument; show an error of the daemon."""
         actions: dict[str, Callable[[v1.SessionSummary], Awaitable[None]]] = {
             "rename": partial(self._rename, given=given),
             "fork": self._fork,
@@ -66,7 +66,7 @@ class SessionActions:
             self._say(f"Renamed to {name.strip()}" if name.strip() else "The name was removed")
 
     async def _fork(self, one: v1.SessionSummary, at: int = 0) -> None:
-        with self._app.input.hold():  # what is typed from now on is for the fork
+        with self._app.input.hold():  # later input belongs to the fork
             made = await self._client.fork(one.id, at_sequence=at)
             self._say(f"Forked from {one_line(called(one), _NAME)}. This is the fork")
             self._open(made.session_id)
@@ -118,7 +118,7 @@ class SessionActions:
         self._say(f"Copied: {one.id}")
 
     async def _diff(self, one: v1.SessionSummary) -> None:
-        """What the last turn changed; where turns are not counted, all of them."""
+        """Show the changes of the last turn, or all changes if turns are not counted."""
         now = await self._directory.find(one.id) or one
         turn = now.budget_use.turns
         painter = PatchPainter(colour=False)
@@ -148,7 +148,7 @@ class SessionActions:
 
 
 def patch_lines(text: str) -> list[ViewLine]:
-    """A patch that is safe to be shown, each line with what it is."""
+    """Return the lines of a patch, sanitized, each with its kind."""
     lines: list[ViewLine] = []
     in_hunk = False
     for line in text.removesuffix("\n").split("\n"):

@@ -16,7 +16,7 @@ _NUMBERS = range(1, 10)
 
 
 class SidePanel(Vertical):
-    """Drawn again only where something is new."""
+    """Redrawn only after a change."""
 
     def __init__(self) -> None:
         super().__init__(id="side")
@@ -28,7 +28,7 @@ class SidePanel(Vertical):
         yield PlanPanel()
 
     def show(self, directory: SessionDirectory, current: str, session_status: SessionStatusModel) -> None:
-        """The sessions that Alt and a number leads to, and how the one stands that is looked at."""
+        """Show the numbered sessions, and the state of the current one."""
         self.query_one(TodoPanel).show(session_status.todos)
         self.query_one(PlanPanel).show(session_status.plan)
         width = max(self.size.width - 2, 10)

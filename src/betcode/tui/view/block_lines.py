@@ -21,25 +21,25 @@ from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.sizes import readable
 
-GUTTER = 2  # columns before every line: a mark of what it is, and a space
+GUTTER = 2  # columns before every line: a mark and a space
 NOTHING = ("  ", "")
-_LONG_SAID = 20_000  # characters of a message that are drawn
-_LONG_TOLD = 4_000  # and of a remark
+_LONG_SAID = 20_000  # maximum characters of a message
+_LONG_TOLD = 4_000  # maximum characters of a notice
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPart:
-    """Lines from `start` on belong to what `key` names; `opens` says whether a key press changes them."""
+    """Lines from `start` on belong to `key`; `opens` says whether they can be expanded or folded."""
 
     start: int
     key: str
     opens: bool = False
-    block: Block | None = None  # whose text is copied
+    block: Block | None = None  # its text is copied
 
 
 @dataclass(slots=True)
 class Drawing:
-    """Every line begins with a gutter."""
+    """The lines of a block; every line begins with a gutter."""
 
     lines: list[Line] = field(default_factory=list)
     parts: list[DrawnPart] = field(default_factory=list)
@@ -50,19 +50,19 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What a drawing depends on beside its block."""
+    """The parameters of a drawing besides its block."""
 
     width: int
-    opened: Mapping[str, int]  # how far something was opened, by its key
-    words: Callable[[AgentText, int], list[Line]]  # markdown with its gutter, remembered as it grows
-    child: Callable[[Block, int], Drawing]  # one block inside another
+    opened: Mapping[str, int]  # the level of expansion, by key
+    words: Callable[[AgentText, int], list[Line]]  # draws Markdown with its gutter, cached while it grows
+    child: Callable[[Block, int], Drawing]  # draws a block inside another
 
 
 def draw(block: Block, canvas: Canvas) -> Drawing:
-    """The block as it is now."""
+    """Draw the block."""
     match block:
         case ToolCallBlock():
-            from betcode.tui.view.tool_lines import draw_tool  # it draws children with this
+            from betcode.tui.view.tool_lines import draw_tool  # circular: it draws children with this function
 
             return draw_tool(block, canvas)
         case AgentThinking():
@@ -86,7 +86,7 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
 
 
 def kept_apart(block: Block, width: int) -> list[Line]:
-    """That there is more of it than its event could hold, and how to read that."""
+    """Return the note that the block was too long for its event, and how to read all of it."""
     return [
         cut_line([NOTHING, (f"… {readable(hidden.size_bytes)} in all: v shows it", "quiet")], width)
         for hidden in block.cuts
@@ -94,14 +94,14 @@ def kept_apart(block: Block, width: int) -> list[Line]:
 
 
 def gap_before(block: Block, previous: Block | None) -> int:
-    """Empty lines before a block: what is told in one line stands close together."""
+    """Return the number of empty lines before a block: one-line blocks are not separated."""
     if previous is None or isinstance(block, TurnEnd):
         return 0
     return 0 if _is_short(block) and _is_short(previous) else 1
 
 
 def estimated(block: Block, width: int) -> int:
-    """About how many lines it will have, found without drawing it."""
+    """Return an estimate of the number of lines, without drawing the block."""
     room = max(width - GUTTER, 10)
     match block:
         case AgentThinking() | ToolCallBlock() | TurnEnd() | PromptBlock():
@@ -117,7 +117,7 @@ def estimated(block: Block, width: int) -> int:
 
 
 def text_of_block(block: Block) -> str:
-    """What is copied of it, not yet made safe."""
+    """Return the text to copy, not sanitized yet."""
     match block:
         case AgentText() | UserMessage():
             return block.text
@@ -134,13 +134,13 @@ def text_of_block(block: Block) -> str:
 
 
 def _is_short(block: Block) -> bool:
-    """Void words count as nothing, so they part nothing either."""
+    """Whether the block has one line; empty text does not separate blocks."""
     return isinstance(block, ToolCallBlock | AgentThinking | PromptBlock | NoticeBlock) or (
         isinstance(block, AgentText) and block.is_settled and not block.text
     )
 
 
-# That it arrived shows in the answer, and above the draft as long as it waits there.
+# Delivery needs no mark: the answer shows it, and a waiting message is shown above the draft.
 _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
     v1.MESSAGE_STATE_ACCEPTED: ("queued", "quiet"),
     v1.MESSAGE_STATE_CANCELLED: ("cancelled", "bad"),

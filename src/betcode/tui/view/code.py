@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from betcode.tui.view.spans import Line, Span, shown
 
-_LONGEST = 20_000  # characters; more than that is drawn without looking into it
+_LONGEST = 20_000  # characters; longer code is not highlighted
 _STYLES = {
     "Token.Keyword": "code-keyword",
     "Token.Name.Function": "code-name",
@@ -29,7 +29,7 @@ class _Lexer(Protocol):
 
 
 def code_lines(text: str, language: str) -> list[Line]:
-    """The lines of the code, not folded yet; plain where nobody knows the language."""
+    """Return the highlighted lines, not wrapped; plain for an unknown language."""
     text = shown(text)
     lexer = _lexer(language.lower()) if language and len(text) <= _LONGEST else None
     if lexer is None:
@@ -51,7 +51,7 @@ def code_lines(text: str, language: str) -> list[Line]:
 
 
 def language_of(path: str) -> str:
-    """By the end of a file's name; empty where it tells nothing."""
+    """Return the language by the file extension; empty if it is unknown."""
     name = path.rsplit("/", 1)[-1]
     return _BY_ENDING.get(name.rsplit(".", 1)[-1].lower(), "") if "." in name else ""
 
@@ -67,10 +67,10 @@ _BY_ENDING = {
 
 @lru_cache(maxsize=32)
 def _lexer(language: str) -> _Lexer | None:
-    lexers = import_module("pygments.lexers")  # loaded when there is code
+    lexers = import_module("pygments.lexers")  # imported when there is code
     try:
         return cast("_Lexer", lexers.get_lexer_by_name(language, stripnl=False, ensurenl=True))
-    except ValueError:  # nobody knows it
+    except ValueError:  # unknown language
         return None
 
 

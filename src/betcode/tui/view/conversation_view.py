@@ -33,7 +33,7 @@ _OWN_LETTERS = frozenset({"o", "v", "y", "space", "question_mark"})
 
 
 class ConversationView(ScrollView, can_focus=True):
-    """Shows the end of it while somebody reads there, and stays where it is when they have scrolled up."""
+    """Follows the end of the conversation while it is in view; otherwise keeps its position."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = palette.NAMES
     DEFAULT_CSS = (
@@ -49,14 +49,14 @@ class ConversationView(ScrollView, can_focus=True):
     ]
 
     class WantsOlder(Message):
-        """The beginning of what is loaded is near; `compacted`: somebody wants to see more than the agent knows."""
+        """The beginning of the loaded part is near; `compacted`: load compacted events too."""
 
         def __init__(self, *, compacted: bool = False) -> None:
             super().__init__()
             self.compacted = compacted
 
     class WantsWhole(Message):
-        """Somebody wants to read all of a piece, also what was too long for its event."""
+        """Show a block in full, including text that was too long for its event."""
 
         def __init__(self, block: Block) -> None:
             super().__init__()
@@ -64,41 +64,41 @@ class ConversationView(ScrollView, can_focus=True):
 
     def __init__(self, conversation: ConversationModel) -> None:
         super().__init__(id="conversation")
-        self.draft: Widget | None = None  # where what is written here goes
+        self.draft: Widget | None = None  # typed text is sent there
         self._palette = palette.Palette(self._style_of)
         self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
-        self._asked_at = -1  # where the loaded part began when older ones were asked for
-        self._wanted = 0  # the number of an event to go to once it is loaded
+        self._asked_at = -1  # the beginning of the loaded part at the last request
+        self._wanted = 0  # scroll to this event once it is loaded
         self._conversation = conversation
         self._drawings = RenderCache()
         self._layout_of = Layout(self._drawings)
         self._cursor = Cursor(self._layout_of, self._drawings)
 
-    # ── what others call ──
+    # ── public methods ──
 
     def blocks_changed(self) -> None:
-        """The model has changed: drawn again in a moment, however often this is called until then."""
+        """Redraw soon after a change of the model; several calls cause one redraw."""
         if not self._is_stale:
             self._is_stale = True
             self.call_next(self._lay_out)
 
     def jump_to(self, sequence: int) -> None:
-        """To the block that an event is part of; older ones are asked for where it is not loaded yet."""
+        """Scroll to the block of an event; older pages are requested until it is loaded."""
         self._wanted = sequence
         self.blocks_changed()
 
     @property
     def looked_at(self) -> int:
-        """The place among the blocks of the one that is chosen, or else of the last that is seen; -1: none is."""
+        """The index of the selected block, or of the last visible one; -1: none."""
         found = self._cursor.place() if self.has_focus else None
         seen = found or self._layout_of.at(min(self._layout_of.top + self._layout_of.height, self._layout_of.total) - 1)
         return seen[0] if seen else -1
 
-    # ── lines ──
+    # ── drawing ──
 
     def _lay_out(self) -> None:
         self._is_stale = False
-        window = self.scrollable_content_region.size  # without the bar
+        window = self.scrollable_content_region.size  # without the scroll bar
         if not window:
             return
         layout = self._layout_of
@@ -111,7 +111,7 @@ class ConversationView(ScrollView, can_focus=True):
         self._placed()
 
     def _placed(self) -> None:
-        """Tell Textual where we are; the size of the screen's parts depends on none of it, so nothing is laid out."""
+        """Update Textual's scroll position and size without a layout, which does not depend on them."""
         layout = self._layout_of
         self._is_placing = True
         self.set_reactive(Widget.virtual_size, Size(layout.width, layout.total))
@@ -145,7 +145,7 @@ class ConversationView(ScrollView, can_focus=True):
         self._markdown_loaded()
 
     def _load_markdown(self) -> None:
-        """The first picture does not wait for it."""
+        """Load the parser in the background; the first frame does not wait for it."""
         if self._drawings.is_plain and self._layout_of.blocks and not self._is_loading:
             if markdown_lines.is_loaded():
                 self._markdown_loaded()
@@ -166,7 +166,7 @@ class ConversationView(ScrollView, can_focus=True):
             self._is_painting = False
 
     def render_line(self, y: int) -> Strip:
-        """One line of the window; asked for by the mouse it also says which letters stand where."""
+        """Render one line; for the mouse, with the offsets of its characters."""
         layout, width = self._layout_of, self._layout_of.width
         at = layout.top + y
         line, part = layout.line(at)
@@ -182,7 +182,7 @@ class ConversationView(ScrollView, can_focus=True):
         return strip if self._is_painting else strip.apply_offsets(0, at)
 
     def _marked(self, strip: Strip, text: str, start: int, end: int) -> Strip:
-        """With what the mouse has selected in it."""
+        """Return the strip with the mouse selection."""
         first, last = cell_len(text[:start]), cell_len(text if end < 0 else text[:end])
         style = self.screen.get_component_rich_style("screen--selection")
         parts = [strip.crop(0, first), strip.crop(first, last).apply_style(style), strip.crop(last)]
@@ -196,7 +196,7 @@ class ConversationView(ScrollView, can_focus=True):
         self._palette.clear()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text that the mouse went over, as it stands there."""
+        """Return the text that is selected with the mouse."""
         start, end = selection
         first = start.y if start else 0
         last = min(end.y if end else self._layout_of.total - 1, first + _MOST_COPIED)
@@ -206,7 +206,7 @@ class ConversationView(ScrollView, can_focus=True):
         return "\n".join(line.rstrip() for line in cut), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
-        del selection  # it is asked for when a line is drawn
+        del selection  # `render_line` reads the selection
         self.refresh()
 
     # ── keys and mouse ──
@@ -214,14 +214,14 @@ class ConversationView(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         layout = self._layout_of
-        # While it changes its size, lines are not ours yet.
+        # Lines are not valid during a resize.
         is_resizing = self.scrollable_content_region.size != (layout.width, layout.height)
         if not self._is_placing and not is_resizing and round(new_value) != layout.top:
             layout.go_to(round(new_value))
             self.call_next(self._placed)
 
     def scroll_lines(self, lines: int) -> None:
-        """By so many lines; whoever has the focus may call it."""
+        """Scroll by this number of lines, also without the focus."""
         self._layout_of.move(lines)
         self._placed()
 
@@ -270,7 +270,7 @@ class ConversationView(ScrollView, can_focus=True):
             self.post_message(self.WantsWhole(found[1].block))
 
     def _forward_event(self, event: events.Event) -> None:
-        """What is written here goes to the draft, before the next key is looked at: their order stays."""
+        """Forward typed text to the draft before the next key is handled, so that the order is kept."""
         if self.draft is None or self.draft.disabled or not _is_writing(event):
             super()._forward_event(event)
         else:
@@ -294,7 +294,7 @@ class ConversationView(ScrollView, can_focus=True):
 
     def _wheel(self, event: events.MouseEvent, lines: int) -> None:
         event.stop()
-        event.prevent_default()  # Textual would go by its own lines, which are estimates
+        event.prevent_default()  # Textual would scroll by its own line numbers, which are estimates
         self.scroll_lines(lines)
 
     def on_click(self, event: events.Click) -> None:

@@ -6,7 +6,7 @@ from betcode.tui.view.render_cache import RenderCache
 
 
 class Cursor:
-    """Stands on a part of a block, found again by its key when everything around it has changed."""
+    """Selects a part of a block by its key, so that changes around it do not matter."""
 
     def __init__(self, layout: Layout, drawings: RenderCache) -> None:
         self._layout = layout
@@ -16,14 +16,14 @@ class Cursor:
 
     @property
     def key(self) -> str:
-        """Of the part; empty while nothing is chosen."""
+        """The key of the part; empty without a selection."""
         return self._key
 
     def put(self, index: int, key: str) -> None:
         self._root, self._key = self._layout.blocks[index].key, key
 
     def step(self, by: int) -> None:
-        """To the part before or after; the last one that is seen where nothing is chosen yet."""
+        """Move to the previous or next part; without a selection, to the last visible one."""
         found = self.place()
         if found is None:
             self._start()
@@ -41,7 +41,7 @@ class Cursor:
         self._bring_into_view()
 
     def place(self) -> tuple[int, DrawnPart] | None:
-        """The block and the part that are chosen, if they are still there."""
+        """Return the selected block and part, if they still exist."""
         index = self._layout.index_of(self._root) if self._root else None
         if index is None:
             return None
@@ -50,7 +50,7 @@ class Cursor:
         return (index, found) if found else None
 
     def toggle(self) -> None:
-        """Open or fold what is chosen; its first line stays where it is seen."""
+        """Expand or fold the selected part; its first line keeps its position."""
         found = self.place()
         if found is None:
             return
@@ -63,7 +63,7 @@ class Cursor:
         self._show(index, part.key, row)
 
     def toggle_seen(self) -> None:
-        """Open everything that is seen, or fold it where all of it was open."""
+        """Expand all visible parts, or fold them if all are expanded."""
         seen: dict[str, int] = {}
         for line in range(self._layout.top, self._layout.top + self._layout.height):
             found = self._layout.at(line)
@@ -91,7 +91,7 @@ class Cursor:
         return self._layout.row_of(index, start)
 
     def _show(self, index: int, key: str, row: int) -> None:
-        """At this row, or higher where what was opened would be below the window."""
+        """Scroll to this row, or further up if the expanded part would be below the window."""
         drawing = self._layout.drawing(index)
         start = next((part.start for part in drawing.parts if part.key == key), 0)
         room = self._layout.height - (len(drawing.lines) - start)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from betcode.tui.view.spans import Line, fold, shown
 
-_MOST_LINES = 2000  # comparing takes longer than their number grows
+_MOST_LINES = 2000  # comparing takes more than linear time
 _CONTEXT = 3
-_LONG = 2000  # letters of a line, above which nobody looks for those that differ
+_LONG = 2000  # characters; in longer lines no differing words are marked
 
 
 def diff_lines(old: str, new: str, width: int) -> list[Line]:
-    """From `old` to `new`: removed lines with a minus, new ones with a plus, a few of those around them."""
+    """Return removed lines with a minus, added ones with a plus, and some context."""
     before, after = _lines(old), _lines(new)
     if len(before) + len(after) > _MOST_LINES:
         return [*_marked("-", before, "removed", width), *_marked("+", after, "added", width)]
@@ -31,7 +31,7 @@ def diff_lines(old: str, new: str, width: int) -> list[Line]:
 
 
 def patch_lines(text: str, width: int) -> list[Line]:
-    """A patch that is one already."""
+    """Return the lines of a patch."""
     lines: list[Line] = []
     for line in shown(text).split("\n"):
         style = {"+": "added", "-": "removed", "@": "strong"}.get(line[:1], "")
@@ -40,7 +40,7 @@ def patch_lines(text: str, width: int) -> list[Line]:
 
 
 def _changed_words(old: str, new: str, width: int) -> Iterator[Line]:
-    """One line became another: what differs is told from what stays."""
+    """Yield a changed line as old and new, with the differing words marked."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1

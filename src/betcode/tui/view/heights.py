@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 class Heights:
-    """Sums over prefixes in a binary indexed tree: a change, a sum and a search cost the logarithm of the number."""
+    """A binary indexed tree: updates, prefix sums and searches take logarithmic time."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -31,7 +31,7 @@ class Heights:
         self._tree.append(height + self.above(index - 1) - self.above(below))
 
     def put(self, index: int, height: int) -> None:
-        """The height of one is known better."""
+        """Change the height of a block."""
         change = height - self._heights[index]
         if not change:
             return
@@ -42,7 +42,7 @@ class Heights:
             at += at & -at
 
     def above(self, index: int) -> int:
-        """The lines above the block with this index."""
+        """Return the number of lines above the block with this index."""
         total = 0
         while index > 0:
             total += self._tree[index]
@@ -50,7 +50,7 @@ class Heights:
         return total
 
     def find(self, line: int) -> tuple[int, int]:
-        """The block at this line, and which of its lines it is; the last line of the last one where there are fewer."""
+        """Return the block at this line, and the line in it; the last line if there are fewer."""
         if line >= self.total:
             last = len(self._heights) - 1
             return last, max(self._heights[last] - 1, 0) if self._heights else 0

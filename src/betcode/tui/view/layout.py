@@ -14,19 +14,19 @@ from betcode.tui.view.spans import Line
 
 
 class Layout:
-    """Of one conversation in a window of some size."""
+    """The layout of one conversation in a window."""
 
     def __init__(self, drawings: RenderCache) -> None:
         self.follows = True  # the end stays in view
-        self.top = 0  # the first line that is seen
+        self.top = 0  # the first visible line
         self.width = self.height = 1
         self._drawings = drawings
         self._blocks: list[Block] = []
         self._gaps: list[int] = []
         self._places: dict[str, int] = {}
         self._heights = Heights()
-        self._block = self._line = 0  # what stands at the top
-        self._seen = (0, 0)  # the last block when the end went out of sight, and its height
+        self._block = self._line = 0  # the block and the line at the top
+        self._seen = (0, 0)  # the last block when the end left the view, and its height
 
     @property
     def total(self) -> int:
@@ -38,14 +38,14 @@ class Layout:
 
     @property
     def new_lines(self) -> int:
-        """That came after the end had gone out of sight."""
+        """The number of lines that were added after the end left the view."""
         if self.follows or not self._blocks:
             return 0
         index, height = self._seen
         return max(self.total - self._heights.above(index) - height, 0)
 
     def resize(self, width: int, height: int) -> None:
-        """Lines break elsewhere; the block at the top stays there."""
+        """Change the size; the block at the top stays there."""
         if width != self.width and self._blocks:
             part = self._line / max(self._heights[self._block], 1)
             self.width = width
@@ -58,7 +58,7 @@ class Layout:
         self.width, self.height = width, max(height, 1)
 
     def take(self, blocks: Sequence[Block]) -> None:
-        """The blocks as they are now; what came at the end costs only itself."""
+        """Update the blocks; blocks added at the end are processed alone."""
         known = len(self._blocks)
         if known and not (
             len(blocks) >= known and blocks[0] is self._blocks[0] and blocks[known - 1] is self._blocks[-1]
@@ -68,10 +68,10 @@ class Layout:
         for index in range(known, len(blocks)):
             self._append(blocks[index], self._blocks[-1] if self._blocks else None)
         if self._blocks:
-            self._draw(len(self._blocks) - 1)  # it grows even where nobody looks
+            self._draw(len(self._blocks) - 1)  # its height counts even outside the view
 
     def settle(self) -> None:
-        """Draw what is seen, and find out where it stands."""
+        """Draw the visible blocks and determine their positions."""
         if not self._blocks:
             self.top = 0
             return
@@ -98,7 +98,7 @@ class Layout:
             self._seen = (len(self._blocks) - 1, self._heights[len(self._blocks) - 1])
 
     def move(self, lines: int) -> None:
-        """Up or down by exactly so many lines, however wrong the estimates are there."""
+        """Scroll by exactly this number of lines, however wrong the estimates are."""
         if not self._blocks:
             return
         self.follows = False
@@ -113,7 +113,7 @@ class Layout:
         self.settle()
 
     def go_to(self, line: int) -> None:
-        """So far from the beginning, as somebody who pulls at the bar estimates it."""
+        """Scroll to this line, as estimated from the scroll bar."""
         if self._blocks:
             self.follows = line >= self.total - self.height
             self._block, self._line = self._heights.find(line)
@@ -124,28 +124,28 @@ class Layout:
         self.settle()
 
     def show(self, index: int, line: int, row: int) -> None:
-        """This line of this block at that row of the window."""
+        """Show this line of this block at that row of the window."""
         self._block, self._line, self.follows = index, 0, False
         self._draw(index)
         self.move(self._gaps[index] + line - row)
 
     def drawing(self, index: int) -> Drawing:
-        """Of a block, as it is now."""
+        """Return the current drawing of a block."""
         return self._draw(index)
 
     def index_of(self, key: str) -> int | None:
-        """Of the block with this key, if it still is one of the conversation's own."""
+        """Return the index of the block with this key, if it is still a root block."""
         return self._places.get(key)
 
     def at(self, line: int) -> tuple[int, int] | None:
-        """The block at a line, and which line of its drawing it is, negative in the gap before it."""
+        """Return the block at a line, and the line of its drawing; negative in the gap before it."""
         if not 0 <= line < self.total:
             return None
         index, inner = self._heights.find(line)
         return index, inner - self._gaps[index]
 
     def line(self, line: int) -> tuple[Line, DrawnPart | None]:
-        """What stands at a line, and to what it belongs."""
+        """Return the content of a line and the part that it belongs to."""
         found = self.at(line)
         if found is None:
             return (), None
@@ -154,7 +154,7 @@ class Layout:
         return (drawing.lines[inner], drawing.part_at(inner)) if 0 <= inner < len(drawing.lines) else ((), None)
 
     def row_of(self, index: int, line: int) -> int:
-        """Where in the window it stands; below 0 or beyond the height where it is not seen."""
+        """Return the row in the window; negative or beyond the height if it is not visible."""
         return self._heights.above(index) + self._gaps[index] + line - self.top
 
     def _draw(self, index: int) -> Drawing:
@@ -174,7 +174,7 @@ class Layout:
         self._heights.append(gap + estimated(block, self.width))
 
     def _take_anew(self, blocks: Sequence[Block]) -> None:
-        """Older ones came before these, or some moved below others."""
+        """Rebuild the list: older blocks were prepended, or some have moved below others."""
         known = {block.key: self._heights[at] - self._gaps[at] for at, block in enumerate(self._blocks)}
         wanted = [block.key for block in self._blocks[self._block :]]
         seen_key, seen_height = self._blocks[min(self._seen[0], len(self._blocks) - 1)].key, self._seen[1]

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_DEEPEST = 8  # quotes and lists in each other; what is deeper is shown as it was written
+_DEEPEST = 8  # nesting of quotes and lists; deeper ones are shown as plain text
 _TOO_DEEP = re.compile(r"^(?:[ \t]*(?:>|[-*+] |\d{1,9}[.)] )){9,}", re.MULTILINE)
-_TOO_MANY_MARKS = re.compile(r"[\[*_~`!]{60,}")  # the time to parse these grows faster than their number
+_TOO_MANY_MARKS = re.compile(r"[\[*_~`!]{60,}")  # parsing these takes more than linear time
 _NARROWEST = 8
 
 
 def is_loaded() -> bool:
-    """Whether markdown can be drawn without waiting for its parser."""
+    """Whether the Markdown parser is already imported."""
     return "markdown_it" in sys.modules and "pygments.lexers" in sys.modules
 
 
 def load() -> None:
-    """Fetch the parser and the highlighter; takes a tenth of a second, once."""
+    """Import the parser and the highlighter; this takes a tenth of a second, once."""
     import_module("pygments.lexers")
     _parser()
 
 
 class MarkdownLines:
-    """The lines of words that grow: every settled piece is drawn once, and another letter costs only the last piece."""
+    """The lines of growing text: final pieces are drawn once, and only the last piece is drawn again."""
 
     def __init__(self, width: int, margin: Line = ()) -> None:
         self._width = width
@@ -45,10 +45,10 @@ class MarkdownLines:
         self._text = ""
         self._pieces = Pieces()
         self._lines: list[Line] = []
-        self._settled = 0  # how many of the lines will not change
+        self._settled = 0  # the number of final lines
 
     def lines(self, text: str) -> list[Line]:
-        """Of the text as it is now, whatever it was before; the next call changes this very list."""
+        """Return the lines of the text; the next call changes this list."""
         if not text.startswith(self._text):
             self._begin()
         self._text = text
@@ -70,7 +70,7 @@ class MarkdownLines:
 
 
 def plain_lines(text: str, width: int) -> list[Line]:
-    """As it was written, wrapped."""
+    """Return the text as it is, wrapped."""
     return [part for line in shown(text).split("\n") for part in wrap([(line, "")], width)]
 
 
@@ -85,7 +85,7 @@ def piece_lines(piece: Piece, width: int) -> list[Line]:
 
 
 def markdown_lines(text: str, width: int) -> list[Line]:
-    """One piece of prose; as it was written where it is too deep or too odd to be parsed."""
+    """Return the lines of one piece of prose; as plain text if it cannot be parsed."""
     if _TOO_DEEP.search(text) or _TOO_MANY_MARKS.search(text):
         return plain_lines(text, width)
     tokens = _parser().parse(text)
@@ -98,20 +98,20 @@ def markdown_lines(text: str, width: int) -> list[Line]:
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    # Pieces know nothing of each other, so what one defines for another is shown as it was written; so is HTML.
+    # Pieces are independent, so link references between them are shown as plain text; so is HTML.
     parser = MarkdownIt("commonmark", {"maxNesting": 40, "html": False}).enable(["table", "strikethrough"])
     return parser.disable(["reference", "html_block", "html_inline"])
 
 
 class _Drawing:
-    """Goes through the tokens once."""
+    """Draws the tokens in one pass."""
 
     def __init__(self, tokens: "list[Token]") -> None:
         self._tokens = tokens
         self._at = 0
 
     def blocks(self, width: int, end: str = "", *, tight: bool = False) -> list[Line]:
-        """All blocks up to the token that ends what holds them."""
+        """Return the lines of all blocks up to the closing token of their container."""
         width = max(width, _NARROWEST)
         lines: list[Line] = []
         while self._at < len(self._tokens):
@@ -152,7 +152,7 @@ class _Drawing:
                 return []
 
     def _inline(self, style: str) -> list[Span]:
-        """What stands in a heading or paragraph that was just opened, up to its end."""
+        """Return the content of the current heading or paragraph."""
         spans = inline_spans(self._tokens[self._at], style)
         self._at += 2
         return spans
@@ -196,7 +196,7 @@ _MARKS = {"strong": "strong", "em": "emphasis", "s": "struck"}
 
 
 def inline_spans(token: "Token", style: str) -> list[Span]:
-    """Safe spans; a link shows where it leads, since nobody sees that otherwise."""
+    """Return sanitized spans; a link shows its target, which is otherwise invisible."""
     return [span for span in _inline(token, style) if span[0]]
 
 
@@ -207,7 +207,7 @@ def _inline(token: "Token", style: str) -> Iterator[Span]:
         now = " ".join(names)
         kind, _, edge = child.type.rpartition("_")
         match child.type:
-            case "softbreak" | "hardbreak":  # agents write lines where they mean lines
+            case "softbreak" | "hardbreak":  # agents mean their line breaks
                 yield "\n", now
             case "code_inline":
                 yield shown(child.content), f"{now} inline-code".strip()
@@ -230,6 +230,6 @@ def _inline(token: "Token", style: str) -> Iterator[Span]:
 
 
 def _code(text: str, language: str, width: int) -> list[Line]:
-    """With a bar before it, so that it is told from prose without colours."""
+    """Return the code with a bar before it, to distinguish it from prose without colours."""
     bar = ("│ ", "quiet")
     return [(bar, *part) for line in code_lines(text, language) for part in fold(line, max(width - 2, 1))]

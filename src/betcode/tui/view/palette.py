@@ -46,11 +46,11 @@ _RULES = {
 }
 NAMES = {f"{PREFIX}{name}" for name in _RULES}
 CSS = "\n".join(f"ConversationView > .{PREFIX}{name} {{ {rule} }}" for name, rule in _RULES.items())
-_MOST_STRIPS = 1000  # a few screens; a strip is a large thing
+_MOST_STRIPS = 1000  # a few screens, because strips are large
 
 
 class Palette:
-    """Turns lines into strips of exactly the width; the same line is turned once."""
+    """Converts lines to strips of exactly the width; results are cached."""
 
     def __init__(self, style_of: Callable[[str], Style]) -> None:
         self._style_of = style_of
@@ -58,12 +58,12 @@ class Palette:
         self._strips: dict[tuple[Line, int], Strip] = {}
 
     def clear(self) -> None:
-        """Another theme."""
+        """Clear the cache after a change of the theme."""
         self._styles.clear()
         self._strips.clear()
 
     def style(self, names: str) -> Style:
-        """Of names with spaces between them; the later wins where two say something of the same."""
+        """Return the style for names separated by spaces; later names override earlier ones."""
         style = self._styles.get(names)
         if style is None:
             style = self._style_of("")

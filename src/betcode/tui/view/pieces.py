@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-_LIMIT = 6000  # characters of a piece; what is longer is no prose, and would be parsed again and again
+_LIMIT = 6000  # characters; a longer piece is not prose, and would be parsed repeatedly
 _CODE_LINES = 80
-_UNDECIDED = 200  # characters of an unfinished line after which it can no longer become something else
+_UNDECIDED = 200  # characters after which an unfinished line can no longer become another construct
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _ITEM = re.compile(r"[-*+]|\d{1,9}[.)]")
 
 
 class PieceKind(Enum):
-    PROSE = auto()  # markdown
-    PLAIN = auto()  # the rest of something too long to be markdown
+    PROSE = auto()  # Markdown
+    PLAIN = auto()  # the rest of a piece that is too long for Markdown
     CODE = auto()
 
 
@@ -27,22 +27,22 @@ class Piece:
     kind: PieceKind
     text: str
     language: str = ""
-    continues: bool = False  # belongs to the one before it: no empty line between them
+    continues: bool = False  # no empty line before it
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """How a piece begins, and where."""
+    """The kind of a piece and its position."""
 
     at: int
     kind: PieceKind = PieceKind.PROSE
-    fence: str = ""  # what closes it
+    fence: str = ""  # the text that closes it
     language: str = ""
     continues: bool = False
 
 
 class Pieces:
-    """Takes a text that grows; `settled` is what was settled by it, and `last` is what may still change."""
+    """Accepts growing text; `settled` are the pieces that this made final, and `last` may still change."""
 
     def __init__(self) -> None:
         self.settled: list[Piece] = []
@@ -50,7 +50,7 @@ class Pieces:
         self._now = _Beginning(0)
 
     def take(self, text: str) -> None:
-        """The whole text as it is now; it begins with what was taken before."""
+        """Process the whole text; it begins with the text of the call before."""
         while True:
             end, following = self._code_end(text) if self._now.kind is PieceKind.CODE else self._prose_end(text)
             piece = self._piece(text[self._now.at : end])
@@ -69,7 +69,7 @@ class Pieces:
         return Piece(now.kind, text, now.language, now.continues)
 
     def _code_end(self, text: str) -> tuple[int, _Beginning | None]:
-        """Where it ends, and how the next piece begins; None as long as it may go on."""
+        """Return the end of the code and the next beginning; None while it may continue."""
         now = self._now
         for number, (start, end, line) in enumerate(_lines(text, now.at)):
             bare = line.strip()
@@ -100,7 +100,7 @@ class Pieces:
         return len(text), None
 
     def _is_in_a_list(self, text: str, start: int) -> bool:
-        """Indented code below an item of a list is part of the list."""
+        """Whether indented code is part of a list item."""
         if text[start] != " ":
             return False
         above = text[self._now.at : start].split("\n")

@@ -20,18 +20,18 @@ class _CacheEntry:
 
 
 class RenderCache:
-    """Draws each block once for each change of it; blocks inside blocks too."""
+    """Draws each block, also inside others, once per change."""
 
     def __init__(self) -> None:
         self.opened: dict[str, int] = {}
-        self.is_plain = not markdown_lines.is_loaded()  # words are drawn as they were written until it is
-        self.count = 0  # how many drawings were made, which tests compare
-        self._changes = 0  # of what is opened
+        self.is_plain = not markdown_lines.is_loaded()  # draw plain text until Markdown is loaded
+        self.count = 0  # the number of drawings, for tests
+        self._changes = 0  # counts changes of expansion
         self._kept: OrderedDict[tuple[str, int], _CacheEntry] = OrderedDict()
         self._lines = 0
 
     def of(self, block: Block, width: int) -> Drawing:
-        """As the block is now."""
+        """Return the drawing of the block."""
         stamp = (block.revision, self._changes)
         place = (block.key, width)
         kept = self._kept.get(place)
@@ -45,14 +45,14 @@ class RenderCache:
         kept.stamp = stamp
         kept.drawing = draw(block, Canvas(width, self.opened, self._words, self.of))
         self.count += 1
-        if place not in self._kept:  # what is inside it took all the room meanwhile
+        if place not in self._kept:  # its children may have evicted it
             self._kept[place], before = kept, 0
         self._lines += len(kept.drawing.lines) - before
         self._forget(place)
         return kept.drawing
 
     def open(self, key: str, level: int) -> None:
-        """How far this is opened; 0 folds it."""
+        """Set the level of expansion; 0 folds the part."""
         if level:
             self.opened[key] = level
         else:
@@ -60,7 +60,7 @@ class RenderCache:
         self._changes += 1
 
     def no_longer_plain(self) -> None:
-        """Markdown is loaded: what was drawn without it is drawn again."""
+        """Redraw plain text after Markdown was loaded."""
         self.is_plain = False
         self._changes += 1
 

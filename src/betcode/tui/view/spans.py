@@ -10,15 +10,15 @@ from rich.cells import cell_len
 
 from betcode.wording.terminal_text import clean
 
-Span = tuple[str, str]  # a text and the names of its inks, with spaces between them
+Span = tuple[str, str]  # a text and its style names, separated by spaces
 Line = tuple[Span, ...]
 
 # Terminals disagree about the width of these: some draw a joined family as one picture of two columns, others as three
-# pictures, and a heart with a selector on one column or on two. Without them everybody counts the same.
+# pictures, and a heart with a selector in one column or in two. Without them all agree.
 _JOINED = re.compile("[\u200d\ufe00-\ufe0f]|(?<=[\u2600-\u27bf\U0001f300-\U0001faff])[\U0001f3fb-\U0001f3ff]")
 _LONE_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _PLAIN = re.compile("[\x20-\x7e\n]*")
-# Above and below one letter; a thousand of them would be one letter of the size of the screen.
+# Combining marks; a thousand of them would cover the whole screen.
 _MARKS_IN_A_ROW = 4
 _TAB = 4
 _CJK = (
@@ -28,7 +28,7 @@ _TOKENS = re.compile(f"\n| +|[{_CJK}]|[^ \n{_CJK}]+")
 
 
 def shown(text: str) -> str:
-    """The text as it may be drawn: nothing in it acts on the terminal, and its width is beyond dispute."""
+    """Return the text as it may be drawn: without control sequences, and with an unambiguous width."""
     if _PLAIN.fullmatch(text):
         return text
     text = clean(text)
@@ -54,7 +54,7 @@ def _few_marks(text: str) -> str:
 
 
 def width_of(line: Iterable[Span]) -> int:
-    """In columns."""
+    """Return the width in columns."""
     return sum(cell_len(text) for text, _ in line)
 
 
@@ -63,7 +63,7 @@ def text_of(line: Iterable[Span]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Text that `shown` gave, on one line of at most so many columns; an ellipsis stands for the rest."""
+    """Return text from `shown`, on one line of at most this width; an ellipsis replaces the rest."""
     flat = " ".join(text[: width * 8 + 80].split())
     if cell_len(flat) <= width:
         return flat
@@ -71,7 +71,7 @@ def cut(text: str, width: int) -> str:
 
 
 def cut_line(line: Sequence[Span], width: int) -> Line:
-    """So much of the line as fits."""
+    """Return the part of the line that fits."""
     if width_of(line) <= width:
         return tuple(line)
     kept: list[Span] = []
@@ -87,7 +87,7 @@ def cut_line(line: Sequence[Span], width: int) -> Line:
 
 
 def fold(line: Sequence[Span], width: int) -> list[Line]:
-    """A line of code or output, broken wherever the width is reached; its spaces stay."""
+    """Break a line of code or output at the width; spaces are preserved."""
     if width_of(line) <= width:
         return [tuple(line)]
     lines: list[Line] = []
@@ -107,7 +107,7 @@ def fold(line: Sequence[Span], width: int) -> list[Line]:
 
 
 def _breaks(text: str, room: int, width: int) -> Iterator[int]:
-    """Where lines end; every letter is looked at once, however long it all is."""
+    """Yield the positions of line breaks, in linear time."""
     if text.isascii():
         yield from range(room, len(text), width)
         return
@@ -120,7 +120,7 @@ def _breaks(text: str, room: int, width: int) -> Iterator[int]:
 
 
 def wrap(spans: Iterable[Span], width: int) -> list[Line]:
-    """Prose: broken between words where that can be; a newline breaks too."""
+    """Wrap prose between words if possible, and at newlines."""
     spans = list(spans)
     if len(spans) == 1 and _fits_as_it_is(spans[0][0], width):
         return [(spans[0],)]
@@ -132,13 +132,13 @@ def wrap(spans: Iterable[Span], width: int) -> list[Line]:
 
 
 def _fits_as_it_is(text: str, width: int) -> bool:
-    """Most cells of tables and items of lists do."""
+    """Whether no wrapping is needed, as for most table cells and list items."""
     is_spaced = "  " in text or "\n" in text or text[:1] == " " or text[-1:] == " "
     return bool(text) and len(text) <= width and not is_spaced and cell_len(text) <= width
 
 
 def indented(lines: Iterable[Line], first: Span, rest: Span) -> Iterator[Line]:
-    """With `first` before the first line, and `rest` before the others."""
+    """Yield the lines with `first` before the first one and `rest` before the others."""
     before = first
     for line in lines:
         yield (before, *line)
@@ -162,7 +162,7 @@ class _Wrapping:
         elif text[0] == " ":
             self._place()
             self._space = (" ", style)
-        elif len(text) == 1 and cell_len(text) == 2:  # between such letters a line may be broken
+        elif len(text) == 1 and cell_len(text) == 2:  # a line may be broken between wide characters
             self._place()
             self._word, self._word_width = [(text, style)], 2
             self._place()
@@ -202,7 +202,7 @@ class _Wrapping:
 
 
 def joined(spans: Iterable[Span]) -> Line:
-    """Neighbours of one ink become one."""
+    """Merge adjacent spans of the same style."""
     line: list[Span] = []
     for text, style in spans:
         if line and line[-1][1] == style:
@@ -213,7 +213,7 @@ def joined(spans: Iterable[Span]) -> Line:
 
 
 def _split_at(text: str, width: int) -> tuple[str, str]:
-    """Before the first letter that goes beyond the width, with the marks that belong to the letter before it."""
+    """Split before the first character beyond the width; combining marks stay with their character."""
     if text.isascii():
         return text[:width], text[width:]
     used = 0

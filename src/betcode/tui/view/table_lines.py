@@ -10,7 +10,7 @@ _GAP = " │ "
 
 
 def table_lines(rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
-    """The first row is the head."""
+    """Return the lines of a table; the first row is the header."""
     columns = max(len(row) for row in rows)
     widths = _fitting([_natural(rows, column) for column in range(columns)], width - len(_GAP) * (columns - 1))
     if widths is None:
@@ -28,11 +28,11 @@ def _natural(rows: Sequence[Sequence[Cell]], column: int) -> int:
 
 
 def _fitting(natural: list[int], room: int) -> list[int] | None:
-    """The widest columns give way first; None where even narrow ones do not fit."""
+    """Return the column widths, the widest reduced first; None if even narrow columns do not fit."""
     if sum(min(size, _NARROWEST) for size in natural) > room:
         return None
     low, high = _NARROWEST, max(natural)
-    while low < high:  # the largest limit under which all fit
+    while low < high:  # the largest limit with which all fit
         middle = (low + high + 1) // 2
         if sum(min(size, middle) for size in natural) <= room:
             low = middle

@@ -21,14 +21,14 @@ _STATES: dict[ToolState, Span] = {
     ToolState.BROKEN_OFF: ("◌ ", "quiet"),
 }
 _SAID = {ToolState.FAILED: "failed", ToolState.DENIED: "denied", ToolState.BROKEN_OFF: "interrupted"}
-# Lines at the beginning and at the end that are drawn, when it was opened once, twice, three times.
+# Lines shown at the beginning and at the end, by the level of expansion.
 _ENDS = ((8, 8), (200, 200), (2000, 2000))
-_WHOLE = 20_000  # characters of an output that is looked at from beginning to end
+_WHOLE = 20_000  # characters; a longer output is read only in part
 _CHILDREN = (50, 500, 5000)
 
 
 def draw_tool(block: ToolCallBlock, canvas: Canvas) -> Drawing:
-    """Folded: a line, and one more where a subagent works or the call failed."""
+    """Draw the call; folded it is one line, and another one if a subagent works or the call failed."""
     level = canvas.opened.get(block.key, 0)
     drawing = Drawing([_headline(block, canvas.width)], [DrawnPart(0, block.key, opens=True, block=block)])
     if not level:
@@ -61,7 +61,7 @@ def _headline(block: ToolCallBlock, width: int) -> Line:
 
 
 def took(duration_ms: int) -> str:
-    """As short as people say it."""
+    """Return the duration, as short as possible."""
     seconds = duration_ms / 1000
     if seconds < 60:
         return f"{seconds:.1f} s"
@@ -110,7 +110,7 @@ def _described(block: ToolCallBlock, width: int) -> list[Line]:
 
 
 def _telling_lines(fields: dict[str, object], width: int) -> list[Line]:
-    """The command, the change, and whatever else there is as JSON."""
+    """Return the command, the change, and the other fields as JSON."""
     lines: list[Line] = []
     path = str(fields.get("file_path") or fields.get("path") or fields.get("notebook_path") or "")
     match fields:
@@ -155,7 +155,7 @@ def _as_json(value: object, width: int) -> list[Line]:
 
 
 def _add(drawing: Drawing, name: str, lines: Sequence[Line], block: ToolCallBlock, canvas: Canvas) -> None:
-    """The first and the last lines of something, with a part between them that opens further."""
+    """Add the first and the last lines, with an expandable part between them."""
     key = f"{block.key}/{name}"
     level = min(canvas.opened.get(key, 0), len(_ENDS) - 1)
     head, tail = _ENDS[level] if name != "input" or level else (30, 10)
@@ -172,7 +172,7 @@ def _add(drawing: Drawing, name: str, lines: Sequence[Line], block: ToolCallBloc
 
 
 def _add_output(drawing: Drawing, block: ToolCallBlock, canvas: Canvas, style: str) -> None:
-    """Only so much of it is looked at as can be drawn, however long it is."""
+    """Add the output; of a long one, only the visible part is processed."""
     width = canvas.width - 2 * GUTTER
     level = min(canvas.opened.get(f"{block.key}/output", 0), len(_ENDS) - 1)
     text = block.output
@@ -180,7 +180,7 @@ def _add_output(drawing: Drawing, block: ToolCallBlock, canvas: Canvas, style: s
         _add(drawing, "output", _output_lines(text.rstrip("\n"), style, width), block, canvas)
         return
     head, tail = _ENDS[level]
-    # No line takes more letters than the width and one to end it.
+    # No line needs more characters than the width and one newline.
     first = _output_lines(text[: head * (width + 1)], style, width)[:head]
     last = _output_lines(text[-tail * (width + 1) :].rstrip("\n"), style, width)[-tail:]
     between = f"… {max(text.count(chr(10)) + 1 - head - tail, 1):,} lines, {readable(len(text))} in all"
