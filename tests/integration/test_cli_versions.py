@@ -129,7 +129,7 @@ async def test_another_api_is_warned_of_once_and_tried(tmp_path: Path) -> None:
         done = await shell.run("session", "list")
     assert done.returncode == 0
     api, untested = done.stderr.splitlines()
-    assert "speaks API 'v2'" in api
+    assert "uses API 'v2'" in api
     assert "Untested client version" in untested
     assert other.calls[-1] == "ListSessions"
 

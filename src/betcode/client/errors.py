@@ -19,7 +19,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from betcode.domain.error_codes import ErrorCode
 
 _DETAILS_KEY = "grpc-status-details-bin"  # gRPC's key of a google.rpc.Status
-_UNKNOWN_CALL = "The daemon does not know this call: it is older, or this address is that of health alone"
+_UNKNOWN_CALL = "The daemon does not know this call: it is older, or this address serves only health checks"
 RETRIED = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL})
 
 
@@ -112,7 +112,7 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
 
 def _let_go(reason: str) -> Unreachable:
     unavailable = grpc.StatusCode.UNAVAILABLE
-    return Unreachable("The daemon let go of the call", code="", details={"reason": reason}, status=unavailable)
+    return Unreachable("The daemon cancelled the call", code="", details={"reason": reason}, status=unavailable)
 
 
 def unanswered(error: ClientError) -> Unreachable:

@@ -64,8 +64,8 @@ class Handshake:
         found: list[str] = []
         if self.knows_versions and self.version.api_version != API_VERSION:
             found.append(
-                f"The daemon ({self.version.server_version}) speaks API {self.version.api_version!r} and this client "
-                f"{API_VERSION!r}: trying all the same, but some things may not work"
+                f"The daemon ({self.version.server_version}) uses API {self.version.api_version!r} and this client "
+                f"{API_VERSION!r}: some commands may fail"
             )
         recommended = self.version.constraints.recommended_client
         if self._is_older_than(recommended):

@@ -54,7 +54,7 @@ def _refuse_other_than_certificates(remote: Remote, roots: bytes) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=roots.decode("ascii"))
     except (ssl.SSLError, ValueError):
-        raise _unusable(f"{remote.tls_ca} holds no certificates (PEM)", ErrorCode.INVALID_REQUEST) from None
+        raise _unusable(f"{remote.tls_ca} contains no PEM certificates", ErrorCode.INVALID_REQUEST) from None
 
 
 def _unusable(message: str, code: ErrorCode) -> Refused:

@@ -201,9 +201,9 @@ def test_a_command_says_what_keeps_it_from_a_daemon_with_tls(tmp_path: Path) -> 
         code, words = said("--address", address, "--tls-ca", str(other))
         assert (code, words.count("\n"), "its certificate is not trusted" in words) == (2, 1, True), words
         code, words = said("--address", address, "--tls-ca", str(nothing))
-        assert (code, words) == (5, f"betcode: {nothing} holds no certificates (PEM)\n")
+        assert (code, words) == (5, f"betcode: {nothing} contains no PEM certificates\n")
         code, words = said("--address", health)
-        assert (code, "this address is that of health alone" in words) == (5, True), words
+        assert (code, "this address serves only health checks" in words) == (5, True), words
         assert said("--address", address, "--tls-ca", str(cert)) == (0, "")
         lines = here.places.daemon_log.read_text().splitlines()
         assert all(line.startswith("{") for line in lines), lines  # what strangers do at the door is not in the log

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_call_that_gave_up_by_itself_is_an_unreachable_daemon() -> None:
     broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     broken.cancel()  # as gRPC does with a stream that breaks before it is open
-    with pytest.raises(Unreachable, match="let go of the call"):
+    with pytest.raises(Unreachable, match="cancelled the call"):
         async with as_client_errors():
             await broken
 

@@ -15,7 +15,7 @@ from betcode.wording.terminal_text import clean, one_line, safe_json
 class Screen:
     """Writes to stdout and stderr, in order if both are the same terminal."""
 
-    begins_another = "/new begins another"  # how a person starts another session
+    start_hint = "/new starts another"  # how a person starts another session
 
     def __init__(self, out: TextIO, err: TextIO, *, colour: bool, rewrites: bool = False) -> None:
         self._out = out

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _UNIT = """\
-# Made by `betcode daemon install`. State: {state_dir}
+# Written by `betcode daemon install`. State: {state_dir}
 [Unit]
-Description=betcode: sessions of coding agents that last
+Description=betcode: durable sessions of coding agents
 StartLimitIntervalSec=60
 StartLimitBurst=5
 
@@ -24,9 +24,9 @@ TimeoutStartSec=300
 TimeoutStopSec=20
 Restart=on-failure
 RestartSec=1
-# Wrong settings are mended by a person, not by trying again.
+# Invalid settings need a person: a restart does not help.
 RestartPreventExitStatus=5
-# Agents live in holders, each in a scope of its own, and outlive the daemon; where there is no scope, so do they.
+# Agents outlive the daemon: each runs in a holder, in its own scope if systemd provides one.
 KillMode=process
 
 [Install]

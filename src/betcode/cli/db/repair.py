@@ -60,7 +60,7 @@ def repair(options: CommandOptions) -> int:
             indent=2,
         )
         return ExitCode.OK
-    screen.line(f"{rows} rows saved, of them {saved.kept.get('sessions', 0)} sessions; {torn} places could not be read")
+    screen.line(f"{rows} rows saved, of them {saved.kept.get('sessions', 0)} sessions; {torn} parts could not be read")
     if saved.orphans:
         screen.line(f"{saved.orphans} rows of sessions that could not be recovered were skipped")
     if saved.missing:

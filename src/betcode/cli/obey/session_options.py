@@ -100,7 +100,7 @@ def _add_campaign(parser: "Parser", says: str) -> None:
 def _add_id(parser: "Parser", *, is_optional: bool = False) -> None:
     says = f"{_ID}; default: all sessions" if is_optional else _ID
     parser.add_argument("session", nargs="?" if is_optional else None, action=SessionArgument, metavar="ID", help=says)
-    _add_campaign(parser, "look only among sessions of this campaign")
+    _add_campaign(parser, "search only sessions of this campaign")
 
 
 def _add_config(parser: "Parser", says: str) -> None:

@@ -52,5 +52,5 @@ def time_limit_s(text: str) -> float:
     except NotUnderstood as trouble:
         raise argparse.ArgumentTypeError(f"{text!r} is not {trouble}") from None
     if not 0 < wait_s <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is not more than 0 and at most 30 days")
+        raise argparse.ArgumentTypeError(f"{text!r} must be more than 0 and at most 30 days")
     return wait_s

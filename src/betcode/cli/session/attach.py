@@ -126,7 +126,7 @@ class _DirectorySessions:
         if newest.message_count:
             ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
             whose = "this directory" if self.place is None else f"worktree {self.place.name}"
-            screen.note(f"Continuing the session of {whose}, last used {ago}; {screen.begins_another}")
+            screen.note(f"Continuing the session of {whose}, last used {ago}; {screen.start_hint}")
 
 
 async def _sessions_here(client: Client, options: CommandOptions, screen: Screen) -> _DirectorySessions:

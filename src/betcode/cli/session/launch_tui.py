@@ -41,7 +41,7 @@ def _can_be_painted() -> bool:
 class _Notes(Screen):
     """Collects lines for the screen, which is open meanwhile."""
 
-    begins_another = "Ctrl+N begins another"
+    start_hint = "Ctrl+N starts another"
 
     def __init__(self) -> None:
         super().__init__(StringIO(), StringIO(), colour=False)

@@ -47,8 +47,8 @@ def add_trust(group: "argparse._ArgumentGroup | Parser") -> None:
     group.add_argument(
         "--trust",
         action="store_true",
-        help="trust the project: its hooks, MCP servers, environment, plugins and allow rules are loaded, now and "
-        "later (without: ask on a terminal; without a terminal they are ignored)",
+        help="trust the project: load its hooks, MCP servers, environment, plugins and allow rules, now and later "
+        "(default: ask on a terminal; ignore them without one)",
     )
 
 

@@ -28,7 +28,7 @@ class CardDeck(Vertical):
 
     DEFAULT_CSS = """
     CardDeck { height: auto; }
-    CardDeck > #card-told { height: auto; color: $text-warning; }
+    CardDeck > #card-notice { height: auto; color: $text-warning; }
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class CardDeck(Vertical):
         self._input_hold = ExitStack()
 
     def compose(self) -> ComposeResult:
-        told = Static(id="card-told", markup=False)
+        told = Static(id="card-notice", markup=False)
         told.display = False
         yield told
         yield Card(reads_files=self._board.is_local, clock=self._clock)
@@ -75,7 +75,7 @@ class CardDeck(Vertical):
         ids = [each.request_id for each in self._open]
         card = self._card
         card.display = bool(ids) or card.is_over
-        self.display = card.display or self.query_one("#card-told").display
+        self.display = card.display or self.query_one("#card-notice").display
         if card.is_over:
             return
         if not ids:
@@ -135,7 +135,7 @@ class CardDeck(Vertical):
             self._release_input()
 
     def _tell(self, words: str) -> None:
-        told = self.query_one("#card-told", Static)
+        told = self.query_one("#card-notice", Static)
         told.update(words)
         told.display = bool(words)
         if self._telling is not None:

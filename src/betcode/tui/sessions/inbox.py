@@ -36,7 +36,7 @@ class Inbox(ModalScreen[str]):
     Inbox { layout: vertical; background: $background; }
     Inbox > #inbox-title { height: 1; text-style: bold; }
     Inbox > #inbox-list { height: 1fr; min-height: 2; border: none; padding: 0; }
-    Inbox > #inbox-told { height: auto; color: $text-warning; }
+    Inbox > #inbox-notice { height: auto; color: $text-warning; }
     Inbox > #inbox-keys { height: 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "back")]
@@ -57,7 +57,7 @@ class Inbox(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         yield Static(id="inbox-title", markup=False)
         yield OptionList(id="inbox-list", markup=False)
-        yield Static(id="inbox-told", markup=False)
+        yield Static(id="inbox-notice", markup=False)
         yield Card(reads_files=self._board.is_local, clock=self._clock)
         yield Static(_HINTS, id="inbox-keys", markup=False)
 
@@ -97,7 +97,7 @@ class Inbox(ModalScreen[str]):
                 if prompt.request_id == self._card.request_id and self._card.is_typing:
                     self._card.end(words)
                 else:
-                    self.query_one("#inbox-told", Static).update(words)
+                    self.query_one("#inbox-notice", Static).update(words)
             case PromptOpened() | PromptClosed() | BoardChanged():
                 pass
         self._show()
@@ -169,7 +169,7 @@ class Inbox(ModalScreen[str]):
 
     def on_card_answered(self, message: Card.Answered) -> None:
         message.stop()
-        self.query_one("#inbox-told", Static).update("")
+        self.query_one("#inbox-notice", Static).update("")
         self._board.give(message.prompt, message.given)
 
     def on_card_stepped(self, message: Card.Stepped) -> None:
