@@ -1,4 +1,4 @@
-"""A mechanism has one implementation: other modules do not rename files into place by hand."""
+"""A mechanism has one implementation: other modules do not replace files or renew events by hand."""
 
 import ast
 from collections.abc import Iterator
@@ -42,6 +42,33 @@ def renames(tree: ast.AST) -> bool:
     return False
 
 
+def renews_an_event(tree: ast.AST) -> bool:
+    """Whether an event is replaced by a new one outside of `__init__`, or a condition is used."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or function.name == "__init__":
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and _makes_event(node.value) and _has_attribute(node.targets):
+                return True
+    return any(isinstance(node, ast.Attribute) and node.attr == "Condition" for node in ast.walk(tree))
+
+
+def _makes_event(value: ast.expr) -> bool:
+    calls = value.elts if isinstance(value, ast.Tuple) else [value]
+    names = [call.func for call in calls if isinstance(call, ast.Call)]
+    return any(
+        isinstance(name, ast.Attribute)
+        and name.attr == "Event"
+        and isinstance(name.value, ast.Name)
+        and name.value.id in ("anyio", "asyncio")
+        for name in names
+    )
+
+
+def _has_attribute(targets: list[ast.expr]) -> bool:
+    return any(isinstance(node, ast.Attribute) for target in targets for node in ast.walk(target))
+
+
 def test_files_are_replaced_in_one_module() -> None:
     assert {name for name, tree in _modules() if renames(tree)} == RENAMES
 
@@ -62,3 +89,18 @@ def test_a_rename_is_found() -> None:
         "at.replace(day=1)",
     ):
         assert not renames(ast.parse(code)), code
+
+
+def test_events_are_renewed_in_one_module() -> None:
+    assert {name for name, tree in _modules() if renews_an_event(tree)} == {"util/signal.py"}
+
+
+def test_a_renewed_event_is_found() -> None:
+    for code in (
+        "self.news = anyio.Event()",
+        "old, self.news = self.news, asyncio.Event()",
+        "with asyncio.Condition(): ...",
+    ):
+        assert renews_an_event(ast.parse(f"def wake(self):\n    {code}")), code
+    for code in ("def run(self):\n    done = anyio.Event()", "def __init__(self):\n    self.done = anyio.Event()"):
+        assert not renews_an_event(ast.parse(code)), code

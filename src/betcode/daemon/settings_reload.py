@@ -48,7 +48,7 @@ async def keep_settings(
         tasks.start_soon(reloader.watch)
         while True:
             await stop.renewal.wait()
-            stop.renewal = anyio.Event()
+            stop.renewal.clear()
             await reloader.renew()
 
 

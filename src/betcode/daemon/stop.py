@@ -8,6 +8,7 @@ import signal
 import anyio
 
 from betcode.engine import AgentShutdownPolicy, ShutdownReport
+from betcode.util.signal import ResettableEvent
 from betcode.util.start_signals import HELD, START_SIGNALS
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class Stop:
         self.asked = anyio.Event()
         self.exit_code = EXIT_OK
         self.agents = AgentShutdownPolicy.IDLE_END
-        self.renewal = anyio.Event()  # the settings should be read again
+        self.renewal = ResettableEvent()  # the settings should be read again
         self._parting: asyncio.Future[ShutdownReport] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 
-import anyio
+from betcode.util.signal import ChangeSignal
 
 _REMEMBERED = 256  # rings
 
@@ -13,15 +13,14 @@ class PromptBell:
 
     def __init__(self) -> None:
         self.version = 0
-        self._rung = anyio.Event()
+        self._rung = ChangeSignal()
         self._written: deque[Sequence[str] | None] = deque(maxlen=_REMEMBERED)  # the newest rings, the last at the end
 
     def ring(self, request_ids: Sequence[str] | None = None) -> None:
         """These prompts were written; None: it is not known which."""
         self.version += 1
         self._written.append(request_ids)
-        rung, self._rung = self._rung, anyio.Event()
-        rung.set()
+        self._rung.notify()
 
     def since(self, version: int) -> list[str] | None:
         """The prompts that were written behind that version, each once; None: that is not known any more."""

@@ -22,6 +22,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 
 from betcode.tui.tasks import begin
+from betcode.util.signal import ResettableEvent
 
 _SETTLE_S = 1.0  # a slow handler does not block the keyboard for longer
 _ROUNDS = 20  # rounds of messages that cause messages; streaming output may keep the queues busy for ever
@@ -45,7 +46,7 @@ class InputSequencer:
         self._aside: list[events.Event] = []
         self._aside_before = -math.inf  # earlier input is set aside
         self._screen: Screen[Any] | None = None  # the top screen after the last event
-        self._changed = asyncio.Event()
+        self._changed = ResettableEvent()
 
     @property
     def is_idle(self) -> bool:

@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.client import Client, ClientError, Link, LinkState, Unreachable
+from betcode.util.signal import ChangeSignal, ResettableEvent
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Deny, DenyAndStop, Given, Prompt, Question, Reply, give_answer
 
@@ -62,9 +63,9 @@ class PendingBoard:
         self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}
         self._listeners: list[Listener] = []
         self._given: deque[tuple[Prompt, Given]] = deque()  # not sent yet
-        self._was_given = anyio.Event()
-        self._connected = anyio.Event()
-        self._told = anyio.Event()  # set by the next change
+        self._was_given = ResettableEvent()
+        self._connected = ResettableEvent()
+        self._told = ChangeSignal()
         self.link: Link | None = None
         self.trouble = ""  # why the watch has ended
 
@@ -107,7 +108,6 @@ class PendingBoard:
     async def settled(self) -> None:
         """Wait until no answer is in transit; answers that wait for the connection do not count."""
         while AnswerDelivery.ON_ITS_WAY in self._deliveries.values():
-            self._told = anyio.Event()
             await self._told.wait()
 
     async def run(self) -> None:
@@ -140,8 +140,8 @@ class PendingBoard:
         self.link = link
         if link.state is LinkState.CONNECTED:
             self._connected.set()
-        elif self._connected.is_set():
-            self._connected = anyio.Event()
+        else:
+            self._connected.clear()
         self._tell(BoardChanged())
 
     def _resolved(self, told: v1.PermissionResolved) -> None:
@@ -158,7 +158,7 @@ class PendingBoard:
     async def _deliver_all(self, tasks: TaskGroup) -> None:
         while True:
             await self._was_given.wait()
-            self._was_given = anyio.Event()
+            self._was_given.clear()
             while self._given:
                 tasks.start_soon(self._deliver, *self._given.popleft())
 
@@ -224,7 +224,7 @@ class PendingBoard:
             self._open[request_id] = _newer(self._open[request_id], found[request_id])
 
     def _tell(self, news: News) -> None:
-        self._told.set()
+        self._told.notify()
         for listener in tuple(self._listeners):
             listener(news)
 

@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import anyio
-
 from betcode.client import Client
+from betcode.util.signal import ChangeSignal
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line, tool_called
 
@@ -256,7 +255,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._open: dict[str, Prompt] = {}
-        self._changed = anyio.Event()
+        self._changed = ChangeSignal()
 
     @property
     def all(self) -> tuple[Prompt, ...]:
@@ -318,8 +317,7 @@ class Desk:
         self._announce()
 
     def _announce(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._changed.notify()
 
     def _add(self, key: str, prompt: Prompt) -> Prompt | None:
         if key in self._open:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from betcode.agents.openclaw.link import Address, Link, Lost, Patience, Refused, Unreachable, Wait, reached
+from betcode.util.signal import ResettableEvent
 
 logger = logging.getLogger(__name__)
 
@@ -15,7 +16,7 @@ class ReconnectingLink:
     def __init__(self, address: Address, patience: Patience) -> None:
         self._address = address
         self._patience = patience
-        self._wanted = asyncio.Event()
+        self._wanted = ResettableEvent()
         self._next: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
         self._wanted.set()
 

@@ -11,6 +11,7 @@ from betcode.domain.ports import Store
 from betcode.domain.store.changes import Change, SaveClients
 from betcode.domain.store.rows import ConnectedClient
 from betcode.domain.values.identifiers import SessionKey
+from betcode.util.signal import ResettableEvent
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class ConnectionStore:
     _now: dict[SessionKey, _Standing] = field(default_factory=dict)
     _stored: dict[SessionKey, _Standing] = field(default_factory=dict)
     _changed: set[SessionKey] = field(default_factory=set)
-    _noted: anyio.Event = field(default_factory=anyio.Event)
+    _noted: ResettableEvent = field(default_factory=ResettableEvent)
 
     def note_lock(self, session: SessionKey, holder: str) -> None:
         self._standing(session).holder = holder
@@ -52,7 +53,7 @@ class ConnectionStore:
         while True:
             await self._noted.wait()
             await anyio.sleep(SAVE_AFTER_S)
-            self._noted = anyio.Event()
+            self._noted.clear()
             if not await self._save():
                 self._noted.set()
                 await anyio.sleep(RETRY_AFTER_S)

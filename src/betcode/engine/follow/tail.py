@@ -3,10 +3,9 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-import anyio
-
 from betcode.domain.store.rows import Batch, StoredEvent
 from betcode.domain.values.identifiers import Seq
+from betcode.util.signal import ChangeSignal
 
 LIMIT_EVENTS = 1024  # beyond this a follower reads from the log
 LIMIT_BYTES = 1024 * 1024
@@ -28,7 +27,7 @@ class Tail:
         self._asides_before = 0  # how many have been dropped
         self._board: dict[str, tuple[int, bytes]] = {}
         self.posted = 0  # how often something was put on the board
-        self._grown = anyio.Event()
+        self._grown = ChangeSignal()
 
     def announce(self, events: Sequence[StoredEvent]) -> None:
         """Make committed events known."""
@@ -42,7 +41,7 @@ class Tail:
         self.head = events[-1].seq
         if len(self._seqs) > LIMIT_EVENTS or self._bytes > LIMIT_BYTES:
             self._shorten()
-        self._wake()
+        self._grown.notify()
 
     def say(self, event: bytes) -> None:
         """Tell everyone something that is not history: unnumbered, not stored, heard by those who listen now."""
@@ -50,13 +49,13 @@ class Tail:
         if len(self._asides) > ASIDES_KEPT:
             del self._asides[0]
             self._asides_before += 1
-        self._wake()
+        self._grown.notify()
 
     def post(self, subject: str, event: bytes) -> None:
         """Put up how something stands that is not history: whoever listens, and whoever comes, hears the newest."""
         self.posted += 1
         self._board[subject] = (self.posted, event)
-        self._wake()
+        self._grown.notify()
 
     def take_down(self, subject: str) -> None:
         """It does not stand so any more: whoever comes later need not hear of it."""
@@ -69,7 +68,7 @@ class Tail:
     def close(self) -> None:
         """The session has ended: followers leave once they have had everything."""
         self.closed = True
-        self._wake()
+        self._grown.notify()
 
     def since(self, after: Seq, limit_bytes: int) -> Batch | None:
         """What comes after `after`, within the limit but at least one event; None where memory does not reach back."""
@@ -98,15 +97,11 @@ class Tail:
 
     def wake(self) -> None:
         """Let everyone look again, because something beside the events has changed."""
-        self._wake()
+        self._grown.notify()
 
     async def change(self) -> None:
         """Return at the next announcement, aside, post or wake."""
         await self._grown.wait()
-
-    def _wake(self) -> None:
-        grown, self._grown = self._grown, anyio.Event()
-        grown.set()
 
     def _shorten(self) -> None:
         keep_from = max(0, len(self._seqs) - LIMIT_EVENTS * 3 // 4)

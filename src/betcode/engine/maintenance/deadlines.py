@@ -6,6 +6,7 @@ import anyio
 
 from betcode.domain.values.clock import Clock
 from betcode.engine.maintenance.wall_clock import WallClock
+from betcode.util.signal import ResettableEvent
 
 
 @dataclass(slots=True)
@@ -14,7 +15,7 @@ class Deadlines:
 
     clock: Clock = field(default_factory=WallClock)
     _next_ns: int = 0
-    _sooner: anyio.Event = field(default_factory=anyio.Event)
+    _sooner: ResettableEvent = field(default_factory=ResettableEvent)
 
     def set(self, at_ns: int) -> None:
         """The next moment, after everything was looked at."""
@@ -29,15 +30,15 @@ class Deadlines:
     async def wait(self) -> None:
         """Until that moment."""
         while self.clock.now_ns() < self._next_ns:
-            self._sooner = anyio.Event()
+            self._sooner.clear()
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._cancel_when_sooner, tasks.cancel_scope, self._sooner)
+                tasks.start_soon(self._cancel_when_sooner, tasks.cancel_scope)
                 began_ns = self.clock.now_ns()
                 await self.clock.reaches(self._next_ns)
                 tasks.cancel_scope.cancel()
             if self.clock.now_ns() < began_ns:
                 return  # it was set back: what is due is reckoned anew
 
-    async def _cancel_when_sooner(self, scope: anyio.CancelScope, sooner: anyio.Event) -> None:
-        await sooner.wait()
+    async def _cancel_when_sooner(self, scope: anyio.CancelScope) -> None:
+        await self._sooner.wait()
         scope.cancel()

@@ -21,6 +21,7 @@ from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone, HolderRefused
 from betcode.holder.platform import start_time_now
 from betcode.holder.tool_leftovers import end_orphans
+from betcode.util.signal import ResettableEvent
 
 if TYPE_CHECKING:
     from betcode.engine.shell.run import AgentRun
@@ -40,7 +41,7 @@ class Escalation:
         self._is_at_work = False
         self._is_over = False  # what the present step waits for has come
         self._since = 0.0  # when the present step was taken
-        self._wake = anyio.Event()
+        self._wake = ResettableEvent()
 
     def begin(self) -> None:
         """Go on from the step that the run's row names, if any."""
@@ -76,7 +77,8 @@ class Escalation:
     async def _climb(self) -> None:
         try:
             while (step := self._run.row.cancel_step) and not self._run.ended.is_set():
-                self._is_over, self._wake, self._since = False, anyio.Event(), anyio.current_time()
+                self._is_over, self._since = False, anyio.current_time()
+                self._wake.clear()
                 await self._take(step)
         finally:
             self._is_at_work = False

@@ -29,7 +29,7 @@ async def deliver(run: AgentRun, attachment: Attachment) -> None:
             for row in await _assign(run):
                 await _hand_over(run, attachment, row)
             await session.deliverable.wait()
-            session.deliverable = anyio.Event()
+            session.deliverable.clear()
     except InputClosed:
         run.asked_to_end = True  # its end is no crash, and what it did not take goes to the next
     except HolderGone:

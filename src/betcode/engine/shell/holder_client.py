@@ -23,6 +23,7 @@ from betcode.domain.store.rows import RunRow
 from betcode.holder import protocol
 from betcode.holder.launch import bar, end_leftovers, holder_pid, is_alive
 from betcode.holder.platform import ShortName
+from betcode.util.signal import ChangeSignal
 from betcode.util.state_files import UnusableEntry, shown
 
 END_GRACE_S = 5.0
@@ -260,7 +261,7 @@ class _Wire(asyncio.Protocol):
         self._greeting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._end = 0
         self._listens_beyond: int | None = None
-        self._news = anyio.Event()
+        self._news = ChangeSignal()
         self._lost: Exception | None = None  # why there is nobody at the other end
 
     async def hello(self) -> Hello:
@@ -329,16 +330,12 @@ class _Wire(asyncio.Protocol):
         if word == "grew":
             self._end = max(self._end, _parse_number(rest))
             self._listens_beyond = None
-            self._announce()
+            self._news.notify()
         elif word in ("done", "refused", "status"):
             serial, _, text = rest.partition(" ")
             waiting = self._waiting.get(_parse_number(serial))
             if waiting is not None and not waiting.done():
                 waiting.set_result(f"{word} {text}")
-
-    def _announce(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (why does not matter)
         self._lose(HolderGone("the holder has gone"))
@@ -351,7 +348,7 @@ class _Wire(asyncio.Protocol):
                 waiting.set_exception(why)
         if self._greeting.done() and not self._greeting.cancelled():
             self._greeting.exception()  # heard or not, it is no loose end
-        self._announce()
+        self._news.notify()
 
 
 def _parse_number(text: str) -> int:

@@ -15,6 +15,7 @@ from betcode.engine.core.input_lock import InputLock, LockDecision, LockGranted,
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.writer import SessionWriter
+from betcode.util.signal import ChangeSignal
 from betcode.util.wall_clock import now_ns
 
 BOARD = "input_lock"
@@ -40,7 +41,7 @@ class InputLockService:
         self._here: Counter[str] = Counter()  # open streams and calls by client
         self._names: dict[str, ClientName] = {}  # of those who are here
         self._asks: dict[str, list[_Ask]] = {}
-        self._stirred = anyio.Event()
+        self._stirred = ChangeSignal()
         self._keeps_time = False
         self._told: object = None  # what the board says
 
@@ -175,8 +176,7 @@ class InputLockService:
         if (lock.holder, lock.asking, lock.line) != self._told:
             self._tell()
         if self._keeps_time:
-            stirred, self._stirred = self._stirred, anyio.Event()
-            stirred.set()
+            self._stirred.notify()
         elif lock.line:
             self._keeps_time = True
             self._tasks.start_soon(FaultPoint.LOCK_CLOCK, self._keep_time)
@@ -196,8 +196,7 @@ class InputLockService:
     async def _keep_time(self) -> None:
         """While somebody waits: let silence and rest decide."""
         while (due := self._lock.due(self._times)) is not None:
-            stirred = self._stirred
             with anyio.CancelScope(deadline=due):
-                await stirred.wait()
+                await self._stirred.wait()
             self._apply(*self._lock.ticked(anyio.current_time(), self._times))
         self._keeps_time = False

@@ -54,7 +54,7 @@ from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.turn_metrics import TurnTimes
 from betcode.engine.shell.writer import SessionWriter
 from betcode.rules import PathContext
-from betcode.util.signal import ChangeSignal
+from betcode.util.signal import ChangeSignal, ResettableEvent
 from betcode.util.wall_clock import now_ns
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class LiveSession:
         self.may_start = False  # once it was given up, a person decides when it goes on
         self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
         self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
-        self.deliverable = anyio.Event()
+        self.deliverable = ResettableEvent()
         self.changed = ChangeSignal()  # rung when something was taken in, or an agent came or went
 
     # ------------------------------------------------------------ what others see

@@ -29,6 +29,7 @@ from betcode.engine.core.status import pause_after_agent
 from betcode.engine.operations import compact
 from betcode.util import wall_clock
 from betcode.util.background_loops import next_delay_s
+from betcode.util.signal import ChangeSignal
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class SessionFailure:
     def __init__(self, session: LiveSession) -> None:
         self._session = session
         self._pending = ""  # the sentence of a failure that is not recorded yet
-        self._settled = anyio.Event()
+        self._settled = ChangeSignal()
 
     @property
     def reason(self) -> str:
@@ -149,7 +150,6 @@ class SessionFailure:
             return
         logger.error("an internal error stopped the session, in %s", place, exc_info=error, extra=extra)
         self._pending = sentence(session.session_id, error)
-        self._settled = anyio.Event()
         session.may_start = False
         session.tasks.cancel()
         session.context.tasks.start_soon(self._settle, place, name=f"failure of {session.session_id}")
@@ -184,7 +184,7 @@ class SessionFailure:
                 break
             await anyio.sleep(delay_s)
         self._pending = ""
-        self._settled.set()
+        self._settled.notify()
         session.tell_phase()
         session.changed.notify()
 

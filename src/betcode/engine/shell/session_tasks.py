@@ -9,6 +9,7 @@ from anyio.abc import TaskGroup
 from betcode.domain.errors import SessionFailed
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.fault_points import FaultPoint, Faults
+from betcode.util.signal import ChangeSignal
 
 Ts = TypeVarTuple("Ts")
 
@@ -24,7 +25,7 @@ class SessionTasks:
         self._faults = faults
         self._on_error = on_error
         self._scopes: set[anyio.CancelScope] = set()
-        self._ended = anyio.Event()
+        self._ended = ChangeSignal()
 
     @property
     def is_idle(self) -> bool:
@@ -86,6 +87,5 @@ class SessionTasks:
             self._on_error(place, error)
         finally:
             self._scopes.discard(scope)
-            ended, self._ended = self._ended, anyio.Event()
-            ended.set()
+            self._ended.notify()
             then()

@@ -15,6 +15,7 @@ from grpc_health.v1 import health_pb2
 
 from betcode.server.auth.tcp_peer import tcp_peer
 from betcode.server.rpc import Context, Handler
+from betcode.util.signal import ChangeSignal
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -33,7 +34,7 @@ class HealthBoard:
 
     def __init__(self) -> None:
         self._status: dict[str, int] = {}
-        self._changed = asyncio.Event()
+        self._changed = ChangeSignal()
         self._closed = False
         self._strangers = 0  # that watch
         self._reading = _Turns(_STRANGERS_READ, _READ_OF_ONE)
@@ -51,8 +52,7 @@ class HealthBoard:
     def _put(self, statuses: Mapping[str, int]) -> None:
         if any(self._status.get(name) != status for name, status in statuses.items()):
             self._status.update(statuses)
-            self._changed.set()
-            self._changed = asyncio.Event()  # who waits for the old one has been woken
+            self._changed.notify()
 
     def handlers(self) -> grpc.GenericRpcHandler:
         calls: dict[str, Handler] = {
@@ -135,13 +135,12 @@ class HealthBoard:
         name = await _named(service, context)
         told: int | None = None
         while True:
-            changed = self._changed
             status = self._status.get(name, SERVICE_UNKNOWN)
             if status != told:
                 await context.write(_response(status))
                 told = status
             else:
-                await changed.wait()
+                await self._changed.wait()
 
 
 class _Turns:

@@ -11,6 +11,7 @@ from betcode.client import ClientError
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.tui.composer.outbox import Outbox, UnsentMessage
+from betcode.util.signal import ResettableEvent
 
 _AGAIN_S = 1.0
 _LEAVING_S = 2.0
@@ -47,7 +48,7 @@ class Sender:
         self._changed = changed
         self._refused = refused
         self._is_down = False
-        self._news = anyio.Event()
+        self._news = ResettableEvent()
         self._remembered: dict[str, UnsentMessage] = {}
 
     @property
@@ -87,7 +88,7 @@ class Sender:
     async def run(self) -> None:
         """Send messages until cancelled."""
         while True:
-            self._news = anyio.Event()
+            self._news.clear()
             message = None if self._is_down else self._outbox.try_next()
             if message is None:
                 await self._news.wait()

@@ -7,6 +7,7 @@ import anyio
 
 from betcode.client import ClientError
 from betcode.client.session_lookup import SessionSource, summary_of
+from betcode.util.signal import ResettableEvent
 from betcode.v1 import agent_pb2 as v1
 
 _EVERY_S = 3.0
@@ -33,15 +34,15 @@ class SessionDirectory:
         self.lists = 0  # the number of open lists that show all sessions, not only the newest
         self._by_id: dict[str, v1.SessionSummary] = {}
         self._client = client
-        self._wanted = anyio.Event()
+        self._wanted = ResettableEvent()
 
     async def run(self) -> None:
         """Refresh the list while the screen is open."""
         while True:
-            wanted = self._wanted = anyio.Event()
+            self._wanted.clear()
             await self.ask()
             with anyio.move_on_after(_EVERY_S):
-                await wanted.wait()
+                await self._wanted.wait()
 
     def look(self) -> None:
         """Refresh the list now, after an action on a session."""

@@ -5,9 +5,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import anyio
-
 from betcode.domain.values.text import without_escapes
+from betcode.util.signal import ResettableEvent
 
 _WAITING_BYTES = 1024 * 1024  # for a listener that does not read
 _PIECE_BYTES = 64 * 1024
@@ -38,7 +37,7 @@ class ProgressFeed:
     def __init__(self) -> None:
         self._items: deque[Progress] = deque()
         self._waiting_bytes = 0
-        self._news = anyio.Event()
+        self._news = ResettableEvent()
         self._is_closed = False
 
     def step(self, what: str, number: int, of: int = 0) -> None:
@@ -70,7 +69,7 @@ class ProgressFeed:
                 yield item
             if self._is_closed:
                 return
-            self._news = anyio.Event()
+            self._news.clear()
             await self._news.wait()
 
     def _add(self, item: Progress) -> None:
