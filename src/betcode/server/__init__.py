@@ -1,7 +1,7 @@
 """The gRPC API of the daemon: convert the request, call the engine, convert the result.
 
-It decides nothing about sessions; that is the engine's. It knows who may call, what a request must look like, how
-errors travel, and how a stream begins and ends.
+The engine decides everything about sessions. This package knows who may call, which requests are valid, how errors are
+sent, and how a stream begins and ends.
 """
 
 from betcode.server.health.runner import About

@@ -66,7 +66,7 @@ _RATE_TRAILERS = (
     ("rate-limit-reset", "reset"),
 )
 
-# What would have to be so for the call to be taken: every code with FAILED_PRECONDITION has one.
+# The condition that would make the call succeed: every code with FAILED_PRECONDITION has one.
 REQUIRED_STATE: Mapping[ErrorCode, str] = {
     ErrorCode.SESSION_CLOSED: "open",
     ErrorCode.SESSION_ACTIVE: "idle",
@@ -88,7 +88,7 @@ class InternalFault(BetcodeError):
     code = ErrorCode.INTERNAL
 
     def __init__(self) -> None:
-        super().__init__("Something went wrong inside the daemon: its log says what")
+        super().__init__("Internal error in the daemon: see its log")
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def make_status(
     metadata: Mapping[str, str],
     trailers: tuple[tuple[str, str], ...] = (),
 ) -> grpc.Status:
-    """A status whose details and trailers say the same to programs; what is too long for headers is cut."""
-    # Imported at the first error: they cost a start more than they give it.
+    """Return a status with the same facts in details and trailers; text too long for headers is truncated."""
+    # Imported at the first error, because importing them slows every start.
     from google.protobuf.any_pb2 import Any
     from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
     from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
@@ -139,7 +139,7 @@ def _trailers(error: BetcodeError) -> tuple[tuple[str, str], ...]:
 
 
 def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") -> v1.AgentEvent:
-    """The event of one stream only: no number, and nobody's position moves."""
+    """Return an error event for one stream only: it has no sequence number, and no reader's position changes."""
     event = v1.AgentEvent()
     event.timestamp.FromNanoseconds(now_ns())
     event.error.code = error.code

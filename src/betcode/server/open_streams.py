@@ -15,12 +15,12 @@ class OpenStreams:
 
     @property
     def count(self) -> int:
-        """How many clients there are."""
+        """Return how many clients have a stream."""
         return len(self._streams)
 
     @contextmanager
     def here(self, client: ClientName) -> Iterator[None]:
-        """The client has one stream more for as long as the block lasts."""
+        """Count one more stream of the client while the block runs."""
         name = client.client_id
         facts = {"client": name, "client_type": client.client_type}
         before = self._streams.get(name, 0)
@@ -33,4 +33,4 @@ class OpenStreams:
             self._streams[name] -= 1
             if not self._streams[name]:
                 del self._streams[name]
-                logger.info("a client left", extra=facts)
+                logger.info("a client disconnected", extra=facts)

@@ -27,7 +27,7 @@ class _LazyReflection(grpc.GenericRpcHandler):
         from grpc_reflection.v1alpha._async import ReflectionServicer
 
         def read(data: bytes) -> Any:
-            """What is no request is an empty one, which the servicer refuses without a traceback in the log."""
+            """Parse a request; an invalid one becomes empty and is refused without a traceback in the log."""
             try:
                 return reflection_pb2.ServerReflectionRequest.FromString(data)
             except DecodeError:

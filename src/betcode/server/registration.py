@@ -1,6 +1,6 @@
 """Handlers of a service, found by its descriptor: method `ListSessions` is implemented by `list_sessions` of an object.
 
-The descriptor also gives the request type and which sides stream. All services register in this way.
+The descriptor also names the request type and which sides stream. All services register in this way.
 """
 
 import re

@@ -7,7 +7,7 @@ from betcode._version import __version__
 from betcode.domain.metrics.request_counts import RequestCounts
 from betcode.domain.release.features import FeatureFlags
 
-_INTRODUCED_LIMIT = 1_000  # clients that told their type before they called
+_INTRODUCED_LIMIT = 1_000  # clients that sent their type before they called
 
 
 async def _no_agent() -> str:
@@ -33,6 +33,6 @@ class ClientTypes:
 @dataclass(frozen=True, slots=True)
 class Release:
     features: FeatureFlags = field(default_factory=lambda: FeatureFlags(__version__))
-    agent_version: Callable[[], Awaitable[str]] = _no_agent  # empty: there is none, or it does not say
+    agent_version: Callable[[], Awaitable[str]] = _no_agent  # empty: there is none, or its version is unknown
     counts: RequestCounts = field(default_factory=RequestCounts)
     introductions: ClientTypes = field(default_factory=ClientTypes)

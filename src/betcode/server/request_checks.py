@@ -1,6 +1,6 @@
 """Inspect a request before it is handled: features that it needs, deprecated parts, unknown fields.
 
-Nothing of this changes what a request does; only one that counts on a feature that is off is refused.
+The inspection does not change the effect of a request. Only a request that needs a disabled feature is refused.
 """
 
 import logging
@@ -22,16 +22,16 @@ from betcode.v1 import version_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
-_DEEPEST = 16  # levels of messages that are looked at
+_DEEPEST = 16  # nesting levels that are inspected
 _NAMED = 20  # field numbers in one line of the log
-_MOST = 1_000  # messages of one request that are looked at
+_MOST = 1_000  # messages of one request that are inspected
 _MOST_BYTES = 16 * 1024  # of unknown fields: to name each of millions would keep everybody waiting
-_FOREIGN = "google.protobuf."  # messages whose fields are not ours to know
+_FOREIGN = "google.protobuf."  # messages whose fields are not defined by us
 
 
 @dataclass(slots=True)
 class DeprecatedUses:
-    """What one call used that is on its way out; each thing is told once in a call."""
+    """The deprecated parts that one call used; each is reported once per call."""
 
     _known: set[str] = field(default_factory=set)
     _untold: list[v1.DeprecationWarning] = field(default_factory=list)
@@ -42,7 +42,7 @@ class DeprecatedUses:
             self._untold.append(told)
 
     def take(self) -> Sequence[v1.DeprecationWarning]:
-        """What was not told yet."""
+        """Return the ones that were not reported yet."""
         untold, self._untold = self._untold, []
         return untold
 
@@ -73,7 +73,7 @@ class RequestInspector:
         self._note(self._calls.get(method) or self._calls.get(method.rpartition(".")[0]), uses)
 
     def inspect(self, request: Message, uses: DeprecatedUses) -> None:
-        """Notice what is in a request that this release does not know, or will not for long."""
+        """Report what a request uses that is unknown to this release or deprecated."""
         if (unread := _unread_bytes(request)) > _MOST_BYTES:
             self._counts.unknown_fields_received += 1
             logger.debug("%s has %d bytes of unknown fields", request.DESCRIPTOR.name, unread)
@@ -93,7 +93,7 @@ class RequestInspector:
 
 
 def _unread_bytes(request: Message) -> int:
-    """How much of a large request is unknown; of a small one nobody needs to know it."""
+    """Return how much of a large request is unknown; not needed for a small one."""
     size = request.ByteSize()
     if size <= _MOST_BYTES:
         return 0
@@ -120,7 +120,7 @@ def parts_used(message: Message) -> Iterator[str]:
                 package = each.enum_type.full_name.rpartition(".")[0]
                 for number in value if each.is_repeated else (value,):
                     if number in each.enum_type.values_by_number:
-                        # A value's name stands beside its enum's, not inside it.
+                        # A value's name is in the scope of its enum, not inside it.
                         yield f"{package}.{each.enum_type.values_by_number[number].name}"
 
 

@@ -1,7 +1,7 @@
-"""The RPC adapter: the only place where bytes become requests and errors become statuses.
+"""The RPC adapter: the only module in which bytes become requests and errors become statuses.
 
-Handlers are registered without serializers. What a client sent is parsed here, so that a request that cannot be
-parsed is INVALID_ARGUMENT; what streams to clients is bytes already.
+Handlers are registered without serializers. Requests are parsed here, so that a request that cannot be parsed is
+INVALID_ARGUMENT. Streams to clients are already bytes.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-Speak: TypeAlias = Callable[[BetcodeError], grpc.Status]  # how an error is told
+Speak: TypeAlias = Callable[[BetcodeError], grpc.Status]  # how an error is reported
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
 ResultT = TypeVar("ResultT")
@@ -50,23 +50,23 @@ _NAME_LIMIT = 128
 _SHOWN_LIMIT = 64  # of a name for people
 _FEATURES_LIMIT = 20
 _LIST_LIMIT = 2048  # of several names
-_GREETING_S = 1.0  # to a client that is being left
+_GREETING_S = 1.0  # for a client that is being disconnected
 
-# Which call a task carries: what gRPC hands to a handler does not say it.
+# The call that a task handles: gRPC does not pass its name to the handler.
 _called: ContextVar[str] = ContextVar("called", default="")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as far as it said."""
+    """The caller, as it identified itself."""
 
     client: ClientName
     ticket: str = ""
     owner: tuple[int, int, int] | None = None  # pid, start time and user of the process that has a stream's ticket
     person: ClientName | None = None  # its name, with its process, once it was found that it may act for a person
     relies_on: tuple[str, ...] = ()  # features that it named
-    uses: DeprecatedUses = field(default_factory=DeprecatedUses)  # of what is deprecated
-    tcp: TcpPeer | None = None  # where it comes from; None: by the unix socket
+    uses: DeprecatedUses = field(default_factory=DeprecatedUses)  # for deprecated parts
+    tcp: TcpPeer | None = None  # its address; None: on the unix socket
 
 
 def decode(kind: type[RequestT], data: bytes) -> RequestT:
@@ -108,28 +108,26 @@ def _shown(name: str) -> str:
 
 
 async def send_client_id(caller: Caller, context: Context) -> None:
-    """Begin a stream by saying how its client is called here: one without an id was given one.
+    """Begin a stream with the client's id, because a client without one was assigned one.
 
-    Cancelled, it still ends what it began: gRPC takes no second beginning, and a daemon that stops has words to say.
+    When cancelled, it still finishes: gRPC accepts no second beginning, and a stopping daemon must send its reason.
     """
     sending = asyncio.ensure_future(context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),)))
     try:
         await asyncio.shield(sending)
     except asyncio.CancelledError:
-        sending.add_done_callback(
-            lambda sent: sent.cancelled() or sent.exception()
-        )  # nobody else asks what became of it
+        sending.add_done_callback(lambda sent: sent.cancelled() or sent.exception())  # no other task awaits its result
         await asyncio.wait((sending,), timeout=_GREETING_S)
         raise
 
 
 def _work(kind: type[Message]) -> str:
-    """What a call is called where its work is logged."""
+    """Return the name under which the work of a call is logged."""
     return f"call.{kind.DESCRIPTOR.name.removesuffix('Request')}"
 
 
 def warnings_in(uses: DeprecatedUses) -> list[v1.AgentEvent]:
-    """What a stream is to be told of what it used that goes, as events of this stream only."""
+    """Return warnings about deprecated parts that a stream used, as events of this stream only."""
     told = []
     for warning in uses.take():
         event = v1.AgentEvent(deprecation=warning)
@@ -173,7 +171,7 @@ class CallPolicy(Protocol):
 
 
 class RpcAdapter:
-    """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
+    """Wraps handlers, and tracks open streams so that a stopping daemon can end them cleanly."""
 
     def __init__(
         self, release: Release | None = None, speak: Speak = status_of, admission: CallPolicy | None = None
@@ -290,7 +288,7 @@ class RpcAdapter:
         self._stopping = True
 
     async def end_streams(self, within_s: float) -> None:
-        """Have every open stream end with UNAVAILABLE, so that its client comes again; who reads has it in time."""
+        """End every open stream with UNAVAILABLE, so that its client reconnects."""
         self._stopping = True
         streams = set(self._streams)
         for task in streams:
@@ -299,12 +297,12 @@ class RpcAdapter:
             await asyncio.wait(streams, timeout=within_s)
 
     async def end_calls(self, within_s: float) -> None:
-        """Wait until every call that is under way was answered."""
+        """Wait until every running call was answered."""
         if self._calls:
             await asyncio.wait(set(self._calls), timeout=within_s)
 
     def _identify(self, caller: Caller) -> Caller:
-        """Who calls, by what it said of itself, if the features that the call needs are on.
+        """Return the caller by its metadata, if the features that the call needs are enabled.
 
         Raises:
             FeatureNotAvailable: one is not.
@@ -322,7 +320,7 @@ class RpcAdapter:
         kind: type[RequestT],
         data: bytes,
     ) -> ResultT:
-        """What the handler returns. The frame of the call itself must not hold the request, see _abort."""
+        """Return the handler's result. The frame of the call itself must not hold the request, see _abort."""
         request = self._read(kind, data, caller)
         return await handle(await self._admitted(caller, request), request)
 
@@ -336,7 +334,7 @@ class RpcAdapter:
         return request
 
     def _tell_uses(self, caller: Caller, context: Context) -> None:
-        """A call whose answers are no events has its trailers for what it used that goes."""
+        """Report deprecated parts in the trailers, for a call whose answers are not events."""
         told = caller.uses.take()
         if told:
             context.set_trailing_metadata(tuple((DEPRECATIONS, each.SerializeToString()) for each in told))
@@ -371,8 +369,8 @@ class RpcAdapter:
     async def _abort(self, context: Context, error: Exception) -> NoReturn:
         if isinstance(error, aio.AbortError):
             raise error
-        if isinstance(error, aio.InternalError):  # so gRPC calls it where a client leaves while something is sent to it
-            logger.info("a client left before it was answered: %s", error)
+        if isinstance(error, aio.InternalError):  # so gRPC calls it when a client disconnects during a send
+            logger.info("a client disconnected before it was answered: %s", error)
             error = InternalFault()
         elif not isinstance(error, BetcodeError):
             logger.error("a call failed", exc_info=error)

@@ -1,4 +1,4 @@
-"""The server: every service of the contract on one private unix socket, and the ticket socket beside it."""
+"""The server: every service of the contract on one private unix socket, and the ticket socket."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -86,9 +86,9 @@ _FILES: tuple[FileDescriptor, ...] = tuple(
         local_pb2,
     )
 )
-_CALLS_GRACE_S = 2.0  # for calls that are under way when the daemon stops
-_STREAMS_GRACE_S = 0.5  # for streams to be told; who does not read asks again where it was
-_LINGER_S = 0.1  # a client that writes to a closed connection may lose what it was told before
+_CALLS_GRACE_S = 2.0  # for running calls when the daemon stops
+_STREAMS_GRACE_S = 0.5  # for streams to receive the reason; a client that does not read resumes from its position
+_LINGER_S = 0.1  # a client that writes to a closed connection may lose messages that were sent before
 _STOP_BOUND_S = 6.0
 STREAMS_LIMIT = 256  # of one connection: further calls wait in its client, so that they do not delay other clients
 _PENDING_LIMIT = 8_000  # calls of all connections that wait for the event loop; beyond, some are refused
@@ -99,7 +99,7 @@ _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ObeyOptions:
-    """What the obey API needs beside what this one has."""
+    """The additional values that the obey API needs."""
 
     settings: ObeySettings
     reports: ReportStore
@@ -120,10 +120,10 @@ async def serve(
     tcp: TcpListeners | None = None,
     obey: ObeyOptions | None = None,
 ) -> AsyncIterator["ServerHandle"]:
-    """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
+    """Serve until the block ends; then open streams end with UNAVAILABLE, so that their clients reconnect.
 
     Raises:
-        SocketTaken: another server has one of the sockets, or somebody removed it.
+        SocketTaken: another server has one of the sockets, or it was removed.
     """
     rpc = RpcAdapter(about.release)
     tcp = tcp or TcpListeners()
@@ -195,7 +195,7 @@ async def serve(
                     await rpc.end_calls(_CALLS_GRACE_S)
                     await rpc.end_streams(_STREAMS_GRACE_S)
                     await anyio.sleep(_LINGER_S)
-                    await server.stop(_LINGER_S)  # what is left of calls now has nobody who reads
+                    await server.stop(_LINGER_S)  # the remaining calls have no reader now
 
 
 async def _serve_obey(
@@ -211,7 +211,7 @@ async def _serve_obey(
     *,
     task_status: TaskStatus[None],
 ) -> None:
-    # Imported here: a daemon that is told to do without does so.
+    # Imported here: a daemon without the obey API does not load it.
     from betcode.server.obey.retention import run_report_retention
     from betcode.server.obey.server import ObeyContext, run_obey_server
 
@@ -241,7 +241,9 @@ async def _serve_obey(
 
 
 class ServerHandle:
-    """Where clients come in. Closed, it lets nobody in any more; who is inside stays until the server ends."""
+    """A handle on the running server. When closed, it accepts no new clients; connected ones remain until the server
+    ends.
+    """
 
     def __init__(self, rpc: RpcAdapter, health: Health, limits: RateLimits) -> None:
         self._rpc = rpc
@@ -254,7 +256,7 @@ class ServerHandle:
 
     @property
     def clients(self) -> int:
-        """How many clients have a stream open."""
+        """Return how many clients have an open stream."""
         return self._rpc.connected.count
 
     async def close(self) -> None:
@@ -322,9 +324,9 @@ def _handlers(
 
 async def _bind_and_start(server: aio.Server, file: SocketFile) -> None:
     try:
-        server.add_insecure_port("unix:" + quote(file.address))  # a URI: % and # mean something
+        server.add_insecure_port("unix:" + quote(file.address))  # a URI: % and # are special
     except RuntimeError as error:
-        raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
+        raise SocketTaken(f"Cannot listen on {file.path}: {error}") from error
     await anyio.to_thread.run_sync(file.made_private)
     await server.start()
     logger.info("listening", extra={"socket": str(file.path)})

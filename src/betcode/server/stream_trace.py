@@ -19,7 +19,7 @@ def note_frame(direction: str, data: object) -> None:
 
 
 def traced(context: "Context") -> "Context":
-    """The stream, noting every message where that is wanted when it begins; otherwise it is as it was."""
+    """Return the stream; logs every message if the trace level is on when it begins, otherwise unchanged."""
     return cast("Context", _Traced(context)) if logger.isEnabledFor(TRACE) else context
 
 

@@ -10,7 +10,7 @@ from betcode.domain.release.features import FeatureFlags
 from betcode.server.errors import status_of
 from betcode.server.rpc import Context, Handler, handler_of
 
-# By method, else by service; what stands in neither is built.
+# By method, else by service; everything else is implemented.
 FEATURES: Mapping[str, str] = {
     "betcode.v1.MachineService": "Management of several machines",
     "betcode.v1.GitLabService": "The GitLab integration",
@@ -18,7 +18,7 @@ FEATURES: Mapping[str, str] = {
     "betcode.v1.TunnelService": "The relay tunnel",
     "obey.local.v1.LocalDaemonService": "The obey interface",
 }
-# What is built and served at another socket.
+# Implemented, and served on another socket.
 _ELSEWHERE: Mapping[str, str] = {
     "obey.local.v1.LocalDaemonService": (
         "The obey interface has a separate socket: $XDG_RUNTIME_DIR/obey/daemon.sock, "
@@ -33,7 +33,7 @@ def feature_of(method: MethodDescriptor) -> str | None:
 
 
 def unimplemented_error(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAvailable | None:
-    """What a call that is not built answers; where it belongs to a flag, with the setting that will turn it on."""
+    """Return the error of an unimplemented call; if a flag enables it later, the error names the setting."""
     title = feature_of(method)
     if title is None:
         return None
@@ -46,7 +46,7 @@ def unimplemented_error(method: MethodDescriptor, features: FeatureFlags) -> Fea
 
 
 def unimplemented_handler(method: MethodDescriptor, error: FeatureNotAvailable) -> Handler:
-    """A handler of the call's own shape that says what is missing."""
+    """Return a handler of the call's shape that reports the missing feature."""
 
     async def refuse(_: object, context: Context) -> NoReturn:
         if method.client_streaming:

@@ -1,8 +1,8 @@
-"""Reject values that a message can carry but that mean nothing: times out of range, numbers that JSON lacks.
+"""Reject values that a message can carry but that are invalid: times out of range, numbers that JSON lacks.
 
-The wire format takes any pair of integers for a Timestamp and NaN for a number of a Struct. Each would fail later,
-in the middle of a call, so every request is checked once, where it is parsed. Which fields can hold such a value is
-worked out once for each kind of message; most kinds have none, and are not read at all.
+The wire format accepts any pair of integers as a Timestamp, and NaN as a number of a Struct. Each would fail later, in
+the middle of a call, so every request is checked once, when it is parsed. The fields that can hold such a value are
+determined once per message type. Most types have none and are not read at all.
 """
 
 import math
@@ -31,7 +31,7 @@ def check_values(message: Message) -> None:
 
 @cache
 def may_be_out_of_range(kind: Descriptor) -> bool:
-    """Whether a message of this kind, or one inside it, can hold a value that must be checked."""
+    """Return whether a message of this type, or one inside it, can hold a value that must be checked."""
     return _reaches_checked(kind, frozenset())
 
 

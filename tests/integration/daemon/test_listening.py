@@ -55,7 +55,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         daemon = Daemon(tmp_path, settings={"daemon": {"listen": f"127.0.0.1:{port}"}})
         assert daemon.launch().wait(PATIENCE_S) == 1
-    assert f"127.0.0.1:{port} cannot be listened at: another program has it" in daemon.log
+    assert f"Cannot listen on 127.0.0.1:{port}: another program has it" in daemon.log
 
 
 def test_a_name_of_which_another_program_has_one_address_is_not_listened_at(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_name_of_which_another_program_has_one_address_is_not_listened_at(tmp_
         port = taken.getsockname()[1]
         daemon = Daemon(tmp_path, settings={"daemon": {"listen": f"localhost:{port}"}})
         assert daemon.launch().wait(PATIENCE_S) == 1
-    assert f"localhost:{port} cannot be listened at: another program has it" in daemon.log
+    assert f"Cannot listen on localhost:{port}: another program has it" in daemon.log
 
 
 def is_ours(host: str) -> bool:
@@ -87,7 +87,7 @@ async def test_localhost_is_listened_at_by_every_address_it_has(tmp_path: Path) 
 def test_a_name_without_an_address_is_said(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path, settings={"daemon": {"health_listen": "no-such-machine.invalid:0"}})
     assert daemon.launch().wait(PATIENCE_S) == 1
-    assert "no-such-machine.invalid:0 cannot be listened at: no address is known for that name" in daemon.log
+    assert "Cannot listen on no-such-machine.invalid:0: the name does not resolve" in daemon.log
 
 
 async def test_beyond_loopback_there_is_tls_and_nothing_in_clear(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ async def test_provider_and_model_may_stand_in_the_metadata(tmp_path: Path) -> N
         ({"metadata": {"provider": "gpt"}}, "No such provider 'gpt': choose one of demo"),
         (
             {"provider": "demo", "metadata": {"provider": "claude"}},
-            "Two providers are named, 'demo' and in",
+            "Two providers are given, 'demo' and in",
         ),
         (
             {"metadata": {"provider_config.speed": "9"}},

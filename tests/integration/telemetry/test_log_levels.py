@@ -88,7 +88,7 @@ async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_co
     assert any(line.startswith("an answer came too late") for line in said_at(daemon, "warn"))
     told = said_at(daemon, "info")
     assert [entry["session_id"] for entry in logged if entry["message"] == "a session was forked"] == [forked]
-    for line in ("a session was created", "a client connected", "a client left", "a turn is over"):
+    for line in ("a session was created", "a client connected", "a client disconnected", "a turn is over"):
         assert line in told
     assert "the session was closed" in told
     assert any(line.startswith("started an agent") for line in told)

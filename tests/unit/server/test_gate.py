@@ -118,7 +118,7 @@ async def test_a_ticket_counts_only_while_its_process_is_connected() -> None:
 @pytest.mark.anyio
 async def test_a_ticket_does_not_count_by_tcp() -> None:
     bench = Bench()
-    with pytest.raises(AnswerRefused, match="calls by TCP"):
+    with pytest.raises(AnswerRefused, match="calls over TCP"):
         await bench.gate.admit(replace(bench.caller(), tcp=TcpPeer("127.0.0.1", 1)))
 
 

@@ -6,12 +6,12 @@ from types import MappingProxyType
 
 
 class Access(Enum):
-    """What a method lets a process inside an agent do. A person may do everything."""
+    """What a method allows a process inside an agent to do. A person may do everything."""
 
-    READ = "read"  # it changes nothing: everybody may call it, and nobody is identified
+    READ = "read"  # it changes nothing: every process may call it, without identification
     PERSON = "person"  # it acts for a person: refused, and in the audit
     REPORT = "report"  # it adds reports, of which agents' tools are the source: allowed, and in the audit
-    BY_REQUEST = "by request"  # its handler decides by what is asked for, and writes the audit
+    BY_REQUEST = "by request"  # its handler decides by the request, and writes the audit entry
 
 
 _READ, _PERSON, _REPORT, _BY_REQUEST = Access.READ, Access.PERSON, Access.REPORT, Access.BY_REQUEST
@@ -21,7 +21,7 @@ def _of(service: str, methods: Mapping[str, Access]) -> dict[str, Access]:
     return {f"{service}.{method}": access for method, access in methods.items()}
 
 
-# Services of which nothing is built are left out: they are refused until somebody decides about each method.
+# Unimplemented services are omitted: they are refused until their access is decided method by method.
 TABLE: Mapping[str, Access] = MappingProxyType(
     _of("betcode.v1.AdminService", {"StopDaemon": _PERSON})
     | _of(
@@ -120,5 +120,5 @@ TABLE: Mapping[str, Access] = MappingProxyType(
 
 
 def access_of(method: str) -> Access:
-    """By its full name, such as `betcode.v1.AgentService.Submit`."""
+    """Return the access of a method by its full name, such as `betcode.v1.AgentService.Submit`."""
     return TABLE.get(method, Access.PERSON)

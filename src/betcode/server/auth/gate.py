@@ -1,8 +1,8 @@
-"""Decide who may act for a person: anyone but the agents' own processes. The table of methods is in `access.py`.
+"""Decide who may act for a person: every process except those of agents. The table of methods is in `access.py`.
 
-gRPC does not say which process calls. Our own clients therefore bring a ticket from a small plain socket, where the
-kernel does say it. A client that knows no tickets is believed as long as nobody connected at that moment belongs to an
-agent. This is a hurdle, not a wall.
+gRPC does not report which process calls. Our own clients therefore send a ticket from a small plain socket, where the
+kernel does report it. A client without ticket support is trusted if no process connected at that moment belongs to an
+agent. This makes misuse harder, not impossible.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 TICKET_LIFE_S = 60.0
 TICKETS_LIMIT = 10_000
-_LOOKS = 4  # at a peer whose process has just ended, before it counts as one that hides
+_LOOKS = 4  # for a peer whose process has just ended, before it counts as hidden
 _LOOK_AGAIN_S = 0.05
 _PEERS_NAMED = 5
 _WORDS_KEPT = 1000
@@ -52,7 +52,7 @@ _NOT_CONNECTED = (
     "check that no other program serves at the path of the daemon's socket"
 )
 _UNKNOWN_TCP = (
-    "The system does not say which process of this machine calls by TCP: use the unix socket, and keep the connection "
+    "The system does not report which local process calls over TCP: use the unix socket, and keep the connection "
     "open until the call is answered"
 )
 _NO_TICKET = (
@@ -112,18 +112,18 @@ class Tickets:
 
 @dataclass(frozen=True, slots=True)
 class CallerOrigin:
-    """Which process calls, as far as that is known."""
+    """The process that calls, if it is known."""
 
     short: str  # behind the name of the client
-    peer: str  # in words, for the audit
+    peer: str  # a description for the audit
     refusal: str = ""  # why it may not act for a person; empty: it may
     how: str = ""  # it called, where it may not
     pid: int = 0
-    run_id: str = ""  # of the agent, where it is known
+    run_id: str = ""  # of the agent, if known
 
 
 class Gate:
-    """Lets calls through, or not; calls of agents' processes are told to `on_agent_call` first."""
+    """Admits or rejects calls; calls of agents' processes are first reported to `on_agent_call`."""
 
     def __init__(
         self, tickets: Tickets, processes: AgentProcesses, grpc_address: str, on_agent_call: OnAgentCall
@@ -133,10 +133,10 @@ class Gate:
         self._grpc_address = grpc_address
         self._on_agent_call = on_agent_call
         self._words: dict[TicketOwner, str] = {}
-        self._threads = anyio.CapacityLimiter(_THREADS)  # of its own: those of others may wait for a disk
+        self._threads = anyio.CapacityLimiter(_THREADS)  # a separate pool: other threads may wait for a disk
 
     async def check(self, method: str, caller: Caller, request: Message | None = None) -> Caller:
-        """The caller as the handler of a method gets it, if it may call the method.
+        """Return the caller as the handler of a method gets it, if it may call the method.
 
         Raises:
             AnswerRefused: the call comes, or may come, from inside an agent.
@@ -151,12 +151,12 @@ class Gate:
                 return replace(caller, person=await self.admit(caller, method, request))
 
     def recognise(self, caller: Caller) -> Caller:
-        """Who opens a stream: a ticket that counts now counts for as long as the stream lasts."""
+        """Return who opens a stream: a ticket that is valid now is valid until the stream ends."""
         owner = self._tickets.owner(caller.ticket)
         return caller if owner is None else replace(caller, owner=(owner.pid, owner.start, owner.uid))
 
     async def admit(self, caller: Caller, method: str = "", request: Message | None = None) -> ClientName:
-        """The name of a caller who may act for a person, with its process where that is known.
+        """Return the name of a caller who may act for a person, with its process if known.
 
         Raises:
             AnswerRefused: the call comes, or may come, from inside an agent.
@@ -172,10 +172,10 @@ class Gate:
         return replace(caller.client, client_id=name, peer=origin.peer)
 
     async def is_a_person(self, caller: Caller) -> bool:
-        """Whether `admit` would let the caller through; nothing is written where not.
+        """Return whether `admit` would accept the caller; writes no audit entry.
 
         Raises:
-            AnswerRefused: the ticket does not count, so that nothing is known of the caller.
+            AnswerRefused: the ticket is invalid, so the caller is unknown.
         """
         if caller.ticket and caller.owner is None:
             await self.admit(caller)
@@ -189,17 +189,17 @@ class Gate:
             await self._tell(origin, caller.client, method, None, is_allowed=True)
 
     async def judge_peer(self, pid: int) -> CallerOrigin:
-        """Where the process that asks for a ticket belongs."""
+        """Return the origin of the process that requests a ticket."""
         found = await self._processes.judge(pid)
         return await self._in_thread(_origin_of, found, pid, "asked for a ticket")
 
     async def tell_ticket_refused(self, origin: CallerOrigin) -> None:
         await self._tell(origin, NOBODY, "", None, is_allowed=False)
 
-    # ------------------------------------------------------------ where a call comes from
+    # ------------------------------------------------------------ origin of a call
 
     async def _origin(self, caller: Caller) -> CallerOrigin:
-        if caller.tcp is not None:  # a ticket is for the socket: by TCP it says nothing of who calls
+        if caller.tcp is not None:  # a ticket is for the socket: over TCP it does not identify the caller
             return await self._of_tcp(caller.tcp)
         if caller.owner is not None:
             return await self._of_ticket(TicketOwner(*caller.owner))
@@ -228,7 +228,7 @@ class Gate:
         return CallerOrigin(f"pid {owner.pid}", self._lineage(owner))
 
     def _lineage(self, owner: TicketOwner) -> str:
-        """In words; once for each process, since many calls bring tickets."""
+        """Return the lineage as text; computed once per process, since many calls carry tickets."""
         known = self._words.get(owner)
         if known is None:
             if len(self._words) >= _WORDS_KEPT:
@@ -264,7 +264,7 @@ class Gate:
                     return replace(origin, refusal=_NO_TICKET)
             if not gone:
                 return CallerOrigin("no ticket", await self._in_thread(_one_of, peers))
-            # It may have ended this instant; one that stays connected without a process has handed its end to another.
+            # It may have just ended; one that remains connected without a process has handed its end to another.
             if look < _LOOKS - 1:
                 await anyio.sleep(_LOOK_AGAIN_S)
         return replace(_origin_of(_UNKNOWN, 0, "called without a ticket"), refusal=_NO_TICKET)
@@ -320,7 +320,7 @@ async def serve_tickets(file: SocketFile, tickets: Tickets, gate: Gate) -> Async
             writer.write(await _reply(writer.get_extra_info("socket"), tickets, gate))
             await writer.drain()
         except OSError:
-            logger.debug("a client left before it had its ticket")
+            logger.debug("a client disconnected before it got its ticket")
         finally:
             writer.close()
 
@@ -333,7 +333,7 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
     peer = peer_of(connection)
     found = process(peer[0]) if peer is not None else None
     if peer is None or found is None:
-        return b"refused the system does not say which process asks\n"
+        return b"refused the system does not report which process asks\n"
     pid, uid = peer
     if uid not in (os.getuid(), 0):
         return b"refused this daemon belongs to another user\n"
@@ -349,7 +349,7 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
 
 
 def _one_of(peers: Sequence[int]) -> str:
-    """Who may have called without a ticket: one of those that are connected."""
+    """Return who may have called without a ticket: one of the connected processes."""
     pids = sorted(set(peers))
     known = ", ".join(f"{lineage(pid)}, start time {start_time(pid)}" for pid in pids[:_PEERS_NAMED])
     more = f" and {len(pids) - _PEERS_NAMED} more" if len(pids) > _PEERS_NAMED else ""

@@ -14,7 +14,7 @@ _KEYS_LIMIT = 10_000
 
 
 class Window:
-    """At most so many of one kind in any stretch of time; what was refused does not count."""
+    """Allows at most a number of events of one kind in any period; refused ones are not counted."""
 
     def __init__(self, limit: int, length_s: float, clock: Callable[[], float]) -> None:
         self.limit = limit  # 0: none
@@ -23,14 +23,14 @@ class Window:
         self._taken: dict[str, deque[float]] = {}
 
     def take(self, key: str) -> None:
-        """Raises RateLimited with when to come again."""
+        """Count one event; raise RateLimited with the time to retry when there are too many."""
         if not self.limit:
             return
         now = self._clock()
         taken = self._taken.pop(key, None) or deque()
         while taken and taken[0] <= now - self._length_s:
             taken.popleft()
-        self._taken[key] = taken  # as the last: the first is whoever was longest away
+        self._taken[key] = taken  # moved to the end, so that the first is the least recently used
         if len(self._taken) > _KEYS_LIMIT:
             del self._taken[next(iter(self._taken))]
         if len(taken) >= self.limit:
@@ -41,7 +41,7 @@ class Window:
 
 
 class RateLimits:
-    """Messages by session, new sessions by the address they come from: an id is what a client says of itself."""
+    """Limits messages per session, and new sessions per address, because a client chooses its own id."""
 
     def __init__(self, settings: ListenSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._messages = Window(0, _MINUTE_S, clock)
@@ -49,7 +49,7 @@ class RateLimits:
         self.use(settings)
 
     def use(self, settings: ListenSettings) -> None:
-        """Go on with other limits; what was taken stays taken."""
+        """Replace the limits; events already counted remain counted."""
         self._messages.limit = settings.messages_per_minute
         self._sessions.limit = settings.sessions_per_hour
 

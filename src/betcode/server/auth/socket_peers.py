@@ -21,12 +21,12 @@ def connected_peers(address: str) -> list[int]:
 
 
 def is_connected(address: str, pid: int) -> bool:
-    """Whether this process is connected to a socket of ours, and lives."""
+    """Return whether this process is alive and connected to one of our sockets."""
     return pid in _peers(address, pid)
 
 
 def _peers(address: str, only: int = 0) -> Iterator[int]:
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208 the numbers are wanted, not paths
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 names are numbers here, not paths
         with suppress(OSError):  # it was closed meanwhile
             peer = _peer_behind(int(name), address, only)
             if peer is not None:
@@ -34,9 +34,9 @@ def _peers(address: str, only: int = 0) -> Iterator[int]:
 
 
 def _peer_behind(descriptor: int, address: str, only: int) -> int | None:
-    """The process at the other end of a descriptor; None where that is no connection to the address.
+    """Return the process at the other end of a descriptor; None if it is not a connection to the address.
 
-    The descriptor is neither duplicated nor closed: another thread may just give its number to a file of SQLite, which
+    The descriptor is neither duplicated nor closed: another thread may be giving its number to a file of SQLite, which
     would lose its locks when a copy is closed.
     """
     before = os.fstat(descriptor)
@@ -54,7 +54,7 @@ def _peer_at(connection: socket.socket, address: str, only: int) -> int | None:
     if connection.getsockname() != address:
         return None
     if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return None  # it listens
+        return None  # a listening socket
     peer = peer_of(connection)
     if peer is None or only not in (0, peer[0]):
         return None
@@ -62,7 +62,7 @@ def _peer_at(connection: socket.socket, address: str, only: int) -> int | None:
 
 
 def has_ended(connection: socket.socket) -> bool:
-    """Whether the process that connected has ended, even if another has its pid now; False where it is not known."""
+    """Return whether the process that connected has ended, even if another has its pid now; False if unknown."""
     try:
         handle = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
     except OSError:

@@ -1,7 +1,7 @@
 """Identify the peer of a TCP connection: its address, and whether its process belongs to an agent.
 
-The token lies in a file that every program of this user can read, an agent's tools included. So it does not tell a
-person from an agent; where the other end is on this machine, the kernel's table of connections does.
+The token is in a file that every program of this user can read, including an agent's tools. It therefore does not
+distinguish a person from an agent. If the peer is on this machine, the kernel's table of connections does.
 """
 
 import ipaddress
@@ -35,7 +35,7 @@ class TcpPeer:
 
     @property
     def is_here(self) -> bool:
-        """Whether the address is one of this machine's."""
+        """Return whether the address belongs to this machine."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             try:
@@ -56,15 +56,15 @@ def tcp_peer(spelled: str) -> TcpPeer | None:
 
 
 def candidates_behind(peer: TcpPeer, suspects: Iterable[int], others: Iterable[int]) -> list[int]:
-    """The processes that have the other end of the connection; 0: the system does not name one.
+    """Return the processes that have the other end of the connection; 0 if the system does not name one.
 
-    All of the suspects that have it are returned, and one of the others. Reads files of /proc: call it in a thread.
-    Of a peer on another machine nothing is known, and none is returned.
+    The result contains all of the suspects that have it, and one other process. It is empty for a peer on another
+    machine. Reads files of /proc: call it in a thread.
     """
-    # The table comes first: an address that belongs to one link alone is not recognised by itself.
+    # The table comes first: an address that belongs to only one link is not recognised by itself.
     owners = dict(_sockets_at(peer))
     if not owners:
-        return [0] if peer.is_here else []  # it has gone, or the system has no table
+        return [0] if peer.is_here else []  # the connection was closed, or the system has no table
     found: list[int] = []
     missing = set(owners)
     for pid in suspects:
@@ -89,9 +89,9 @@ def candidates_behind(peer: TcpPeer, suspects: Iterable[int], others: Iterable[i
 
 
 def _hidden_holder(user: int, hidden: Iterable[int]) -> int:
-    """Which of these processes, whose descriptors cannot be read, may have a socket of a user; 0: none.
+    """Return one of these processes, whose descriptors cannot be read, that may have a socket of a user; 0 if none.
 
-    Many programs of the daemon's own user hide their descriptors. Of them only sshd counts, which forwards ports.
+    Many programs of the daemon's own user hide their descriptors. Only sshd is considered, because it forwards ports.
     """
     for pid in hidden:
         try:
@@ -104,7 +104,7 @@ def _hidden_holder(user: int, hidden: Iterable[int]) -> int:
 
 
 def _sockets_at(peer: TcpPeer) -> Iterator[tuple[int, int]]:
-    """The connected sockets of this machine whose own address is that of the peer: inode and user."""
+    """Return the connected sockets of this machine whose own address is that of the peer: inode and user."""
     for table in _TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
@@ -120,14 +120,14 @@ def _sockets_at(peer: TcpPeer) -> Iterator[tuple[int, int]]:
 
 
 def _address(text: str) -> str:
-    """The kernel writes each group of four bytes as a number of its own."""
+    """Parse an address: the kernel writes each group of four bytes as a separate number."""
     data = b"".join(int(text[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(text), 8))
     address = ipaddress.ip_address(data)
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _sockets(pid: int) -> frozenset[int] | None:
-    """The sockets that a process has open; None where it does not let itself be looked at."""
+    """Return the sockets that a process has open; None if its descriptors cannot be read."""
     found = set()
     try:
         with os.scandir(f"/proc/{pid}/fd") as entries:

@@ -15,10 +15,10 @@ _SHOWN = {OnReached.ASK: v1.BUDGET_ACTION_ASK, OnReached.REFUSE: v1.BUDGET_ACTIO
 
 
 def budget_of(message: v1.Budget) -> Budget:
-    """Raises InvalidRequest where it says to do what we do not know."""
+    """Return the budget; raises InvalidRequest for an unknown action."""
     action = _ACTIONS.get(message.on_reached)
     if action is None:
-        raise InvalidRequest(f"{message.on_reached} is nothing that a budget can do when it is reached: ask or refuse")
+        raise InvalidRequest(f"{message.on_reached} is not an action of a budget: use ask or refuse")
     limits = Amounts(message.max_cost_usd, message.max_tokens, message.max_turns, message.max_duration_ms)
     return set_to(limits, action)
 

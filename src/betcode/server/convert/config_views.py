@@ -16,19 +16,19 @@ from betcode.v1 import config_pb2 as v1
 _UINT32 = 2**32 - 1
 _PARTS: tuple[Literal["daemon", "sessions", "permissions"], ...] = ("daemon", "sessions", "permissions")
 _FLAGS = "feature_flags"
-# What the messages have and settings do not change: it is told, or there is no such thing here.
+# Fields of the messages that are no settings: they are read-only or not supported.
 _UNCHANGEABLE: Mapping[str, str] = {
     "daemon.socket_path": "the socket is chosen when the daemon is started (--socket)",
     "daemon.port": "it is part of daemon.listen: name that in `set`",
     "daemon.database_path": "the database is in the state directory (--state-dir)",
     "sessions.max_messages_per_session": "sessions have no such limit",
-    "permissions.enable_auto_approve": "rules and grants say what needs no approval",
-    "permissions.auto_approve_directories": "rules and grants say what needs no approval",
+    "permissions.enable_auto_approve": "rules and grants define what needs no approval",
+    "permissions.auto_approve_directories": "rules and grants define what needs no approval",
 }
 
 
 def message_of(settings: Settings, places: Paths) -> v1.Settings:
-    """The parts that clients of all releases know."""
+    """Return the fields that clients of all releases know."""
     engine = settings.engine
     ttl_s = min(int(engine.permission_ttl_s), _UINT32)
     return v1.Settings(
@@ -55,7 +55,7 @@ def message_of(settings: Settings, places: Paths) -> v1.Settings:
 
 
 def add_entries(message: v1.Settings, loaded: Loaded, keys: Iterable[str], later: Collection[str]) -> None:
-    """Those settings one by one, with where each comes from."""
+    """Add each of those settings, with its source."""
     for key in keys:
         setting = SETTINGS[key]
         origin = loaded.origin(key)
@@ -131,7 +131,7 @@ def _threshold(sessions: v1.SessionSettings, changed: set[str]) -> int:
 
 
 def _ttl_s(permissions: v1.PermissionSettings, changed: set[str]) -> int:
-    """A prompt waits equally long whether or not somebody is connected, so that one of the two fields is enough."""
+    """Return the timeout of prompts; it does not depend on whether a client is connected, so one field is enough."""
     one, other = permissions.connected_timeout_secs, permissions.disconnected_timeout_secs
     if {"permissions.connected_timeout_secs", "permissions.disconnected_timeout_secs"} <= changed and one != other:
         raise InvalidRequest(

@@ -88,7 +88,7 @@ def new_session(start: v1.StartConversation, provider: str) -> NewSession:
 
 
 def names_new_session(start: v1.StartConversation) -> bool:
-    """Whether a request whose `session_id` no session has asks for a session under that id."""
+    """Return whether a request with an unknown `session_id` asks for a new session with that id."""
     return bool(start.working_directory) and is_session_id(start.session_id)
 
 
@@ -97,7 +97,7 @@ def check_same_directory(existing: NewSession, directory: str) -> None:
     if not directory:
         return
     wanted = os.path.normpath(directory)
-    # A session in a worktree keeps the directory that its client asked for beside the one that it works in.
+    # A session in a worktree stores the directory that its client requested and the one that it works in.
     if wanted != existing.working_directory and not existing.asked_place.endswith(f" {wanted}"):
         raise InvalidRequest(
             f"The session {existing.session_id} works in {existing.working_directory}, not in {wanted[:500]}: attach "
@@ -114,24 +114,24 @@ def checked_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _chosen(name: Literal["provider", "model"], start: v1.StartConversation) -> str:
-    """What the request says in its own field, or where clients that do not know the field say it.
+    """Return the value of the request's own field, or of the metadata that older clients use.
 
     Raises:
-        InvalidRequest: it says both, and not the same.
+        InvalidRequest: both are given and differ.
     """
     own, beside = getattr(start, name), start.metadata.get(name, "")
     if own and beside and own != beside:
         raise InvalidRequest(
-            f"Two {name}s are named, {own[:80]!r} and in the metadata {beside[:80]!r}: name one", name=name
+            f"Two {name}s are given, {own[:80]!r} and in the metadata {beside[:80]!r}: give one", name=name
         )
     return str(own or beside)
 
 
 def _id_of_new(start: v1.StartConversation) -> SessionId:
-    """The id of a new session: any that `session_id` names, one of version 7 in `new_session_id`, or one of ours.
+    """Return the id of a new session: any `session_id`, a version 7 `new_session_id`, or a generated one.
 
     Raises:
-        InvalidRequest: it is no such id, or there are two.
+        InvalidRequest: the id is invalid, or both are given.
     """
     own = _own_id(start.new_session_id) if start.new_session_id else None
     if not start.session_id:
@@ -163,10 +163,10 @@ def message(said: v1.UserMessage) -> SendMessage:
 
 
 def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:
-    """The answer to one prompt.
+    """Return the answer to one prompt.
 
     Raises:
-        InvalidRequest: it answers nothing, or in no way we know.
+        InvalidRequest: the answer is empty or unknown.
     """
     if not response.request_id:
         raise InvalidRequest("No prompt is named: give its id, see betcode permission list")
@@ -182,7 +182,7 @@ def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:
 
 
 def _updated_input(response: v1.PermissionResponse) -> str | None:
-    """The JSON text that a person wrote, or that of the values beside it; None where nothing was edited."""
+    """Return the JSON text that a person wrote, or that of the structured values; None if nothing was edited."""
     if response.updated_input_json:
         return response.updated_input_json
     if not response.HasField("updated_input"):
@@ -191,15 +191,15 @@ def _updated_input(response: v1.PermissionResponse) -> str | None:
 
 
 def question_answer(response: v1.UserQuestionResponse) -> tuple[str, dict[str, str]]:
-    """The question's id and the answers by question text.
+    """Return the question's id and the answers by question text.
 
     Raises:
-        InvalidRequest: it answers nothing.
+        InvalidRequest: there is no answer.
     """
     if not response.question_id:
         raise InvalidRequest("No question is named: give a question_id")
     if not response.answers:
-        raise InvalidRequest("There is no answer in this: give one by the question's text")
+        raise InvalidRequest("The answer is empty: give one by the question's text")
     return response.question_id, dict(response.answers)
 
 
@@ -212,12 +212,12 @@ def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
     known = tuple(status.value for status in SessionStatus)
     for status in request.statuses:
         if status not in known:
-            raise InvalidRequest(f"{status[:80]!r} is no status of a session: use {', '.join(known)}")
+            raise InvalidRequest(f"{status[:80]!r} is not a session status: use {', '.join(known)}")
     directory = request.working_directory
     if directory and not Path(directory).is_absolute():
         raise InvalidRequest(f"The working directory {directory[:500]!r} is not absolute: give the whole path")
     if request.limit > PAGE_LIMIT:
-        raise InvalidRequest(f"A page has at most {PAGE_LIMIT} sessions: ask for fewer and go on with offset")
+        raise InvalidRequest(f"A page has at most {PAGE_LIMIT} sessions: ask for fewer and continue with offset")
     return SessionFilter(
         working_directory=os.path.normpath(directory) if directory else "",
         worktree_id=request.worktree_id,
@@ -228,17 +228,17 @@ def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
 
 
 def search_question(request: v1.SearchSessionsRequest, session: SessionId | None) -> SearchQuery:
-    """What is looked for.
+    """Return the search query.
 
     Raises:
-        InvalidRequest: nothing, too much at once, or too long a page.
+        InvalidRequest: it is empty or too long, or the page is too large.
     """
     if not any(letter.isalnum() for letter in request.query):
-        raise InvalidRequest("There is no word in this query: give at least one")
+        raise InvalidRequest("The query is empty: give at least one word")
     if len(request.query) > QUERY_LIMIT:
         raise InvalidRequest(f"The query has {len(request.query)} characters: give at most {QUERY_LIMIT}")
     if request.limit > SEARCH_PAGE_LIMIT:
-        raise InvalidRequest(f"A page has at most {SEARCH_PAGE_LIMIT} hits: ask for fewer and go on with offset")
+        raise InvalidRequest(f"A page has at most {SEARCH_PAGE_LIMIT} hits: ask for fewer and continue with offset")
     return SearchQuery(request.query, session, request.limit or SEARCH_PAGE_DEFAULT, request.offset)
 
 

@@ -14,11 +14,11 @@ from betcode.v1 import agent_pb2 as v1
 _UINT32_MAX = 2**32 - 1
 _CLIENTS_SHOWN = 50
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
-AGENT_IS_GONE = "The agent that asked is gone: the answer is kept for the one that goes on"
+AGENT_IS_GONE = "The agent has exited. It gets your answer when it restarts"
 
 
 def attached(info: v1.SessionInfo) -> bytes:
-    """What a stream that attaches is told first: of this stream only, so it has no number."""
+    """Return the first message of a stream that attaches: for this stream only, so it has no number."""
     event = v1.AgentEvent(session_info=info)
     event.timestamp.FromNanoseconds(now_ns())
     return event.SerializeToString()
@@ -130,7 +130,7 @@ def summary(entry: Summary, worktree_names: Mapping[str, str] = _NO_NAMES) -> v1
 
 
 def compacted(done: CompactionResult) -> v1.CompactSessionResponse:
-    """What a compaction came to."""
+    """Return the result of a compaction."""
     return v1.CompactSessionResponse(
         messages_before=min(done.messages_before, _UINT32_MAX),
         messages_after=min(done.messages_after, _UINT32_MAX),
@@ -139,7 +139,7 @@ def compacted(done: CompactionResult) -> v1.CompactSessionResponse:
 
 
 def search_page(page: SearchPage) -> v1.SearchSessionsResponse:
-    """One page of what was found."""
+    """Return one page of search results."""
     view = v1.SearchSessionsResponse(total=page.total, incomplete=not page.complete)
     for hit in page.hits:
         shown = view.hits.add(

@@ -1,7 +1,7 @@
 """Export a session's history as one file: JSON with everything, Markdown and HTML for people.
 
-What agents and people said is data here: in HTML it is escaped, and nothing in the file is loaded or run. Where the
-events come from and who may read them is the business of others.
+Texts of agents and people are data: HTML escapes them, and nothing in the file is loaded or run. Callers provide the
+events and check who may read them.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -35,7 +35,7 @@ FORMATS: Mapping[str, Callable[[], Exporter]] = {"json": JsonFile, "markdown": M
 
 
 def exporter_for(name: str) -> Exporter:
-    """A fresh exporter of that format.
+    """Return a new exporter for the format.
 
     Raises:
         InvalidRequest: there is no such format.
@@ -48,9 +48,9 @@ def exporter_for(name: str) -> Exporter:
 async def exported(
     exporter: Exporter, session: v1.SessionSummary, batches: AsyncIterator[Batch], *, raw: bool = False
 ) -> AsyncGenerator[bytes, None]:
-    """The file in pieces, without what looks like a secret in tools' inputs unless it is wanted `raw`.
+    """Yield the file in chunks. Secrets in tools' inputs are redacted unless `raw` is set.
 
-    The text is made in a thread: a long history must not hold up anyone's turn.
+    The text is made in a thread, because a long history must not delay anyone's turn.
     """
     for piece in _pieces(exporter.begin(session)):
         yield piece

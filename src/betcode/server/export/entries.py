@@ -31,11 +31,13 @@ class HistoryEntry:
     kind: EntryKind
     heading: str
     text: str
-    at: str  # the time, or nothing
+    at: str  # the time, or empty
 
 
 class HistoryEntries:
-    """Settled texts replace what streamed before them; what was never settled is shown as cut short."""
+    """The entries of a history. Settled texts replace streamed ones; a text that was never settled is shown as
+    truncated.
+    """
 
     def __init__(self) -> None:
         self._streaming: dict[_Key, list[str]] = {}
@@ -49,7 +51,7 @@ class HistoryEntries:
             yield from handler(self, event, time_of(event))
 
     def rest(self) -> Iterator[HistoryEntry]:
-        """What was said and never settled: its turn was broken off."""
+        """Return the texts that were never settled, because their turn was interrupted."""
         for pieces in self._streaming.values():
             yield HistoryEntry(EntryKind.AGENT, "Agent (cut short)", "".join(pieces), "")
         self._streaming.clear()
@@ -153,7 +155,7 @@ READABLE: EventTable[Callable[[HistoryEntries, v1.AgentEvent, str], Iterator[His
         **dict.fromkeys(_NOTES, HistoryEntries._note),
     },
     ignored=frozenset(
-        {"thinking_delta"}  # a reader wants the answer; the JSON export has the thoughts
+        {"thinking_delta"}  # readers need the answer; the JSON export has the thoughts
         | {"status_change", "session_info", "usage"}  # the summary above the conversation has the totals
         | {"permission_reminder"}  # repeats a request that is in the export
         | {"input_lock", "presence", "deprecation"}  # about the clients, not about the conversation
@@ -168,7 +170,7 @@ def _files(said: v1.UserInput) -> list[str]:
 
 
 def time_of(event: v1.AgentEvent) -> str:
-    """When it was said, to the second; nothing where it is not known."""
+    """Return the time to the second; empty if unknown."""
     if not event.timestamp.seconds:
         return ""
     try:
@@ -182,7 +184,7 @@ def title_of(session: v1.SessionSummary) -> str:
 
 
 def facts_of(session: v1.SessionSummary) -> dict[str, str]:
-    """What stands above the conversation."""
+    """Return the facts above the conversation."""
     cost = f"${session.total_cost_usd:.4f}" if session.total_cost_usd else ""
     facts = {
         "Session": session.id,

@@ -6,7 +6,7 @@ from betcode.server.export.control_characters import made_visible
 from betcode.server.export.entries import HistoryEntries, HistoryEntry, facts_of, title_of
 from betcode.v1 import agent_pb2 as v1
 
-# A second lock behind the escaping: whatever slipped through could load and run nothing.
+# A second safeguard besides the escaping: nothing that slips through can be loaded or run.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -25,7 +25,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .25rem 0; font: in
 
 
 class HtmlPage:
-    """One section for each thing that was said or done."""
+    """One section per entry."""
 
     def __init__(self) -> None:
         self._entries = HistoryEntries()
@@ -50,7 +50,7 @@ class HtmlPage:
 
 def _section(entry: HistoryEntry) -> str:
     at = f" <small>{_safe(entry.at)}</small>" if entry.at else ""
-    # The newline after <pre> is dropped by readers; one that belongs to the text stays.
+    # Browsers drop the newline after <pre>; one that belongs to the text is preserved.
     return (
         f'<section class="{entry.kind.value}">\n<h2>{_safe(entry.heading)}{at}</h2>\n'
         f"<pre>\n{_safe(entry.text)}</pre>\n</section>\n"

@@ -8,7 +8,7 @@ from betcode.v1 import agent_pb2 as v1
 
 
 class JsonFile:
-    """One object; each event stands on a line of its own."""
+    """One object; each event is on a separate line."""
 
     def __init__(self) -> None:
         self._before = "\n"

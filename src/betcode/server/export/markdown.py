@@ -55,5 +55,5 @@ def _fenced(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """On one line, with nothing that Markdown would take for its own."""
+    """Return the text on one line, with Markdown characters escaped."""
     return _SPECIAL.sub(r"\\\1", made_visible(" ".join(text.split())))

@@ -1,8 +1,8 @@
-"""Make Markdown of an agent or a person harmless: formatting stays, and nothing can be loaded or run.
+"""Make Markdown of an agent or a person harmless: formatting remains, and nothing can be loaded or run.
 
-HTML and automatic links are escaped. A link stays one if it leads to http or https in plain characters; an image
-becomes such a link, since a reader would load it without being asked. Code is left as it is where every reader takes
-it for code: in a fence that begins its line, and between backticks on one line.
+HTML and automatic links are escaped. A link remains one if it leads to http or https in plain characters. An image
+becomes such a link, since a viewer would load it without asking. Code is unchanged if every viewer treats it as code:
+in a fence that begins its line, and between backticks on one line.
 """
 
 import re

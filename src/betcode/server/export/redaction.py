@@ -14,7 +14,7 @@ from betcode.v1 import agent_pb2 as v1
 
 
 def without_secrets(event: v1.AgentEvent) -> v1.AgentEvent:
-    """The event, changed in place where it shows what a tool is used with."""
+    """Redact secrets in a tool's input, in place, and return the event."""
     hide = REDACTED.handler(event)
     if hide is not None:
         hide(event)
@@ -61,7 +61,7 @@ REDACTED: EventTable[Callable[[v1.AgentEvent], None]] = EventTable(
     ignored=frozenset(
         # Texts of people, agents and tools: the conversation that is exported.
         {"text_delta", "thinking_delta", "user_input", "tool_call_result", "todo_update", "plan_mode", "error"}
-        # No text that comes from the input of a tool.
+        # No text from the input of a tool.
         | {"status_change", "session_info", "usage", "turn_complete", "deprecation", "message_state"}
         | {"input_lock", "presence", "gap", "compaction"}
     ),

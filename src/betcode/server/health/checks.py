@@ -23,16 +23,16 @@ Result = TypeVar("Result")
 POOL, SQLITE, LOCAL_SERVER = "subprocess_pool", "sqlite", "local_server"
 CHECK_BOUND_S = 3.0
 _LEAST_FREE_BYTES = 256 * 1024
-AGAIN_S = 2.0  # what is not well, or may not be, is looked at so often: news of it should not wait
+AGAIN_S = 2.0  # interval for components that are or may be unhealthy, so that changes are seen early
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     name: str
     every_s: float
-    is_critical: bool  # without it nothing is served
+    is_critical: bool  # without it the daemon serves nothing
     check: Callable[[], Awaitable[HealthOutcome]]
-    suspects: Callable[[], bool] = lambda: False  # there is reason to look before the time; costs nothing
+    suspects: Callable[[], bool] = lambda: False  # a cheap test whether a check should run early
 
 
 def components(
@@ -56,10 +56,10 @@ def components(
             await probe_storage()
         except BetcodeError as error:
             return HealthOutcome(False, error.message)
-        # The trial is small, and may find room where nothing else would.
+        # The test file is small, and may fit where nothing else would.
         free = await anyio.to_thread.run_sync(look_at_disk, abandon_on_cancel=True)
         if free < _LEAST_FREE_BYTES:
-            return HealthOutcome(False, f"There is no room left on the disk of {state_dir}")
+            return HealthOutcome(False, f"The disk of {state_dir} is full")
         reason = degraded()
         return HealthOutcome(not reason, reason)
 
@@ -77,7 +77,7 @@ def components(
 
 
 def _alone(look: Callable[[], Result]) -> Callable[[], Result]:
-    """The same look, not begun while an earlier one hangs: a dead disk would keep one thread more each time."""
+    """Run the check, unless an earlier one hangs: a dead disk would occupy one more thread each time."""
     busy = threading.Lock()
 
     def run() -> Result:
@@ -97,7 +97,7 @@ def _free_bytes(directory: Path) -> int:
 
 
 async def look_at(component: Component) -> HealthOutcome:
-    """What the check finds; one that does not end, or fails in a way of its own, is not well."""
+    """Return the result of the check; one that hangs or fails unexpectedly is unhealthy."""
     try:
         with anyio.fail_after(CHECK_BOUND_S):
             return await component.check()
@@ -105,19 +105,19 @@ async def look_at(component: Component) -> HealthOutcome:
         what = "nothing could be written" if component.name == SQLITE else "no answer"
         return HealthOutcome(False, f"{what} within {CHECK_BOUND_S:.0f} s")
     except OSError as error:
-        return HealthOutcome(False, f"it cannot be looked at: {error.strerror or error}")
+        return HealthOutcome(False, f"it cannot be checked: {error.strerror or error}")
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where clients connect."""
+    """An address where clients connect."""
 
     shown: str  # for people
     address: str | tuple[str, int]  # a unix socket, or host and port
-    greets: bool = True  # whoever connects gets the first bytes of HTTP/2 at once; not where TLS or a limit comes first
+    greets: bool = True  # a client gets the first bytes of HTTP/2 at once; not if TLS or a limit comes first
 
     async def trouble(self) -> str:
-        """Connects as a client would; why that fails, or nothing."""
+        """Connect as a client would; return the error, or an empty text."""
         try:
             if isinstance(self.address, str):
                 reader, writer = await asyncio.open_unix_connection(self.address)

@@ -1,7 +1,7 @@
 """The standard health service, grpc.health.v1: one status per service name, and a stream of changes.
 
-Ours, and not the one that comes with gRPC for Python: there, one watcher that leaves takes the news from all others of
-the same name, and one that does not read keeps everybody from setting a status.
+The implementation in gRPC for Python is not used: there, one watcher that disconnects stops updates for all others of
+the same name, and one that does not read blocks every change of a status.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _STRANGER_S = 5.0
 
 
 class HealthBoard:
-    """What anybody may read. A name that was never set is unknown."""
+    """The statuses by service name. A name that was never set is unknown."""
 
     def __init__(self) -> None:
         self._status: dict[str, int] = {}
@@ -40,12 +40,12 @@ class HealthBoard:
         self._reading = _Turns(_STRANGERS_READ, _READ_OF_ONE)
 
     def show(self, statuses: Mapping[str, int]) -> None:
-        """From now on these; on a closed board nothing changes any more."""
+        """Replace the statuses; a closed board does not change."""
         if not self._closed:
             self._put(statuses)
 
     def close(self) -> None:
-        """The daemon stops: nothing is served from now on, whatever the checks say."""
+        """Set every service to not serving, because the daemon stops."""
         self._closed = True
         self._put(dict.fromkeys(self._status, NOT_SERVING))
 
@@ -70,10 +70,11 @@ class HealthBoard:
         return grpc.method_handlers_generic_handler(SERVICE, calls)
 
     def careful_handlers(self) -> grpc.GenericRpcHandler:
-        """The same for strangers who could send 50 MB in place of a name: few of them are read at once, and not long.
+        """The same handlers for unauthenticated callers, who could send 50 MB as a name: few are read at once, and
+        briefly.
 
-        One address that begins calls and sends nothing does not keep those of others waiting.
-        A stream of the server's is read when it is asked for; to a client with one request it looks the same.
+        One address that begins calls and sends nothing does not delay those of others. A server-side stream is read
+        only on request; a client with one request sees no difference.
         """
         calls: dict[str, Handler] = {
             "Check": grpc.stream_stream_rpc_method_handler(self._careful_check),
@@ -107,17 +108,17 @@ class HealthBoard:
             self._strangers -= 1
 
     async def _stranger(self, context: Context) -> str | None:
-        """The name it asks for, and nothing else of what it sent: see `_check`."""
+        """Return the service name of the request and discard the rest: see `_check`."""
         peer = tcp_peer(context.peer())
         try:
             async with asyncio.timeout(_STRANGER_S), self._reading.turn(peer.group if peer else ""):
                 data: object = await context.read()
         except TimeoutError:
-            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not come")
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not arrive")
         return _read(data) if isinstance(data, bytes) else ""
 
     async def _check(self, data: bytes, context: Context) -> bytes:
-        # The frames of a call that failed stay until garbage is collected: none may hold a request, which may be long.
+        # The frames of a failed call remain until garbage is collected: none may hold a request, which may be large.
         service, data = _read(data), b""
         return await self._status_of(service, context)
 

@@ -26,7 +26,7 @@ from betcode.v1 import health_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
-# Services that need nothing but a connection; every other one needs all that is critical.
+# Services that need only a connection; every other one needs all critical components.
 _NEED_A_CONNECTION = frozenset({"grpc.health.v1.Health", "betcode.v1.BetCodeHealth", "betcode.v1.VersionService"})
 
 
@@ -47,7 +47,7 @@ async def _no_version(_: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the daemon says of itself."""
+    """The facts that the daemon reports about itself."""
 
     version: str
     started_ns: int
@@ -55,16 +55,16 @@ class About:
     state_dir: str
     config_dir: str
     default_provider: DefaultProvider
-    telemetry_troubles: Callable[[], tuple[str, ...]] = tuple  # what of it does not work, a sentence each
+    telemetry_troubles: Callable[[], tuple[str, ...]] = tuple  # its problems, one sentence each
     release: Release = field(default_factory=Release)
-    notes: Callable[[], Mapping[str, str]] = dict  # further figures, of what is odd now
+    notes: Callable[[], Mapping[str, str]] = dict  # further figures about the current problems
     agent_trouble: Callable[[], str] = _no_trouble  # why the agent's program cannot be run; may block
-    version_of: Callable[[Path], Awaitable[str]] = _no_version  # of an agent's program; empty: not known
+    version_of: Callable[[Path], Awaitable[str]] = _no_version  # of an agent's program; empty: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found, and when it was made."""
+    """The result of a check, and its time."""
 
     component: Component
     outcome: HealthOutcome
@@ -73,7 +73,7 @@ class CheckResult:
 
 
 class Health:
-    """Looks at every component in its own time and keeps what both services say true."""
+    """Checks every component at its interval and updates both health services."""
 
     def __init__(
         self,
@@ -90,13 +90,13 @@ class Health:
         self._troubles: dict[str, str] = {}  # services that are not served, and why; the others are
         self._facts = facts
         self._unusable_runs = unusable_runs
-        self._measure = measure  # has `facts` give the memory that agents use now
+        self._measure = measure  # makes `facts` return the memory that agents use now
         self._about = about
         self._components = components
         self._services = tuple(services)
         self._found: dict[str, CheckResult] = {}
         self._refreshing = anyio.Lock()
-        self._begun = self._done = 0  # looks at everything
+        self._begun = self._done = 0  # checks everything
         self._tell()
 
     def note(self, service: str, trouble: str) -> None:
@@ -105,7 +105,7 @@ class Health:
         self._tell()
 
     async def monitor(self) -> None:
-        """Keep looking, for ever."""
+        """Run the checks until cancelled."""
         async with anyio.create_task_group() as tasks:
             for component in self._components:
                 tasks.start_soon(keep_running, f"health of {component.name}", self._keep_looking, component)
@@ -119,7 +119,7 @@ class Health:
                 await self._look_at(component)
 
     async def refresh(self) -> None:
-        """Look at everything now; all who ask while one look is made share the next."""
+        """Run every check now; callers that arrive during a run share the next one."""
         wanted = self._begun + 1
         async with self._refreshing:
             if self._done >= wanted:
@@ -141,7 +141,7 @@ class Health:
         self._tell()
 
     def _tell(self) -> None:
-        """A component that was not looked at yet is not known to be well."""
+        """Return the status of a component; one that was not checked yet is not healthy."""
         wells = {name: found.outcome.is_well for name, found in self._found.items()}
         critical = [each.name for each in self._components if each.is_critical]
         all_well = all(wells.get(name, False) for name in critical)
@@ -155,7 +155,7 @@ class Health:
         self.board.show(statuses)
 
     async def get_health_details(self, _: Caller, __: v1.HealthDetailsRequest) -> v1.HealthDetailsResponse:
-        """Everything, looked at for this answer."""
+        """Return everything, checked for this answer."""
         await self.refresh()
         await self._measure()
         facts = self._facts()
@@ -167,7 +167,7 @@ class Health:
         if facts.database_warning:
             states.append(replace(DATABASE_LIMIT, reason=facts.database_warning))
         down = [each.outcome.message for each in found if each.component.is_critical and not each.outcome.is_well]
-        # A part that is not well and has no state of its own, such as a check that hangs, is a loss all the same.
+        # An unhealthy component without a state of its own, such as a check that hangs, still degrades the service.
         nameless = [
             f"{each.component.name}: {each.outcome.message}"
             for each in found
@@ -211,7 +211,7 @@ class Health:
 
 
 def metadata_of(facts: EngineFacts, about: About, default_provider: str, now_ns: int) -> Mapping[str, str]:
-    """The figures of `daemon status`; names are part of the API and stay."""
+    """Return the figures of `daemon status`; their names are part of the API."""
     found = facts.found_at_start
     return {
         "version": about.version,

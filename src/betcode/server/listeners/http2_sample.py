@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 MAX_FRAME_BYTES = 16_384
 # Without these gRPC allows larger frames to a client that sends fast, and a sample may be the inside of a single one.
-# The window is the one that gRPC otherwise reaches after its first measurement.
+# The window is the one that gRPC would reach after its first measurement.
 FRAME_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.max_frame_size", MAX_FRAME_BYTES),
@@ -25,7 +25,7 @@ _HEADER_BYTES = 9
 _FIRST_BYTES = _HEADER_BYTES + MAX_FRAME_BYTES  # a real frame header begins within them
 LEAST_BYTES = _FIRST_BYTES + 4096
 _LEAST_RESETS = 16
-_MOST_ENTRIES = 64  # more are not followed, and the sample shows nothing
+_MOST_ENTRIES = 64  # more are not followed, and the sample is inconclusive
 _DATA, _HEADERS, _PRIORITY, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 2, 3, 4, 6, 7, 8, 9
 _PRIORITY_UPDATE = 16
 _ID_MASK = 2**31 - 1
@@ -69,7 +69,7 @@ def newest_reset(sample: bytes) -> int | None:
 def _entries(sample: bytes) -> set[int]:
     """Return the offsets of the first frame header after the first bytes, for each offset at which reading may begin.
 
-    Nothing before them is judged: a false chain of frames may meet the real one, and its first part is still false.
+    Nothing before them is judged: a false chain of frames may join the real one, and its first part is still false.
     """
     entries: set[int] = set()
     known: set[int] = set()
@@ -87,7 +87,7 @@ def _entries(sample: bytes) -> set[int]:
 
 
 def _read(sample: bytes, entry: int) -> _Reading | None:
-    """Count what the frames from an offset to the end do; None if one of them is malformed."""
+    """Count the streams that the frames from an offset to the end open and reset; None if a frame is malformed."""
     opened = resets = newest = 0
     at = entry
     while at < len(sample):
@@ -105,7 +105,7 @@ def _read(sample: bytes, entry: int) -> _Reading | None:
 def _frame(sample: bytes, at: int) -> _Frame | None:
     """Return the frame whose header is at an offset; None if no client may send such a frame."""
     if at + _HEADER_BYTES > len(sample):
-        return _Frame(-1, 0, len(sample))  # the header is cut off, so nothing contradicts it
+        return _Frame(-1, 0, len(sample))  # the header is truncated, so nothing contradicts it
     high, low, kind, _, stream = _HEADER.unpack_from(sample, at)
     length = high << 8 | low
     stream &= _ID_MASK

@@ -1,8 +1,8 @@
 """Close connections whose client opens and resets HTTP/2 streams in a loop ("rapid reset").
 
-gRPC refuses most of these streams, so that other clients are answered, but it reads them for as long as the client
-sends. Hardly any of them reaches Python. The bytes that wait in the socket show them: a client that floods sends faster
-than the server reads. They are peeked at and stay for gRPC. Decision 0046 has the measurements.
+gRPC refuses most of these streams, so that other clients are answered, but it reads them until the client stops. Hardly
+any of them reaches Python. The unread bytes in the socket show them: a client that floods sends faster than the server
+reads. They are only peeked at, so that gRPC still reads them. Decision 0046 has the measurements.
 """
 
 import array
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 LEAST_SIGHTINGS = 4
 LEAST_SPAN_S = 0.4
-STREAMS_PER_S = 1_000.0  # cancelled calls of honest clients stay far below
+STREAMS_PER_S = 1_000.0  # cancelled calls of normal clients are far below
 FORGET_AFTER_S = 3.0
 _CHECK_EVERY_S = 0.25
 _CHECK_AGAIN_S = 0.02  # while connections are active
@@ -54,9 +54,9 @@ def recent(sightings: Sequence[ResetSample], now_s: float) -> tuple[ResetSample,
 
 
 def is_flood(sightings: Sequence[ResetSample]) -> bool:
-    """Whether these sightings of one connection, without an honest sample between them, are reason to close it.
+    """Return whether these sightings of one connection, without a normal sample between them, justify closing it.
 
-    One sample is no reason: after a pause of the daemon, calls that were cancelled meanwhile wait in the socket, too.
+    One sample does not: after a pause of the daemon, calls that were cancelled meanwhile also wait in the socket.
     """
     if len(sightings) < LEAST_SIGHTINGS:
         return False
@@ -95,7 +95,7 @@ class ResetFloods:
     def check(self) -> bool:
         """Observe the connections that have sent something, and close those that flood; return whether there are any.
 
-        A client that floods leaves much unread now and then, and nothing in between, so one sample would often miss it.
+        The unread bytes of a flood come in bursts, so a single sample would often miss it.
         """
         now_s = self._clock()
         self._sightings = {inode: known for inode, seen in self._sightings.items() if (known := recent(seen, now_s))}
@@ -120,7 +120,7 @@ class ResetFloods:
         listeners = frozenset(self._listeners)
         active = {}
         for each in own_sockets():
-            with suppress(OSError):  # it listens, or has ended
+            with suppress(OSError):  # a listening socket, or closed
                 if _listener_of(each) not in listeners:
                     continue
                 inode = os.fstat(each.fileno()).st_ino
@@ -136,7 +136,7 @@ class ResetFloods:
             return True
         try:
             if _waiting_bytes(connection) < LEAST_BYTES:
-                return True  # the server reads as fast as the client sends, or nothing is sent: this shows nothing
+                return True  # the server reads as fast as the client sends, or nothing is sent: no evidence
             newest = newest_reset(connection.recv(_SAMPLE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT))
             self._sightings[inode] = seen = () if newest is None else (*known, ResetSample(now_s, newest))
             if not is_flood(seen):

@@ -23,7 +23,7 @@ LOOK_EVERY_S = 2.0
 
 
 class SocketTaken(Exception):
-    """The socket cannot be ours; the message is one sentence that says why."""
+    """The socket is not available; the message is one sentence with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SocketFile:
         self.path.chmod(0o600)
 
     def bound(self) -> socket.socket:
-        """A private socket at the address, which does not listen yet."""
+        """Return a private socket that is bound to the address and does not listen yet."""
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             bound.bind(self.address)
@@ -49,7 +49,7 @@ class SocketFile:
 
 @contextmanager
 def own_socket_file(path: Path) -> Iterator[SocketFile]:
-    """The right to bind `path`, for as long as the block lasts; what is left of it goes with the block.
+    """Hold the right to bind `path` while the block runs; the file is removed afterwards.
 
     Raises:
         SocketTaken: a live server has it, or it cannot be used.
@@ -64,7 +64,7 @@ def own_socket_file(path: Path) -> Iterator[SocketFile]:
 
 @asynccontextmanager
 async def claim_socket_file(path: Path) -> AsyncIterator[SocketFile]:
-    """`own_socket_file` for the event loop: a directory that does not answer delays nobody.
+    """Run `own_socket_file` without blocking the event loop if the directory does not answer.
 
     Raises:
         SocketTaken: a live server has it, or it cannot be used.
@@ -82,7 +82,7 @@ def _claimed(path: Path, stack: ExitStack) -> SocketFile:
     make_private_directory(path.parent)
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     stack.callback(os.close, directory)
-    # Two daemons with different state directories may be told the same socket; grpc would replace the other's.
+    # Two daemons with different state directories may have the same socket; grpc would replace the other's.
     lock = open_file(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     stack.callback(os.close, lock)
     try:
@@ -96,10 +96,10 @@ def _claimed(path: Path, stack: ExitStack) -> SocketFile:
 
 
 async def watch(files: Sequence[SocketFile]) -> NoReturn:
-    """Looks after sockets for ever: a runtime directory goes away at the last logout, and a server may outlive it.
+    """Watch socket files: a runtime directory is deleted at the last logout, and a server may outlive it.
 
     Raises:
-        SocketTaken: one is gone. Nobody can reach a server without, and it is in the way of the next.
+        SocketTaken: a file was removed. Clients cannot reach this server, and it blocks the next one.
     """
     while True:
         await anyio.sleep(LOOK_EVERY_S)
@@ -109,10 +109,10 @@ async def watch(files: Sequence[SocketFile]) -> NoReturn:
 
 
 def make_private_directory(directory: Path) -> None:
-    """A directory that only this user can enter; one that others use as well is not changed.
+    """Create a directory that only this user can enter; a shared one is not changed.
 
     Raises:
-        SocketTaken: others may replace what is in it.
+        SocketTaken: others may replace the files in it.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = directory.stat()
@@ -140,7 +140,7 @@ def _remove_stale(file: SocketFile) -> None:
     if not stat.S_ISSOCK(facts.st_mode):
         raise SocketTaken(f"{file.path} is not a socket: remove it or choose another name")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)  # a full queue means a live server, however slow it is
+        probe.setblocking(False)  # a full queue proves a live server, however slow it is
         problem = probe.connect_ex(file.address)
     if problem in (errno.ECONNREFUSED, errno.ENOENT):
         file.path.unlink(missing_ok=True)

@@ -40,8 +40,8 @@ RecordCall: TypeAlias = "Callable[[Handler | None, ConnectionState], Handler | N
 _SCHEME = "bearer"
 _PROBE_BYTES = 16 * 1024
 _STREAMS_LIMIT = 256  # of one connection
-_IDLE_S = 600.0  # a connection on which nothing is called is closed
-_GREETING_S = 10.0  # one that connects and does not say HTTP/2, or end its TLS handshake, is closed
+_IDLE_S = 600.0  # a connection without calls is closed
+_GREETING_S = 10.0  # a connection that sends no HTTP/2, or does not finish its TLS handshake, is closed
 _LEAST_PING_S = 5.0  # clients may ask so often whether we live
 _TELL_REFUSED_EVERY_S = 60.0
 _REFUSED_READ_S = 1.0
@@ -51,7 +51,7 @@ _SOON = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class TcpListener:
-    """What is needed to listen, read and found right."""
+    """The validated values that a listener needs."""
 
     address: TcpAddress
     token: str
@@ -60,11 +60,11 @@ class TcpListener:
 
 @dataclass(frozen=True, slots=True)
 class TcpListeners:
-    """Where the daemon listens beside its socket; usually nowhere."""
+    """The TCP addresses besides the unix socket; usually none."""
 
     settings: ListenSettings = field(default_factory=ListenSettings)
     main: TcpListener | None = None
-    health: TcpAddress | None = None  # nothing but the health service, for everybody
+    health: TcpAddress | None = None  # only the health service, for everyone
 
 
 def prepare(settings: ListenSettings, config_dir: Path) -> TcpListeners:
@@ -107,10 +107,10 @@ async def serve_tcp(
     options: Sequence[tuple[str, int]],
     floods: ResetFloods,
 ) -> AsyncIterator[Sequence[Listener]]:
-    """Listen until the block is left; calls that are open then are ended by whoever serves them. The main one is first.
+    """Listen until the block ends; open calls are then ended by their services. The main listener is first.
 
     Raises:
-        SocketTaken: an address cannot be listened at.
+        SocketTaken: an address is not available.
     """
     listeners = []
     async with AsyncExitStack() as stack:
@@ -168,16 +168,17 @@ async def _listening(
 
 
 def _cannot(address: TcpAddress, why: str) -> SocketTaken:
-    return SocketTaken(f"{address} cannot be listened at: {why}")
+    return SocketTaken(f"Cannot listen on {address}: {why}")
 
 
 def _hosts(address: TcpAddress) -> Sequence[str]:
-    """Every address of this machine that a name means.
+    """Return every address of this machine that a name resolves to.
 
-    gRPC is content with one of them, and who has the same port of another would be shown the token by our clients.
+    gRPC is satisfied with one of them. A program that listens on the same port of another address would receive the
+    token from our clients.
 
     Raises:
-        SocketTaken: the name means nothing.
+        SocketTaken: the name does not resolve.
     """
     with suppress(ValueError):
         ipaddress.ip_address(address.host)
@@ -185,14 +186,14 @@ def _hosts(address: TcpAddress) -> Sequence[str]:
     try:
         found = {str(place[0]) for *_, place in socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)}
     except (socket.gaierror, UnicodeError):
-        raise _cannot(address, "no address is known for that name") from None
+        raise _cannot(address, "the name does not resolve") from None
     if address.is_loopback:
-        found |= {"127.0.0.1", "::1"}  # to clients that ask no resolver it means both
+        found |= {"127.0.0.1", "::1"}  # clients that use no resolver try both
     return sorted(host for host in found if not _why_not(TcpAddress(host, 0))) or sorted(found)
 
 
 def _why_not(address: TcpAddress) -> str:
-    """What the system says against it, which gRPC does not tell; nothing where it can be listened at."""
+    """Return the system's error for an address, which gRPC does not report; empty if listening is possible."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as trial:
             trial.bind((address.host, address.port))
@@ -205,7 +206,7 @@ def _why_not(address: TcpAddress) -> str:
 
 
 def _probed(host: str) -> str:
-    """Whoever listens everywhere is asked at home."""
+    """Return the address to probe: a wildcard address is probed on the loopback."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
@@ -213,7 +214,7 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
     return [
         ("grpc.keepalive_time_ms", int(settings.keepalive_s * 1000)),
         ("grpc.keepalive_timeout_ms", int(settings.keepalive_timeout_s * 1000)),
-        # What really ends a connection that does not answer: by itself the other option leaves it a minute.
+        # The option that closes a connection that does not answer: the other one alone waits a minute.
         ("grpc.http2.ping_timeout_ms", int(settings.keepalive_timeout_s * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
@@ -231,7 +232,7 @@ def _no_note(handler: "Handler | None", _standing: ConnectionState) -> "Handler 
 
 
 class OpenCalls(aio.ServerInterceptor):
-    """Where there is no token: connections that call something are told from those that are silent."""
+    """Without a token: distinguishes connections that make calls from silent ones."""
 
     def __init__(self, noting: RecordCall) -> None:
         self._noting = noting
@@ -245,7 +246,7 @@ class OpenCalls(aio.ServerInterceptor):
 
 
 class TokenCheck(aio.ServerInterceptor):
-    """Lets a call begin whose metadata has the token."""
+    """Accepts calls whose metadata has the token."""
 
     def __init__(self, token: str, noting: RecordCall = _no_note, clock: Callable[[], float] = time.monotonic) -> None:
         self._token = token.encode()
@@ -268,7 +269,7 @@ class TokenCheck(aio.ServerInterceptor):
         return self._refusal
 
     def counts(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> bool:
-        """Whether the one `authorization` there is has the token."""
+        """Return whether there is exactly one `authorization`, with the token."""
         given = [value for key, value in metadata or () if key == "authorization"]
         if len(given) != 1 or not isinstance(given[0], str):
             return False

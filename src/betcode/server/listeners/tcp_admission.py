@@ -1,9 +1,9 @@
 """Choose TCP connections to close, so that connections without a token cannot use up the limit.
 
-gRPC counts connections and knows nothing of tokens: two hundred that never call anything would keep everybody out until
-they are given up as dead. So the sockets of a listener are listed from the process's own descriptors. One that calls
-nothing in time is closed; where most of the allowed connections are taken, so are the oldest without a token, first
-those of the address that has the most.
+gRPC counts connections and knows no tokens: two hundred that never call anything would lock everybody out until they
+time out. Therefore the sockets of a listener are listed from the process's own descriptors. A connection that makes no
+call in time is closed. If most of the allowed connections are in use, the oldest ones without a token are closed too,
+first those of the address that has the most.
 """
 
 import logging
@@ -37,10 +37,10 @@ _SHAPES: tuple[tuple[str, Callable[..., Handler]], ...] = (
 
 
 class ConnectionState(IntEnum):
-    """What a connection has shown so far."""
+    """What a connection has done so far."""
 
-    SILENT = 0  # it has called nothing
-    OPEN_CALLS = 1  # it has called what is open to everybody
+    SILENT = 0  # it has made no call
+    OPEN_CALLS = 1  # it has made only calls that need no token
     AUTHENTICATED = 2  # a call of it had the token
 
 
@@ -94,7 +94,7 @@ class Admission:
         return handler
 
     async def watch(self, port: int) -> None:
-        """Close what is surplus, until cancelled."""
+        """Close surplus connections until cancelled."""
         while True:
             peers = await anyio.to_thread.run_sync(_peers_at, port)
             now = anyio.current_time()
@@ -113,7 +113,7 @@ class Admission:
         async def call(request: Any, context: Context) -> Any:
             self._note(context, standing)
             carried = inner(request, context)
-            del request  # a call that failed stays until garbage is collected, and may not hold 50 MB
+            del request  # a failed call remains until garbage is collected, and must not hold 50 MB
             return await carried
 
         async def generate(request: Any, context: Context) -> AsyncIterator[Any]:
@@ -141,11 +141,11 @@ def _shut_down(port: int, wanted: frozenset[TcpPeer]) -> None:
 
 
 def _peer_of(connection: socket.socket, port: int) -> TcpPeer | None:
-    """Who is at the other end; None where it is no connection to that port."""
+    """Return the peer; None if it is not a connection to that port."""
     try:
         if connection.family in (socket.AF_INET, socket.AF_INET6) and connection.getsockname()[1] == port:
             host, peer_port = connection.getpeername()[:2]
             return tcp_peer(f"ipv6:[{host}]:{peer_port}" if ":" in host else f"ipv4:{host}:{peer_port}")
     except OSError:
-        pass  # it listens, or has ended
+        pass  # a listening socket, or closed
     return None

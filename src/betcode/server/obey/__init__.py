@@ -1,4 +1,4 @@
-"""The obey API: the same sessions under other names, at a socket of their own.
+"""The obey API: the same sessions under other names, on a separate socket.
 
-Statuses and activities are told from what is stored anyway. Nothing here decides about sessions; that is the engine's.
+Statuses and activities are derived from stored events. This package decides nothing about sessions; the engine does.
 """

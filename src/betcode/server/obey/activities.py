@@ -12,26 +12,26 @@ from obey.local.v1 import local_pb2 as pb
 
 UNTRUSTED = "project_not_trusted"
 ASKED, QUESTION, RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
-_LAST_WORD_LIMIT = 500_000  # characters: what a client with default options takes at once, however they are written
+_LAST_WORD_LIMIT = 500_000  # characters: fits a client with default options in any encoding
 _BROKEN_OFF = frozenset({"cancelled", "crashed", "stopped", "error"})
 _AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
-_TELLING = ("command", "file_path", "path", "url")  # what a tool is about to touch, before any words about it
+_TELLING = ("command", "file_path", "path", "url")  # the target of a tool, before any description of it
 _STATUS_OF_EVENT = {STARTED: Phase.RUNNING, STOPPED: Phase.STOPPED, FAILED: Phase.FAILED}
 
 
 class Activities:
-    """Of one session, for one reader, who gives it the log's events in order."""
+    """The activities of one session for one reader, made from the log's events in order."""
 
     def __init__(self, session: SessionId) -> None:
         self._session_id = ulid_spelling(session)
         self._tools: dict[str, str] = {}  # names of those that are at work
-        self._texts: list[v1.AgentEvent] = []  # settled, and perhaps the turn's last word
+        self._texts: list[v1.AgentEvent] = []  # settled, and perhaps the turn's final message
         self._input_tokens = 0
         self._output_tokens = 0
         self._phase: Phase | None = None
 
     def take(self, event: v1.AgentEvent) -> list[pb.SessionActivityEvent]:
-        """What one event of the log comes to; often nothing."""
+        """Return the activities of one event; often none."""
         handler = REPORTED.handler(event)
         return list(handler(self, event)) if handler is not None else []
 
@@ -39,7 +39,7 @@ class Activities:
         text = event.text_delta
         if not text.is_complete or not text.text.strip():
             return
-        if event.parent_tool_use_id:  # of a subagent: never the turn's last word
+        if event.parent_tool_use_id:  # of a subagent: never the turn's final message
             yield self._made(event, pb.ACTIVITY_TYPE_THINKING, text.text)
             return
         if sum(len(each.text_delta.text) for each in self._texts) + len(text.text) > _LAST_WORD_LIMIT:
@@ -47,7 +47,7 @@ class Activities:
         self._texts.append(event)
 
     def _said_before(self) -> Iterator[pb.SessionActivityEvent]:
-        """What was said was not the last word, since something follows it."""
+        """Return the earlier text as not final, since something follows it."""
         for event in self._texts:
             yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.text_delta.text)
         self._texts.clear()
@@ -155,7 +155,7 @@ class Activities:
 
 
 def _what(use: v1.ToolCallStart | v1.PermissionRequest) -> str:
-    """The command or the file itself; the agent's description of it only where the input has neither."""
+    """Return the command or the file; the agent's description only if the input has neither."""
     for name in _TELLING:
         if name in use.input.fields and (said := use.input.fields[name].string_value):
             return said

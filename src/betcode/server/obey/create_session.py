@@ -31,7 +31,7 @@ _CONFIG_LIMIT_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SessionEnvironment:
-    """What sessions get from the daemon that they are made by."""
+    """What a session takes from the daemon that creates it."""
 
     environ: Mapping[str, str]  # the daemon's own
     socket: str  # of this API
@@ -70,7 +70,7 @@ class CreateSessionCalls:
 
     @long_call
     async def restart_session(self, caller: Caller, request: pb.RestartSessionRequest) -> pb.CreateSessionResponse:
-        """A live session goes on under its id, one that has ended under another."""
+        """Restart a session: a live one keeps its id, an ended one gets a new id."""
         session = session_of(request.session_id)
         standing = await self._engine.lifecycle.standing(session)
         config, timeout_s = dict(request.provider_config), self._surroundings.start_timeout_s
@@ -115,7 +115,7 @@ class CreateSessionCalls:
         self, request: pb.CreateSessionRequest, campaign: Campaign, kind: str
     ) -> tuple[NewSession, str, SessionBinding]:
         if request.max_tokens < 0:
-            raise InvalidRequest("max_tokens is negative: give what the session may use, or 0 for no limit")
+            raise InvalidRequest("max_tokens is negative: give the limit of the session, or 0 for no limit")
         _check_config(request.provider_config)
         timeout_ns = span_ns(request.timeout)
         if timeout_ns > _LONGEST_TIMEOUT_NS:
@@ -200,4 +200,4 @@ def _check_config(config: Mapping[str, str]) -> None:
 def _check_ids(**ids: str) -> None:
     for name, text in ids.items():
         if not is_name_of_a_part(text):
-            raise InvalidRequest(f"The {name} is too long, or has characters that cannot be shown: give its id")
+            raise InvalidRequest(f"The {name} is too long or has unprintable characters: give its id")

@@ -76,7 +76,7 @@ class DaemonCalls:
         return answer
 
     async def execute(self, _: Caller, request: pb.ExecuteRequest, context: Context) -> None:
-        """What the command writes, as it does; a caller who leaves ends it."""
+        """Stream the output of the command; it ends when the caller disconnects."""
         campaign = await self._campaigns.find(request.campaign_id)
         if not request.command:
             raise InvalidRequest("No command was named")
@@ -100,7 +100,7 @@ class DaemonCalls:
                 await context.write(answer.SerializeToString())
 
     async def shutdown(self, caller: Caller, _: pb.ShutdownRequest) -> pb.ShutdownResponse:
-        """As a SIGTERM would: agents at work go on. An agent's own processes may not ask for it."""
+        """Shut down as on SIGTERM: working agents continue. An agent's own processes may not call this."""
         client = await self._gate.admit(caller)
         logger.info("asked to stop by %s", client.client_id)
         await self._ask_stop(AgentShutdownPolicy.IDLE_END)
@@ -125,7 +125,7 @@ class DaemonCalls:
         return _taken(is_new)
 
     async def stream_agent_activity(self, _: Caller, context: Context) -> pb.ActivityAck:
-        """What came before one that cannot be taken is kept."""
+        """Record the activities; those before an invalid one remain recorded."""
         accepted, waiting = 0, list[PushedActivity]()
         try:
             while isinstance(data := await context.read(), bytes):

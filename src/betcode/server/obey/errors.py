@@ -16,7 +16,7 @@ TRAILER = "obey-error-code"
 
 
 class Obey(IntEnum):
-    """The registry: the number, what it means, and the gRPC status that it comes with."""
+    """The registry: the number, its meaning, and the gRPC status that it is sent with."""
 
     meaning: str
     status: grpc.StatusCode
@@ -58,7 +58,7 @@ class ObeyError(BetcodeError):
         self.number = number
 
 
-# What the engine's own errors are here. Those without a number of their own are 2000 and keep their gRPC status.
+# The numbers of the engine's errors. An error without a number gets 2000 and keeps its gRPC status.
 NUMBER: Mapping[ErrorCode, Obey] = {
     ErrorCode.SESSION_NOT_FOUND: Obey.SESSION_NOT_FOUND,
     ErrorCode.SESSION_CLOSED: Obey.WRONG_STATE,
@@ -93,7 +93,7 @@ def error_status(error: BetcodeError) -> ObeyErrorStatus:
 
 
 def status_of(error: BetcodeError) -> grpc.Status:
-    """The gRPC status: the number begins the message, and stands in details and trailer for programs."""
+    """Return the gRPC status: the number begins the message, and is in details and trailer for programs."""
     answer = error_status(error)
     return make_status(
         answer.status,

@@ -18,14 +18,14 @@ _LIMIT_BYTES = 1024 * 1024  # of one
 
 
 def pushed(event: pb.AgentActivityEvent) -> PushedActivity:
-    """What is kept of one.
+    """Return the part of an external activity that is stored.
 
     Raises:
-        InvalidRequest: it cannot be such an event.
+        InvalidRequest: it is not a valid event.
     """
     if event.event_type not in ACTIVITY_EVENTS:
         known = ", ".join(sorted(ACTIVITY_EVENTS))
-        raise InvalidRequest(f"No activity is called {shortened(event.event_type, 100)!a}: known are {known}")
+        raise InvalidRequest(f"Unknown activity {shortened(event.event_type, 100)!a}: use one of {known}")
     if not event.session_id or len(event.session_id) > 256 or not event.session_id.isprintable():
         raise InvalidRequest("An activity needs the id of its session, of at most 256 characters")
     if event.ByteSize() > _LIMIT_BYTES:
@@ -46,7 +46,7 @@ def pushed(event: pb.AgentActivityEvent) -> PushedActivity:
 
 
 def activity_of(row: PushedActivity) -> pb.SessionActivityEvent:
-    """How it is shown to those who watch."""
+    """Return the activity as watchers see it."""
     content = row.content or row.tool_output or row.tool_arguments.decode(errors="replace")
     made = pb.SessionActivityEvent(
         session_id=row.session_id,
@@ -61,7 +61,7 @@ def activity_of(row: PushedActivity) -> pb.SessionActivityEvent:
 
 
 def is_about(row: PushedActivity, session: str) -> bool:
-    """Whether it is about the session that somebody watches, in either spelling; an empty one is every session."""
+    """Return whether it is about the watched session, in either spelling; an empty one means every session."""
     if not session or row.session_id == session:
         return True
     try:

@@ -8,7 +8,7 @@ from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.domain.values.text import is_valid, shortened
 from obey.local.v1 import local_pb2 as pb
 
-# The places that fest moves a festival through, in the words of this API.
+# The stages that fest moves a festival through, as this API names them.
 _STATUS = {
     "planning": "planned",
     "ready": "planned",
@@ -30,7 +30,7 @@ class _Festival:
 
 
 def festivals_of(events: Iterable[CampaignEvent]) -> list[pb.FestivalState]:
-    """What their reports come to, in the order in which they first came; of too many for one answer, the last."""
+    """Return the festivals of these reports, in the order of their first report; if too many, only the last."""
     found: dict[tuple[str, str], _Festival] = {}
     for event in events:
         if event.festival_id:
@@ -49,7 +49,7 @@ def _take(festival: _Festival, event: CampaignEvent) -> None:
         status = (_text(said, "status") or _text(said, "new_status")).rpartition("/")[2]
         festival.status = _STATUS.get(status, status) or festival.status
     total = said.get("tasks_total")
-    if type(total) is int and 0 <= total < 2**32:  # true is an int as well, and none that can be told
+    if type(total) is int and 0 <= total < 2**32:  # a bool is also an int, but not a valid number here
         festival.total = total
     if event.event_type.startswith("TASK_"):
         festival.tasks[event.task_id] = event.event_type == "TASK_COMPLETED"

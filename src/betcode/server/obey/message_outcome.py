@@ -7,7 +7,7 @@ from betcode.engine.operations.lifecycle.timeouts import REACHED
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.v1 import agent_pb2 as v1
 
-# Providers tell in their own words that the model, or the service in front of it, could not be reached.
+# Each provider has its own message for a model or gateway that could not be reached.
 _CONNECTION = re.compile(
     r"connect|network|econn|socket|stream|timed? ?out|unreachable|disconnect|fetch failed|hang up", re.IGNORECASE
 )
@@ -26,7 +26,7 @@ class MessageOutcome:
         self.is_over = False
 
     def take(self, event: v1.AgentEvent) -> None:
-        """Raises ObeyError where the message came to nothing."""
+        """Raise ObeyError if the message failed."""
         match event.WhichOneof("event"):
             case "error":
                 self._error = event.error
@@ -72,7 +72,7 @@ class MessageOutcome:
 
 
 def trouble_of(ended: v1.AgentEvent | None, error: v1.AgentEvent | None) -> str:
-    """How the newest turn went wrong; empty where it did not."""
+    """Return the error of the newest turn; empty if it succeeded."""
     if ended is None or error is None or ended.turn_complete.stop_reason not in ("error", "crashed"):
         return ""
     return error.error.message

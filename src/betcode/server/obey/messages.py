@@ -29,7 +29,7 @@ class MessageCalls:
         self._stop_timeout_s = stop_timeout_s
 
     async def send_message(self, caller: Caller, request: pb.SendMessageRequest, context: Context) -> None:
-        """The activities of the turn that answers the message. Its caller may leave: the turn goes on."""
+        """Stream the activities of the turn that answers the message. The turn continues if the caller disconnects."""
         session = session_of(request.session_id)
         message = SendMessage(new_message_id(), request.message)
         client = shown_as_obey(caller.client)
@@ -71,9 +71,9 @@ class MessageCalls:
     ) -> pb.AnswerPermissionResponse:
         """Through the same gate and the same ledger as any other answer."""
         if not request.request_id:
-            raise InvalidRequest("No prompt is named: give the id that the STATUS activity had")
+            raise InvalidRequest("No prompt is named: give the id from the STATUS activity")
         if request.for_session and not request.allow:
-            raise InvalidRequest("Only what is allowed can be so for the session: leave for_session out")
+            raise InvalidRequest("for_session is only valid with an allow: omit it")
         session = session_of(request.session_id) if request.session_id else None
         decision = v1.DENY
         if request.allow:
@@ -86,5 +86,5 @@ class MessageCalls:
 
 
 def shown_as_obey(client: ClientName) -> ClientName:
-    """One that says nothing of itself is one of this API."""
+    """Return the client's name; a client without one is named after this API."""
     return client if client.client_type else replace(client, client_type=CLIENT_TYPE)

@@ -24,14 +24,14 @@ PROVIDER: Mapping[str, pb.SessionProvider.ValueType] = {
     "acp": pb.SESSION_PROVIDER_ACP,
     "demo": pb.SESSION_PROVIDER_DEMO,
 }
-# Kinds that the other API has names for, and this one has not: they are all agents that speak ACP.
+# Kinds that the other API names and this one does not: all of them are ACP agents.
 _ACP_KINDS = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})
 _NAME_OF = {number: name for name, number in PROVIDER.items()}
-_SHORT = 6  # the end of a ULID tells sessions apart, its beginning is the time
+_SHORT = 6  # the end of a ULID distinguishes sessions; its beginning is the time
 
 
 def provider_name(provider: pb.SessionProvider.ValueType) -> str:
-    """As it stands in names of sessions and on command lines: claude-code."""
+    """Return the name as used in session names and on command lines: claude-code."""
     return pb.SessionProvider.Name(provider).removeprefix("SESSION_PROVIDER_").lower().replace("_", "-")
 
 
@@ -41,7 +41,7 @@ def provider_of(kind: str) -> pb.SessionProvider.ValueType:
 
 
 def kind_of(provider: int) -> str | None:
-    """The engine's name of a provider; None where the API knows no such number."""
+    """Return the engine's name of a provider; None if the API has no such number."""
     return _NAME_OF.get(provider)  # type: ignore[call-overload,no-any-return]
 
 

@@ -16,7 +16,7 @@ _EVERY_S = 3600.0
 
 
 async def run_report_retention(reports: ReportStore) -> None:
-    """Let go of what is too old, again and again."""
+    """Delete expired reports periodically."""
     while True:
         try:
             now_ns = wall_clock.now_ns()

@@ -58,7 +58,7 @@ class ObeyContext:
 
 
 async def run_obey_server(context: ObeyContext, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-    """Serve, whatever becomes of the socket; the first try is over when this has started."""
+    """Serve until cancelled, also if the socket fails; the first attempt has been made when this has started."""
     is_first = True
     while True:
         try:
@@ -87,7 +87,7 @@ async def _served(context: ObeyContext, file: SocketFile) -> AsyncIterator[None]
     try:
         server.add_insecure_port("unix:" + quote(file.address))
     except RuntimeError as error:
-        raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
+        raise SocketTaken(f"Cannot listen on {file.path}: {error}") from error
     await anyio.to_thread.run_sync(file.made_private)
     await server.start()
     logger.info("listening", extra={"socket": str(file.path)})
@@ -101,7 +101,7 @@ async def _served(context: ObeyContext, file: SocketFile) -> AsyncIterator[None]
 
 
 class _Calls(grpc.GenericRpcHandler):
-    """The calls of the service. What is behind them is imported with the first: it costs more than a start may."""
+    """The calls of the service. Their implementation is imported at the first call, to keep the start fast."""
 
     def __init__(self, context: ObeyContext, gate: Gate) -> None:
         self._context = context
@@ -124,7 +124,7 @@ class _Calls(grpc.GenericRpcHandler):
         return self._handlers is not None
 
     async def end(self) -> None:
-        """Let no further call begin; who is inside hears why it ends."""
+        """Accept no further call; open calls end with the reason."""
         self._rpc.refuse()
         if self.were_made:
             await self._rpc.end_calls(_CALLS_GRACE_S)

@@ -6,12 +6,12 @@ from betcode.engine import LifecycleStatus
 from betcode.server.obey.names import STATUS, provider_of
 from obey.local.v1 import local_pb2 as pb
 
-_DEFAULT_MODEL = "default"  # until the agent says which one that is
+_DEFAULT_MODEL = "default"  # until the agent reports which one that is
 _INT64_MAX = 2**63 - 1
 
 
 def session_info(standing: LifecycleStatus, campaign_id: str, trouble: str = "") -> pb.SessionInfo:
-    """`trouble` is how its last turn went wrong, where it did and the session goes on."""
+    """Return the session; `trouble` is the error of its last turn, if it failed and the session continues."""
     new, state, binding = standing.row.new, standing.row.state, standing.bound.binding
     info = pb.SessionInfo(
         id=ulid_spelling(new.session_id),

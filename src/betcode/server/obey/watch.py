@@ -18,7 +18,7 @@ from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 
 _PUSHED_AT_ONCE = 100
-_REMEMBERED = 1_000  # sessions whose tools at work are known
+_REMEMBERED = 1_000  # sessions whose running tools are cached
 
 
 class WatchCalls:
@@ -28,10 +28,10 @@ class WatchCalls:
         self._reports = reports
 
     async def watch_session(self, caller: Caller, request: pb.WatchSessionRequest, context: Context) -> None:
-        """Every change from now on, to the end; nothing of one that has ended."""
+        """Stream every change from now to the end; nothing for a session that has ended."""
         session = session_of(request.session_id)
         async with self._engine.lifecycle.watching(session) as (watch, phase):
-            await send_client_id(caller, context)  # whoever has it misses nothing
+            await send_client_id(caller, context)  # from here on, no change is missed
             is_over = phase is None or phase.is_terminal
             while not is_over:
                 transition = await watch.take()
@@ -48,7 +48,7 @@ class WatchCalls:
                     await context.write(status_event(transition).SerializeToString())
 
     async def watch_activity(self, caller: Caller, request: pb.WatchActivityRequest, context: Context) -> None:
-        """What is written from now on, read from the logs: a slow reader is behind, and nobody else is."""
+        """Stream events written from now on, read from the logs: a slow reader delays only itself."""
         session = session_of(request.session_id) if request.session_id else None
         if session is not None:
             await self._engine.row(session)
@@ -63,7 +63,7 @@ class WatchCalls:
                     if not await wanted.has(grown.session):
                         continue
                     known = told.pop(grown.session, None) or (await self._primed(grown), grown.after)
-                    # What was read may have grown while it was: it is noted again, and not told again.
+                    # The log may have grown during the read: mark it again, but do not report it again.
                     told[grown.session] = await self._tell_grown(grown, *known, context)
                 while len(told) > _REMEMBERED:
                     del told[next(iter(told))]
@@ -83,7 +83,7 @@ class WatchCalls:
         return activities, after
 
     async def _primed(self, grown: GrownLogs) -> Activities:
-        """One that knows what came before: tools at work have names, and a status is told once."""
+        """Return a translator that has read the earlier events: it knows running tools, and reports a status once."""
         activities = Activities(grown.session)
         looked = await self._engine.watching.before(grown.session, Seq(grown.after + 1), 0, include_compacted=True)
         for data in looked.page.events:
@@ -91,7 +91,7 @@ class WatchCalls:
         return activities
 
     async def _tell_pushed(self, after: int, session: str, wanted: "_CampaignFilter", context: Context) -> int:
-        """What other programs pushed behind that number; the number of the newest."""
+        """Send what other programs pushed after that number; return the newest number."""
         while rows := await self._reports.activities_after(after, _PUSHED_AT_ONCE):
             for number, row in rows:
                 after = number
@@ -104,7 +104,7 @@ class WatchCalls:
 
 
 class _CampaignFilter:
-    """Whether sessions belong to the campaign that is wanted."""
+    """Whether sessions belong to the requested campaign."""
 
     def __init__(self, engine: Engine, campaigns: Campaigns, campaign: str) -> None:
         self._engine = engine

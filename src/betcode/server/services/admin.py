@@ -34,7 +34,9 @@ class AdminCalls:
             raise InvalidRequest("PID mismatch: give the PID of the running daemon")
         agents = _AGENTS.get(request.agents)
         if agents is None:
-            raise InvalidRequest("This daemon does not know what should become of its agents: it may be older")
+            raise InvalidRequest(
+                "This daemon does not support that choice for its agents: it may be older than its client"
+            )
         client = await self._gate.admit(caller)
         logger.info("asked to stop by %s; agents: %s", client.client_id, agents.value)
         parting = await self._ask_stop(agents)

@@ -16,13 +16,13 @@ from betcode.server.registration import long_call
 from betcode.server.rpc import Caller, Context, send_client_id, warnings_in
 from betcode.v1 import agent_pb2 as v1
 
-SUBMIT = "betcode.v1.AgentService.Submit"  # what a conversation asks for is judged as this call would be
+SUBMIT = "betcode.v1.AgentService.Submit"  # a request in a conversation needs the same access as this call
 _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 WorktreeNames = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]  # by their ids
 
 
 class AgentCalls:
-    """What clients may ask about sessions, one method per call."""
+    """The calls about sessions, one method per RPC."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class AgentCalls:
         self._default_provider = default_provider
 
     async def create(self, caller: Caller, start: v1.StartConversation) -> SessionId:
-        """A new session; nothing is started before its first message.
+        """Create a session; no process starts before its first message.
 
         Raises:
-            InvalidRequest, WorktreeNotFound, WorktreeUnusable, RateLimited: it could not work; nothing was made.
+            InvalidRequest, WorktreeNotFound, WorktreeUnusable, RateLimited: it could not work; nothing was created.
             AnswerRefused: the call comes from inside an agent.
         """
         await self._gate.admit(caller, SUBMIT)
@@ -85,7 +85,7 @@ class AgentCalls:
     async def follow(self, caller: Caller, request: v1.FollowRequest, context: Context) -> None:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        await send_client_id(caller, context)  # on an idle session nothing else says that the stream is there
+        await send_client_id(caller, context)  # on an idle session nothing else shows that the stream is open
         if told := warnings_in(caller.uses):
             await context.write(v1.AgentEventBatch(events=told).SerializeToString())
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
@@ -126,7 +126,7 @@ class AgentCalls:
         """One request of a conversation, without the conversation."""
         kind = request.request.WhichOneof("request")
         if kind is None:
-            raise InvalidRequest("There is nothing in this request: give it a start, a message, an answer or a cancel")
+            raise InvalidRequest("The request is empty: send a start, a message, an answer or a cancel")
         if kind == "start":
             return await self._start(caller, request)
         session = await self._session(request.session_id)
@@ -137,10 +137,10 @@ class AgentCalls:
         return done
 
     async def act(self, caller: Caller, session: SessionId, request: v1.AgentRequest) -> v1.SubmitResponse:
-        """Do what one request of an open conversation asks for.
+        """Handle one request of an open conversation.
 
         Raises:
-            BetcodeError: it cannot be done, and nothing was.
+            BetcodeError: it failed, and nothing was changed.
         """
         done = v1.SubmitResponse()
         match request.WhichOneof("request"):
@@ -161,7 +161,7 @@ class AgentCalls:
             case "start":
                 raise InvalidRequest("This conversation has begun already: open another stream for another session")
             case None:
-                raise InvalidRequest("There is nothing in this request: this daemon may be older than its client")
+                raise InvalidRequest("The request is empty: this daemon may be older than its client")
         return done
 
     @long_call
@@ -200,7 +200,7 @@ class AgentCalls:
         return v1.ListSessionGrantsResponse(grants=[views.grant(row) for row in grants])
 
     async def set_session_grant(self, caller: Caller, request: v1.SetSessionGrantRequest) -> v1.SetSessionGrantResponse:
-        """For people: an agent grants itself nothing."""
+        """Add a grant for the session. For people only: an agent cannot grant itself anything."""
         client = await self._gate.admit(caller)
         session = await self._session(request.session_id)
         await self._engine.grants.add(session, request.tool_name, request.pattern, client, allows=request.granted)
@@ -209,7 +209,7 @@ class AgentCalls:
     async def clear_session_grants(
         self, caller: Caller, request: v1.ClearSessionGrantsRequest
     ) -> v1.ClearSessionGrantsResponse:
-        """For people: what is cleared may be a refusal."""
+        """Remove grants of the session. For people only: one of them may be a denial."""
         client = await self._gate.admit(caller)
         session = await self._session(request.session_id)
         cleared = await self._engine.grants.clear(session, request.tool_name, request.pattern, client)
@@ -271,7 +271,7 @@ class AgentCalls:
                 await context.write(v1.ExportChunk(data=piece).SerializeToString())
 
     async def read_blob(self, _: Caller, request: v1.ReadBlobRequest, context: Context) -> None:
-        """A blob in pieces, each saying where it belongs and how long the whole is."""
+        """Send a blob in chunks, each with its offset and the total size."""
         session = await self._session(request.session_id)
         total, pieces = await self._engine.watching.blob(session, request.sha256, request.offset, request.limit)
         offset = request.offset

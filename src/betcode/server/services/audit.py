@@ -13,7 +13,7 @@ from betcode.v1 import audit_pb2 as v1
 
 
 class AuditCalls:
-    """What clients may ask about decisions. Nothing here changes anything."""
+    """The calls about the audit log. They change nothing."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -34,7 +34,7 @@ class AuditCalls:
 def record(row: AuditRow) -> v1.AuditRecord:
     entry = row.entry
     shown = v1.AuditRecord(
-        number=max(row.number, 0),  # somebody may have written into the file
+        number=max(row.number, 0),  # the file may have been modified
         session_id=entry.session_id,
         request_id=entry.request_id,
         tool_name=entry.tool_name,

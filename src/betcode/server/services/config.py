@@ -49,11 +49,11 @@ _ACTIONS = {
     Action.ASK: v1.PERMISSION_ACTION_ASK,
     Action.DENY: v1.PERMISSION_ACTION_DENY,
 }
-_PRIORITIES = {Action.DENY: 300, Action.ASK: 200, Action.ALLOW: 100}  # what is higher holds against what is lower
+_PRIORITIES = {Action.DENY: 300, Action.ASK: 200, Action.ALLOW: 100}  # a higher layer overrides a lower one
 
 
 class ConfigCalls:
-    """What people ask about settings and change in them."""
+    """The calls about settings."""
 
     def __init__(self, engine: Engine, gate: Gate, reloader: SettingsReloader, places: Paths) -> None:
         self._engine = engine
@@ -68,7 +68,7 @@ class ConfigCalls:
         return await self._settings(request.scope, request.working_directory)
 
     async def update_settings(self, caller: Caller, request: v1.UpdateSettingsRequest) -> v1.Settings:
-        """For people: an agent does not change what it works under."""
+        """Change settings. For people only: an agent must not change the rules that apply to it."""
         _refuse_too_much(request)
         path, layer = self._file_of(request.scope or "user", request.working_directory)
         client = await self._gate.admit(caller)
@@ -102,8 +102,8 @@ class ConfigCalls:
     async def _settings(self, scope: str, directory: str) -> v1.Settings:
         path, layer = self._file_of(scope or "user", directory if scope else "")
         project = _directory(directory) if directory else None
-        # The state is that of before what is told: who changes what it has seen may be refused once too often, but
-        # never undoes what it has not seen.
+        # The version is read before the values that are returned. A caller that changes what it has seen may be refused
+        # once too often, but never overwrites a change that it has not seen.
         try:
             state, trouble = await self._file_io.run(directory, partial(_state, path))
             await self._reloader.catch_up()
@@ -176,7 +176,7 @@ class ConfigCalls:
 
 
 def _state(path: Path) -> tuple[str, str]:
-    """The state of a file, or why it cannot be told."""
+    """Return the version of a file, or why it cannot be read."""
     try:
         return state_of(read_text(path)), ""
     except WrongFile as wrong:
@@ -184,7 +184,7 @@ def _state(path: Path) -> tuple[str, str]:
 
 
 def _with_project(read: Loaded, project: Path | None) -> tuple[Loaded, str]:
-    """What holds in a project, and what is wrong there."""
+    """Return the settings that apply in a project, and the problems found there."""
     if project is None:
         return read, ""
     files = [

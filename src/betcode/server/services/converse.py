@@ -36,7 +36,7 @@ class Conversations:
         self._gate = gate
 
     async def converse(self, caller: Caller, context: Context) -> None:
-        """Carry one stream to its end: whatever ends it early is said as an event first, then as the status."""
+        """Serve one stream to its end; an error is sent first as an event, then as the status."""
         stream = _Stream(context)
         caller = self._gate.recognise(caller)
         try:
@@ -73,7 +73,7 @@ class Conversations:
 
     async def _carry(self, caller: Caller, session: SessionId, after: Seq, stream: "_Stream", context: Context) -> None:
         # Set when the client has closed its half. A client that vanished closes it too; then grpc ends this task,
-        # and the turn goes on without anybody listening.
+        # and the turn continues without a listener.
         drain = anyio.Event()
         failure: BetcodeError | None = None
         async with anyio.create_task_group() as tasks:
@@ -84,7 +84,7 @@ class Conversations:
                     async for batch in batches:
                         for data in batch.events:
                             await stream.send(data)
-            except BetcodeError as error:  # kept out of the group, which would wrap it
+            except BetcodeError as error:  # not raised in the group, which would wrap it
                 failure = error
             tasks.cancel_scope.cancel()
         if failure is not None:
@@ -93,7 +93,7 @@ class Conversations:
     async def _take_requests(
         self, caller: Caller, session: SessionId, stream: "_Stream", context: Context, drain: anyio.Event
     ) -> None:
-        """Do what the client asks, one after the other; what cannot be done is said and the stream goes on."""
+        """Handle the client's requests one after the other; a failure is reported, and the stream continues."""
         while (data := await _next(context)) is not None:
             message_id = ""
             try:
@@ -129,7 +129,7 @@ class _Stream:
             await self._write(data)
 
     async def warn(self, uses: DeprecatedUses) -> None:
-        """Of what the client used that goes."""
+        """Send warnings about deprecated parts that the client used."""
         for event in warnings_in(uses):
             await self.send(event.SerializeToString())
 

@@ -28,7 +28,7 @@ class DiffCalls:
 
 
 async def _write(opened: AbstractAsyncContextManager[TurnDiff], context: Context) -> None:
-    """The note first: whoever reads the rest should know it."""
+    """Write the notice first, so that readers see it before the rest."""
     async with opened as diff:
         if diff.note:
             await context.write(worktree_pb2.DiffChunk(note=diff.note).SerializeToString())

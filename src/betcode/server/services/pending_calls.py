@@ -19,13 +19,13 @@ _RESOLUTIONS: Mapping[PromptState, str] = {
 }
 
 
-# A client that knows nothing of ours takes 4 MiB at once; one prompt has at most 256 KiB for each of its questions.
+# A generic client accepts 4 MiB per message; one prompt has at most 256 KiB for each of its questions.
 _PAGE_BYTES = 2 * 1024 * 1024
 _BESIDE_ITS_EVENT = 1024  # its session's name and directory, and times
 
 
 class PendingCalls:
-    """What waits for a person, with the session that it belongs to."""
+    """The calls about open prompts and their sessions."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -38,7 +38,7 @@ class PendingCalls:
         return v1.ListPendingResponse(prompts=await self._shown(page), next_page_token=token)
 
     async def watch_pending(self, caller: Caller, request: v1.WatchPendingRequest, context: Context) -> None:
-        """What is open, then what changes; ends with its client, or with the daemon."""
+        """Send the open prompts, then every change; ends with its client or with the daemon."""
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         await send_client_id(caller, context)
         before = True
@@ -66,7 +66,7 @@ class PendingCalls:
 
 
 def _fitting(rows: Sequence[tuple[SessionId, PromptRow]]) -> int:
-    """How many of them go into one message, at least one."""
+    """Return how many of them fit into one message, at least one."""
     size = 0
     for place, (_, row) in enumerate(rows):
         size += len(row.event) + _BESIDE_ITS_EVENT
@@ -80,10 +80,10 @@ def _token(row: PromptRow) -> str:
 
 
 def _behind(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence[tuple[SessionId, PromptRow]]:
-    """Those behind the one that a token names; where that is open no more, from those of its time on.
+    """Return the prompts after the one that a page token names; if that one is closed, those from its time on.
 
     Raises:
-        InvalidRequest: no answer of ours had such a token.
+        InvalidRequest: we never sent this token.
     """
     if not token:
         return rows

@@ -17,12 +17,12 @@ _OUTCOMES = {
     ScreenOutcome.ASK: v1.POLICY_OUTCOME_ASK,
     ScreenOutcome.DENY: v1.POLICY_OUTCOME_DENY,
 }
-_INPUT_CHARACTERS = 4_000  # of a use that is told
+_INPUT_CHARACTERS = 4_000  # of a reported use
 _SHOWN = 100  # rules, segments and problems of one answer
 
 
 class PolicyCalls:
-    """What people ask about rules, and say about projects."""
+    """The calls about rules and trusted projects."""
 
     def __init__(self, engine: Engine, gate: Gate) -> None:
         self._engine = engine
@@ -46,7 +46,7 @@ class PolicyCalls:
         )
 
     async def try_policy(self, _: Caller, request: v1.TryPolicyRequest, context: Context) -> None:
-        """How far it is while it lasts, then what would change, what there is most of first, and the figures."""
+        """Send the progress, then the changes (the most frequent first), and the totals."""
         since_ns = request.since.ToNanoseconds() if request.HasField("since") else 0
         tried = DryRunResult()
         async with aclosing(self._engine.policy.try_rules(request.settings_text, request.path, since_ns)) as looks:
@@ -127,7 +127,7 @@ def _changed(one: ChangedUse) -> v1.ChangedUse:
 
 
 def shown(rule: Rule) -> v1.PolicyRule:
-    """A rule and where it stands."""
+    """Return a rule and its source."""
     source = rule.source
     return v1.PolicyRule(
         action=rule.action.value, text=rule.text, layer=source.layer.value, path=source.path, line=source.line

@@ -35,7 +35,7 @@ class ProviderCalls:
         self._version_of = version_of
 
     async def list_providers(self, _: Caller, request: v1.ListProvidersRequest) -> v1.ListProvidersResponse:
-        """All of them looked at side by side: one that is slow to say its version keeps nobody waiting for long."""
+        """List the providers; all are probed at the same time, so that a slow one delays the answer only briefly."""
         environment = checked_environment(request.environment) or await self._login_environment()
         if request.name:
             self._kinds.refuse_unknown(request.name)

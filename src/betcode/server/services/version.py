@@ -50,7 +50,7 @@ class VersionCalls:
         )
 
     async def negotiate_capabilities(self, caller: Caller, request: v1.NegotiateRequest) -> v1.NegotiateResponse:
-        """Whether the client may go on, with which features, and what it should know."""
+        """Return whether the client is accepted, with which features, and the notices for it."""
         features, agent = self._release.features, AGENTS[_AGENT]
         client = request.client_version
         of_client = validate_client_capabilities(request.client_capabilities)
@@ -78,7 +78,7 @@ class VersionCalls:
         reported = await self._reported()
         return v1.CapabilitySet(
             streaming_supported=True,
-            compression_supported=True,  # requests may come compressed, as gRPC offers it
+            compression_supported=True,  # requests may be compressed, as gRPC offers it
             max_message_size=self._max_message_bytes,
             available_tools=reported.tools,
             available_models=reported.models,

@@ -25,7 +25,7 @@ _SETUPS: Mapping[SetupState, v1.WorktreeSetup.ValueType] = {
 
 
 class WorktreeCalls:
-    """What clients may ask about worktrees, one method per call."""
+    """The calls about worktrees, one method per RPC."""
 
     def __init__(self, worktrees: Worktrees) -> None:
         self._worktrees = worktrees

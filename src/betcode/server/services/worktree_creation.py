@@ -18,7 +18,7 @@ _BY_AN_AGENT = "Its setup was not run, since an agent made it: run it with betco
 
 
 class WorktreeCreationCalls:
-    """What is begun here goes on when the caller leaves."""
+    """The calls that create worktrees. The work continues when the caller disconnects."""
 
     def __init__(self, worktrees: Worktrees, gate: Gate) -> None:
         self._worktrees = worktrees
@@ -43,7 +43,7 @@ class WorktreeCreationCalls:
     async def _wanted(self, caller: Caller, request: v1.CreateWorktreeRequest) -> CreateRequest:
         """Raises InvalidRequest, AnswerRefused."""
         if request.on_setup_failure not in v1.OnSetupFailure.values():
-            raise InvalidRequest("on_setup_failure is neither to keep the worktree nor to roll back")
+            raise InvalidRequest("on_setup_failure must be either keep or roll back")
         by_a_person = await self._gate.is_a_person(caller)
         if not by_a_person and request.path:
             await self._gate.admit(caller, _CREATE)  # an agent does not have files put where it may not write itself
@@ -62,7 +62,7 @@ class WorktreeCreationCalls:
 
 
 async def _tell(work: BackgroundWork[SeenWorktree], context: Context) -> None:
-    """All progress, then the worktree; where it went wrong, the error comes behind the progress."""
+    """Send all progress, then the worktree; an error follows the progress."""
     async with aclosing(work.feed.follow()) as steps:
         async for each in steps:
             await context.write(_progress(each).SerializeToString())

@@ -21,7 +21,7 @@ _COUNT_LIMIT = 2**32 - 1
 
 
 class WorktreeRemovalCalls:
-    """An agent may look; what goes and what is brought back is for people."""
+    """The calls that inspect, remove and restore worktrees. An agent may only inspect."""
 
     def __init__(self, worktrees: Worktrees, gate: Gate) -> None:
         self._worktrees = worktrees

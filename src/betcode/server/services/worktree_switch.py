@@ -14,7 +14,7 @@ _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 
 
 class WorktreeSwitchCalls:
-    """An agent may look; where people's next sessions begin is for people to say."""
+    """The calls that switch worktrees and list repositories. An agent may only list."""
 
     def __init__(self, worktrees: Worktrees, default_provider: DefaultProvider, limits: RateLimits) -> None:
         self._worktrees = worktrees
