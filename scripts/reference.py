@@ -12,7 +12,7 @@ from betcode.cli.core.exit_codes import EXIT_OF, ExitCode
 from betcode.cli.obey.failure import HINTS
 from betcode.config.schema import SETTINGS, Setting
 from betcode.daemon.providers import find_providers
-from betcode.domain.agents.capability_table import ROWS, answers, told
+from betcode.domain.agents.capability_table import ROWS, answers, capability_message
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.metrics.health import DEGRADED_STATES
 from betcode.domain.ports import Provider
@@ -131,7 +131,9 @@ def _kinds() -> Mapping[str, Provider]:
 def capabilities_table() -> Iterator[str]:
     kinds = _kinds()
     plain = {name: NewSession(new_session_id(), name, "/") for name in kinds}
-    tables = {name: dict(answers(told(kind.capabilities_for(plain[name])))) for name, kind in kinds.items()}
+    tables = {
+        name: dict(answers(capability_message(kind.capabilities_for(plain[name])))) for name, kind in kinds.items()
+    }
     yield f"| | {' | '.join(f'`{name}`' for name in kinds)} | |"
     yield "|---" * (len(kinds) + 2) + "|"
     for row in ROWS:

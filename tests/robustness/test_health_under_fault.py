@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2
 from betcode.client import Client, open_client
 from betcode.engine import EngineFacts
 from betcode.engine.maintenance.adoption import AdoptionReport
-from betcode.server.health.checks import SQLITE, components, look_at
+from betcode.server.health.checks import SQLITE, components, run_check
 from betcode.storage import open_store
 from betcode.v1 import health_pb2 as v1
 from support.daemon.process import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
@@ -128,14 +128,14 @@ async def test_a_database_that_became_read_only_is_told_and_then_well_again(tmp_
     async with open_store(tmp_path / "betcode.db", on_fatal=raise_it) as store:
         listed = components(lambda: facts, lambda: "", lambda: "", store.writable, tmp_path, lambda: ())
         (sqlite,) = [each for each in listed if each.name == SQLITE]
-        assert (await look_at(sqlite)).is_well
+        assert (await run_check(sqlite)).is_well
         # SQLite's own word for it; a disk that turned read-only under open files cannot be had in a test.
         connection = store._writer._db
         connection.pragma("query_only", 1)
-        outcome = await look_at(sqlite)
+        outcome = await run_check(sqlite)
         assert (outcome.is_well, "read-only" in outcome.message) == (False, True)
         connection.pragma("query_only", 0)
-        assert (await look_at(sqlite)).is_well
+        assert (await run_check(sqlite)).is_well
 
 
 @pytest.mark.behaviour("health.component.pool", "health.degraded.pool", "health.overall.degraded")

@@ -34,16 +34,16 @@ class DeprecatedUses:
     """The deprecated parts that one call used; each is reported once per call."""
 
     _known: set[str] = field(default_factory=set)
-    _untold: list[v1.DeprecationWarning] = field(default_factory=list)
+    _unreported: list[v1.DeprecationWarning] = field(default_factory=list)
 
-    def add(self, told: v1.DeprecationWarning) -> None:
-        if told.feature not in self._known:
-            self._known.add(told.feature)
-            self._untold.append(told)
+    def add(self, warning: v1.DeprecationWarning) -> None:
+        if warning.feature not in self._known:
+            self._known.add(warning.feature)
+            self._unreported.append(warning)
 
     def take(self) -> Sequence[v1.DeprecationWarning]:
         """Return the ones that were not reported yet."""
-        untold, self._untold = self._untold, []
+        untold, self._unreported = self._unreported, []
         return untold
 
 
@@ -69,8 +69,8 @@ class RequestInspector:
         for name in (*([gate.name] if gate is not None else []), *relied_on):
             if refusal := self._features.refusal(name):
                 raise FeatureNotAvailable(name, refusal, setting=f"feature_flags.{name}")
-            self._note(self._features.deprecations.get(name), uses)
-        self._note(self._calls.get(method) or self._calls.get(method.rpartition(".")[0]), uses)
+            self._add_use(self._features.deprecations.get(name), uses)
+        self._add_use(self._calls.get(method) or self._calls.get(method.rpartition(".")[0]), uses)
 
     def inspect(self, request: Message, uses: DeprecatedUses) -> None:
         """Report what a request uses that is unknown to this release or deprecated."""
@@ -84,9 +84,9 @@ class RequestInspector:
                 logger.debug("%s has unknown fields: %s", request.DESCRIPTOR.name, shown)
         if self._parts:
             for name in parts_used(request):
-                self._note(self._parts.get(name), uses)
+                self._add_use(self._parts.get(name), uses)
 
-    def _note(self, record: Deprecation | None, uses: DeprecatedUses) -> None:
+    def _add_use(self, record: Deprecation | None, uses: DeprecatedUses) -> None:
         if record is not None:
             self._counts.deprecations_used[record.feature] += 1
             uses.add(warning(record, self._features.running))

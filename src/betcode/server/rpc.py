@@ -128,12 +128,12 @@ def _work(kind: type[Message]) -> str:
 
 def warnings_in(uses: DeprecatedUses) -> list[v1.AgentEvent]:
     """Return warnings about deprecated parts that a stream used, as events of this stream only."""
-    told = []
+    warnings = []
     for warning in uses.take():
         event = v1.AgentEvent(deprecation=warning)
         event.timestamp.GetCurrentTime()
-        told.append(event)
-    return told
+        warnings.append(event)
+    return warnings
 
 
 def with_method_name(method: MethodDescriptor, handler: Handler) -> Handler:
@@ -197,7 +197,7 @@ class RpcAdapter:
                     note_frame("in", data)
                     caller = self._identify(caller_of(context))
                     response = await self._handled(handle, caller, kind, data)
-                    self._tell_uses(caller, context)
+                    self._report_uses(caller, context)
                     answer = response if isinstance(response, bytes) else response.SerializeToString()
                     note_frame("out", answer)
                     return answer
@@ -218,7 +218,7 @@ class RpcAdapter:
                     note_frame("in", data)
                     caller = self._identify(caller)
                     response = await self._handled(handle, caller, kind, data)
-                    self._tell_uses(caller, context)
+                    self._report_uses(caller, context)
                     note_frame("out", answer := response.SerializeToString())
                     return answer
                 except asyncio.CancelledError:
@@ -241,7 +241,7 @@ class RpcAdapter:
                     caller = self._identify(caller)
                     request = self._read(kind, data, caller)
                     await handle(await self._admitted(caller, request), request, traced(context))
-                    self._tell_uses(caller, context)
+                    self._report_uses(caller, context)
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise
@@ -333,11 +333,11 @@ class RpcAdapter:
         self.inspector.inspect(request, caller.uses)
         return request
 
-    def _tell_uses(self, caller: Caller, context: Context) -> None:
+    def _report_uses(self, caller: Caller, context: Context) -> None:
         """Report deprecated parts in the trailers, for a call whose answers are not events."""
-        told = caller.uses.take()
-        if told:
-            context.set_trailing_metadata(tuple((DEPRECATIONS, each.SerializeToString()) for each in told))
+        warnings = caller.uses.take()
+        if warnings:
+            context.set_trailing_metadata(tuple((DEPRECATIONS, each.SerializeToString()) for each in warnings))
 
     def _refuse_if_stopping(self) -> None:
         if self._stopping:

@@ -94,7 +94,7 @@ STREAMS_LIMIT = 256  # of one connection: further calls wait in its client, so t
 _PENDING_LIMIT = 8_000  # calls of all connections that wait for the event loop; beyond, some are refused
 _LEAST_PING_S = 1.0  # clients may ask so often whether we live
 _MOST_OF_GRPC_BYTES = 2**31 - 1
-_ROOM_FOR_THE_REST_BYTES = 1024 * 1024
+_OVERHEAD_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class ObeyOptions:
 async def serve(
     engine: Engine,
     settings: EngineSettings,
-    places: Paths,
+    paths: Paths,
     about: About,
     probe_storage: Callable[[], Awaitable[None]],
     ask_stop: AskStop,
@@ -129,7 +129,7 @@ async def serve(
     tcp = tcp or TcpListeners()
     limits = RateLimits(tcp.settings)
     floods = ResetFloods(about.release.counts)
-    async with claim_socket_file(places.socket) as file, claim_socket_file(places.ticket_socket) as ticket_file:
+    async with claim_socket_file(paths.socket) as file, claim_socket_file(paths.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = rpc.admission = Gate(tickets, engine.processes, file.address, engine.audit.note_agent_call)
         listeners = [Listener(str(file.path), file.address)]
@@ -138,12 +138,12 @@ async def serve(
             engine.degraded_reason,
             about.agent_trouble,
             probe_storage,
-            places.state_dir,
+            paths.state_dir,
             lambda: tuple(listeners),
         )
         services = served_services(about.release.features)
-        told = services if obey is None else [*services, OBEY_SERVICE]
-        health = Health(engine.facts, about, checks, told, engine.unusable_runs, engine.measure)
+        service_names = services if obey is None else [*services, OBEY_SERVICE]
+        health = Health(engine.facts, about, checks, service_names, engine.unusable_runs, engine.measure)
         agent = AgentCalls(engine, gate, about.default_provider, limits, worktrees.names)
         diffs = DiffCalls(engine, worktrees)
         implementations = {
@@ -164,7 +164,7 @@ async def serve(
             "betcode.v1.AdminService": (AdminCalls(gate, ask_stop),),
             "betcode.v1.AuditService": (AuditCalls(engine),),
             "betcode.v1.BetCodeHealth": (health,),
-            "betcode.v1.ConfigService": (ConfigCalls(engine, gate, reloader, places),),
+            "betcode.v1.ConfigService": (ConfigCalls(engine, gate, reloader, paths),),
             "betcode.v1.PolicyService": (PolicyCalls(engine, gate),),
             "betcode.v1.VersionService": (VersionCalls(about.release, engine.reported, _largest_request(settings)),),
         }
@@ -180,7 +180,7 @@ async def serve(
                     tasks.start_soon(keep_running, "reset floods", floods.watch)
                     if obey is not None:
                         await tasks.start(
-                            _serve_obey, obey, engine, places, about, ask_stop, tickets, health, settings, floods
+                            _serve_obey, obey, engine, paths, about, ask_stop, tickets, health, settings, floods
                         )
                     await health.refresh()
                     tasks.start_soon(health.monitor)
@@ -201,7 +201,7 @@ async def serve(
 async def _serve_obey(
     options: ObeyOptions,
     engine: Engine,
-    places: Paths,
+    paths: Paths,
     about: About,
     ask_stop: AskStop,
     tickets: Tickets,
@@ -215,7 +215,7 @@ async def _serve_obey(
     from betcode.server.obey.retention import run_report_retention
     from betcode.server.obey.server import ObeyContext, run_obey_server
 
-    path = Path(options.settings.socket) if options.settings.socket else places.obey_socket
+    path = Path(options.settings.socket) if options.settings.socket else paths.obey_socket
     health.obey_socket = str(path)
     context = ObeyContext(
         engine=engine,
@@ -280,8 +280,8 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
 
 def _largest_request(settings: EngineSettings) -> int:
     # An attachment somewhat over its limit must arrive, so that it can be refused by name.
-    wanted = settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _ROOM_FOR_THE_REST_BYTES
-    return min(wanted, _MOST_OF_GRPC_BYTES)
+    size = settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _OVERHEAD_BYTES
+    return min(size, _MOST_OF_GRPC_BYTES)
 
 
 def contract_services() -> list[ServiceDescriptor]:

@@ -14,7 +14,7 @@ from betcode.domain.metrics.health import POOL_FULL, HealthOutcome
 from betcode.engine import ClientName, EngineFacts
 from betcode.engine.maintenance.adoption import AdoptionReport
 from betcode.holder.platform import resident_bytes
-from betcode.server.health.checks import Component, Listener, components, look_at
+from betcode.server.health.checks import Component, Listener, components, run_check
 from betcode.server.health.runner import About, Health, metadata_of
 from betcode.server.rpc import Caller
 from betcode.v1 import health_pb2 as v1
@@ -196,7 +196,7 @@ async def test_a_program_whose_disk_hangs_does_not_take_a_thread_with_each_look(
     try:
         before = threading.active_count()
         for _ in range(100):
-            assert not (await look_at(pool)).is_well
+            assert not (await run_check(pool)).is_well
         assert threading.active_count() < before + 50
     finally:
         answers.set()

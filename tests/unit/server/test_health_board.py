@@ -37,11 +37,11 @@ class Arrivals(aio.ServerInterceptor):
 async def test_calls_that_send_nothing_do_not_keep_a_probe_waiting(
     monkeypatch: pytest.MonkeyPatch, is_probe_port: bool
 ) -> None:
-    monkeypatch.setattr("betcode.server.health.grpc_health._STRANGER_S", 3600.0)
+    monkeypatch.setattr("betcode.server.health.grpc_health._UNAUTHENTICATED_S", 3600.0)
     board, arrivals = HealthBoard(), Arrivals()
     board.show({"": SERVING})
     server = aio.server(interceptors=(arrivals,))
-    server.add_generic_rpc_handlers((board.probe_handlers() if is_probe_port else board.careful_handlers(),))
+    server.add_generic_rpc_handlers((board.probe_handlers() if is_probe_port else board.limited_handlers(),))
     port = server.add_insecure_port("127.0.0.1:0")
     # Where few are read at once, each address waits for itself alone; a probe's own port reads everybody.
     probed = f"127.0.0.1:{port}"
@@ -68,7 +68,7 @@ async def test_calls_that_send_nothing_do_not_keep_a_probe_waiting(
 async def test_what_is_no_name_is_not_kept(is_careful: bool) -> None:
     board = HealthBoard()
     server = aio.server()
-    server.add_generic_rpc_handlers((board.careful_handlers() if is_careful else board.handlers(),))
+    server.add_generic_rpc_handlers((board.limited_handlers() if is_careful else board.handlers(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     size = 2 * 1024 * 1024

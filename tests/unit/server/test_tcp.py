@@ -21,7 +21,7 @@ from betcode.engine import ClientName
 from betcode.holder.platform import processes
 from betcode.server.auth import tcp_peer as tcp_peer_module
 from betcode.server.auth.rate_limits import RateLimits
-from betcode.server.auth.tcp_peer import TcpPeer, candidates_behind, tcp_peer
+from betcode.server.auth.tcp_peer import TcpPeer, peer_candidates, tcp_peer
 from betcode.server.health.grpc_health import HealthBoard
 from betcode.server.listeners.reset_floods import ResetFloods
 from betcode.server.listeners.tcp import TcpListeners, TokenCheck, serve_tcp
@@ -123,8 +123,8 @@ def connected(family: socket.AddressFamily, host: str) -> Iterator[TcpPeer]:
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_a_connection_is_traced_to_its_process(family: socket.AddressFamily, host: str) -> None:
     with connected(family, host) as peer:
-        assert candidates_behind(peer, (os.getpid(),), ()) == [os.getpid()]
-        assert candidates_behind(peer, (), (os.getpid(),)) == [os.getpid()]
+        assert peer_candidates(peer, (os.getpid(),), ()) == [os.getpid()]
+        assert peer_candidates(peer, (), (os.getpid(),)) == [os.getpid()]
 
 
 def test_a_connection_that_no_process_has_open_may_be_an_agents() -> None:
@@ -135,7 +135,7 @@ def test_a_connection_that_no_process_has_open_may_be_an_agents() -> None:
             peer = TcpPeer(*client.getsockname())
             socket.send_fds(sender, [b"x"], [client.fileno()])
         with server.accept()[0]:
-            assert candidates_behind(peer, (), processes()) == [0]
+            assert peer_candidates(peer, (), processes()) == [0]
 
 
 def test_a_suspect_that_hides_its_descriptors_may_share_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,20 +143,20 @@ def test_a_suspect_that_hides_its_descriptors_may_share_a_connection(monkeypatch
     hides = os.getppid()
     monkeypatch.setattr(tcp_peer_module, "_sockets", lambda pid: None if pid == hides else shown(pid))
     with connected(socket.AF_INET, "127.0.0.1") as peer:
-        assert candidates_behind(peer, (hides,), (os.getpid(),)) == [0, os.getpid()]
+        assert peer_candidates(peer, (hides,), (os.getpid(),)) == [0, os.getpid()]
 
 
 def test_a_listening_socket_is_not_the_other_end_of_a_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert candidates_behind(TcpPeer(*server.getsockname()), (), (os.getpid(),)) == [0]
+        assert peer_candidates(TcpPeer(*server.getsockname()), (), (os.getpid(),)) == [0]
 
 
 def test_a_connection_of_this_machine_that_is_not_to_be_found_may_be_an_agents() -> None:
-    assert candidates_behind(TcpPeer("127.0.0.1", 1), (), ()) == [0]
+    assert peer_candidates(TcpPeer("127.0.0.1", 1), (), ()) == [0]
 
 
 def test_of_another_machine_nothing_is_known() -> None:
-    assert candidates_behind(TcpPeer("192.0.2.1", 4242), (os.getpid(),), ()) == []
+    assert peer_candidates(TcpPeer("192.0.2.1", 4242), (os.getpid(),), ()) == []
 
 
 def test_a_token_counts_whole_once_and_by_its_scheme() -> None:

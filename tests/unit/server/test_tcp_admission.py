@@ -8,17 +8,15 @@ from betcode.server.listeners.tcp_admission import FIRST_CALL_WITHIN_S, Connecti
 SILENT, OPEN_CALLS, AUTHENTICATED = ConnectionState.SILENT, ConnectionState.OPEN_CALLS, ConnectionState.AUTHENTICATED
 
 
-def connection(
-    port: int, standing: ConnectionState = SILENT, age_s: float = 1.0, host: str = "10.0.0.1"
-) -> TcpConnection:
-    return TcpConnection(TcpPeer(host, port), standing, age_s)
+def connection(port: int, state: ConnectionState = SILENT, age_s: float = 1.0, host: str = "10.0.0.1") -> TcpConnection:
+    return TcpConnection(TcpPeer(host, port), state, age_s)
 
 
-@pytest.mark.parametrize("standing", [OPEN_CALLS, AUTHENTICATED])
-def test_only_a_silent_one_is_closed_for_its_age(standing: ConnectionState) -> None:
+@pytest.mark.parametrize("state", [OPEN_CALLS, AUTHENTICATED])
+def test_only_a_silent_one_is_closed_for_its_age(state: ConnectionState) -> None:
     late = FIRST_CALL_WITHIN_S + 1
     silent = connection(1, age_s=late)
-    assert surplus([silent, connection(2, standing, late), connection(3)], 100) == [silent]
+    assert surplus([silent, connection(2, state, late), connection(3)], 100) == [silent]
 
 
 def test_with_few_connections_nobody_else_is_closed() -> None:

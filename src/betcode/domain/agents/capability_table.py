@@ -42,7 +42,7 @@ ROWS: tuple[CapabilityRow, ...] = (
 _SCOPE = "permissions"  # the row that is more than yes or no
 
 
-def told(table: Capabilities) -> v1.ProviderCapabilities:
+def capability_message(table: Capabilities) -> v1.ProviderCapabilities:
     """The same as clients see it."""
     plain = {row.name: bool(getattr(table, row.name)) for row in ROWS if row.name != _SCOPE}
     return v1.ProviderCapabilities(permissions=_scope(table), **plain)

@@ -7,7 +7,7 @@ from functools import partial
 
 import anyio
 
-from betcode.domain.agents.capability_table import told
+from betcode.domain.agents.capability_table import capability_message
 from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
@@ -186,7 +186,7 @@ class SessionReader:
         info.commands.extend(said.commands)
         provider = self.registry.context.providers.get(row.new.provider)
         if provider is not None:
-            info.capabilities.CopyFrom(told(provider.capabilities_for(row.new)))
+            info.capabilities.CopyFrom(capability_message(provider.capabilities_for(row.new)))
         return info
 
     async def _branch(self, row: SessionRow) -> str:
@@ -198,8 +198,8 @@ class SessionReader:
             return ""
 
     async def _info_at(self, row: SessionRow, seq: int) -> v1.SessionInfo:
-        told = await self.registry.context.store.read_events(row.key, Seq(seq - 1), limit_bytes=1) if seq else None
-        return v1.SessionInfo() if told is None else v1.AgentEvent.FromString(told.events[0]).session_info
+        batch = await self.registry.context.store.read_events(row.key, Seq(seq - 1), limit_bytes=1) if seq else None
+        return v1.SessionInfo() if batch is None else v1.AgentEvent.FromString(batch.events[0]).session_info
 
     async def _neighbour(self, row: SessionRow) -> SessionRow:
         """The newest session of the same place and kind whose agent has told of its commands; else this one."""

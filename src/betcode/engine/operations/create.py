@@ -9,7 +9,7 @@ from pathlib import Path
 from betcode.config.load import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
-from betcode.domain.agents.capability_table import told
+from betcode.domain.agents.capability_table import capability_message
 from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.sessions.binding import SessionBinding
@@ -62,7 +62,7 @@ async def create(
         last_seq=newest, epoch=context.store.epoch, name=name, updated_ns=new.created_ns, budget=new.budget
     )
     first = events.session_info(new, state, is_resumed=False)
-    first.session_info.capabilities.CopyFrom(told(can))
+    first.session_info.capabilities.CopyFrom(capability_message(can))
     said = [first, events.notice(v1.NOTICE_KIND_BUDGET, note)] if note else [first]
     try:
         await context.store.create_session(

@@ -27,7 +27,7 @@ from betcode.holder.platform import peer_of, process, start_time
 from betcode.holder.process_tree import Judgement, Membership
 from betcode.server.auth.access import Access, access_of
 from betcode.server.auth.socket_peers import connected_peers, has_ended, is_connected
-from betcode.server.auth.tcp_peer import TcpPeer, candidates_behind
+from betcode.server.auth.tcp_peer import TcpPeer, peer_candidates
 from betcode.server.listeners.socket_file import SocketFile
 from betcode.server.rpc import Caller
 
@@ -35,10 +35,10 @@ logger = logging.getLogger(__name__)
 
 TICKET_LIFE_S = 60.0
 TICKETS_LIMIT = 10_000
-_LOOKS = 4  # for a peer whose process has just ended, before it counts as hidden
-_LOOK_AGAIN_S = 0.05
+_ATTEMPTS = 4  # for a peer whose process has just ended, before it counts as hidden
+_RETRY_S = 0.05
 _PEERS_NAMED = 5
-_WORDS_KEPT = 1000
+_LINEAGES_LIMIT = 1000
 _THREADS = 4
 _UNKNOWN = Judgement(Membership.GONE)
 
@@ -132,7 +132,7 @@ class Gate:
         self._processes = processes
         self._grpc_address = grpc_address
         self._on_agent_call = on_agent_call
-        self._words: dict[TicketOwner, str] = {}
+        self._lineages: dict[TicketOwner, str] = {}
         self._threads = anyio.CapacityLimiter(_THREADS)  # a separate pool: other threads may wait for a disk
 
     async def check(self, method: str, caller: Caller, request: Message | None = None) -> Caller:
@@ -145,7 +145,7 @@ class Gate:
             case Access.READ | Access.BY_REQUEST:
                 return caller
             case Access.REPORT:
-                await self.note_allowed(method, caller)
+                await self.report_allowed(method, caller)
                 return caller
             case Access.PERSON:
                 return replace(caller, person=await self.admit(caller, method, request))
@@ -165,7 +165,7 @@ class Gate:
             return caller.person
         origin = await self._origin(caller)
         if origin.refusal:
-            await self._tell(origin, caller.client, method, request, is_allowed=False)
+            await self._report(origin, caller.client, method, request, is_allowed=False)
             details = {"peer_pid": str(origin.pid)} if origin.pid else {}
             raise AnswerRefused(origin.refusal, **details)
         name = f"{caller.client.client_id} ({origin.short})"
@@ -182,19 +182,19 @@ class Gate:
             return True
         return not (await self._origin(caller)).refusal
 
-    async def note_allowed(self, method: str, caller: Caller) -> None:
+    async def report_allowed(self, method: str, caller: Caller) -> None:
         """Have a call written into the audit that a process inside an agent may make."""
         origin = await self._origin(caller)
         if origin.refusal:
-            await self._tell(origin, caller.client, method, None, is_allowed=True)
+            await self._report(origin, caller.client, method, None, is_allowed=True)
 
     async def judge_peer(self, pid: int) -> CallerOrigin:
         """Return the origin of the process that requests a ticket."""
         found = await self._processes.judge(pid)
         return await self._in_thread(_origin_of, found, pid, "asked for a ticket")
 
-    async def tell_ticket_refused(self, origin: CallerOrigin) -> None:
-        await self._tell(origin, NOBODY, "", None, is_allowed=False)
+    async def report_ticket_refused(self, origin: CallerOrigin) -> None:
+        await self._report(origin, NOBODY, "", None, is_allowed=False)
 
     # ------------------------------------------------------------ origin of a call
 
@@ -223,18 +223,18 @@ class Gate:
         if not found.is_outside:
             return _origin_of(found, owner.pid, "called with a ticket")
         if not is_connected(self._grpc_address, owner.pid):
-            words = f"unknown; the ticket is that of {self._lineage(owner)}"
-            return CallerOrigin("", words, _NOT_CONNECTED, "brought a ticket of a process that is not connected")
+            description = f"unknown; the ticket is that of {self._lineage(owner)}"
+            return CallerOrigin("", description, _NOT_CONNECTED, "brought a ticket of a process that is not connected")
         return CallerOrigin(f"pid {owner.pid}", self._lineage(owner))
 
     def _lineage(self, owner: TicketOwner) -> str:
         """Return the lineage as text; computed once per process, since many calls carry tickets."""
-        known = self._words.get(owner)
+        known = self._lineages.get(owner)
         if known is None:
-            if len(self._words) >= _WORDS_KEPT:
-                self._words.clear()
-            words = lineage(owner.pid, ancestors=True)
-            known = self._words[owner] = f"{words}, uid {owner.uid}, start time {owner.start}"
+            if len(self._lineages) >= _LINEAGES_LIMIT:
+                self._lineages.clear()
+            description = lineage(owner.pid, ancestors=True)
+            known = self._lineages[owner] = f"{description}, uid {owner.uid}, start time {owner.start}"
         return known
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
@@ -243,7 +243,7 @@ class Gate:
 
     async def _of_tcp(self, tcp: TcpPeer) -> CallerOrigin:
         suspects, others = await self._processes.pids()
-        for pid in await anyio.to_thread.run_sync(candidates_behind, tcp, suspects, others):
+        for pid in await anyio.to_thread.run_sync(peer_candidates, tcp, suspects, others):
             if not pid:
                 return CallerOrigin("", f"an unknown process at {tcp}", _UNKNOWN_TCP, f"called by TCP from {tcp}")
             found = await self._processes.judge(pid)
@@ -252,7 +252,7 @@ class Gate:
         return CallerOrigin(f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
 
     async def _without_ticket(self) -> CallerOrigin:
-        for look in range(_LOOKS):
+        for attempt in range(_ATTEMPTS):
             gone = False
             peers = await self._in_thread(connected_peers, self._grpc_address)
             for pid in peers:
@@ -265,11 +265,11 @@ class Gate:
             if not gone:
                 return CallerOrigin("no ticket", await self._in_thread(_one_of, peers))
             # It may have just ended; one that remains connected without a process has handed its end to another.
-            if look < _LOOKS - 1:
-                await anyio.sleep(_LOOK_AGAIN_S)
+            if attempt < _ATTEMPTS - 1:
+                await anyio.sleep(_RETRY_S)
         return replace(_origin_of(_UNKNOWN, 0, "called without a ticket"), refusal=_NO_TICKET)
 
-    async def _tell(
+    async def _report(
         self, origin: CallerOrigin, client: ClientName, method: str, request: Message | None, *, is_allowed: bool
     ) -> None:
         call = AgentCall(
@@ -290,11 +290,11 @@ _BAD = "brought a ticket that does not count"
 
 def _origin_of(found: Judgement, pid: int, how: str) -> CallerOrigin:
     """Of a process that may not act for a person, and of one that may: then without a refusal."""
-    words = f"{lineage(pid, ancestors=True)}, start time {start_time(pid)}" if pid else "a process that has ended"
+    description = f"{lineage(pid, ancestors=True)}, start time {start_time(pid)}" if pid else "a process that has ended"
     if found.is_outside:
-        return CallerOrigin(f"pid {pid}", words)
+        return CallerOrigin(f"pid {pid}", description)
     refusal = _SUSPECT if found.membership is Membership.SUSPECT else INSIDE
-    return CallerOrigin("", words, refusal, how, pid, found.run_id)
+    return CallerOrigin("", description, refusal, how, pid, found.run_id)
 
 
 def _prompt_of(request: Message | None) -> str:
@@ -340,7 +340,7 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
     origin = await gate.judge_peer(pid)
     if origin.refusal:
         logger.warning("a process inside an agent asked for a ticket and was refused", extra={"peer_pid": pid})
-        await gate.tell_ticket_refused(origin)
+        await gate.report_ticket_refused(origin)
         return f"refused {origin.refusal}\n".encode()
     # Asked last: while the process that connected lives, no other process has its pid.
     if has_ended(connection):

@@ -34,7 +34,7 @@ class TcpPeer:
         return self.host if address.version == 4 else str(ipaddress.ip_network(f"{self.host}/64", strict=False))
 
     @property
-    def is_here(self) -> bool:
+    def is_local(self) -> bool:
         """Return whether the address belongs to this machine."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -55,7 +55,7 @@ def tcp_peer(spelled: str) -> TcpPeer | None:
     return TcpPeer(str(getattr(address, "ipv4_mapped", None) or address), int(port))
 
 
-def candidates_behind(peer: TcpPeer, suspects: Iterable[int], others: Iterable[int]) -> list[int]:
+def peer_candidates(peer: TcpPeer, suspects: Iterable[int], others: Iterable[int]) -> list[int]:
     """Return the processes that have the other end of the connection; 0 if the system does not name one.
 
     The result contains all of the suspects that have it, and one other process. It is empty for a peer on another
@@ -64,7 +64,7 @@ def candidates_behind(peer: TcpPeer, suspects: Iterable[int], others: Iterable[i
     # The table comes first: an address that belongs to only one link is not recognised by itself.
     owners = dict(_sockets_at(peer))
     if not owners:
-        return [0] if peer.is_here else []  # the connection was closed, or the system has no table
+        return [0] if peer.is_local else []  # the connection was closed, or the system has no table
     found: list[int] = []
     missing = set(owners)
     for pid in suspects:

@@ -27,16 +27,16 @@ _UNCHANGEABLE: Mapping[str, str] = {
 }
 
 
-def message_of(settings: Settings, places: Paths) -> v1.Settings:
+def message_of(settings: Settings, paths: Paths) -> v1.Settings:
     """Return the fields that clients of all releases know."""
     engine = settings.engine
     ttl_s = min(int(engine.permission_ttl_s), _UINT32)
     return v1.Settings(
         daemon=v1.DaemonSettings(
             max_subprocesses=engine.turn_limit,
-            socket_path=str(places.socket),
+            socket_path=str(paths.socket),
             port=_port_of(settings.listen.address),
-            database_path=str(places.database),
+            database_path=str(paths.database),
             log_level=settings.logs.level,
             max_payload_bytes=min(engine.message_limit_bytes, _UINT32),
         ),
@@ -70,7 +70,7 @@ def add_entries(message: v1.Settings, loaded: Loaded, keys: Iterable[str], later
         )
 
 
-def wanted_values(shown: v1.Settings, request: v1.UpdateSettingsRequest) -> dict[str, object]:
+def changed_values(shown: v1.Settings, request: v1.UpdateSettingsRequest) -> dict[str, object]:
     """The keys that the request's messages change, with their new values as JSON has them.
 
     Raises:
@@ -78,13 +78,13 @@ def wanted_values(shown: v1.Settings, request: v1.UpdateSettingsRequest) -> dict
     """
     mask = tuple(request.update_mask.paths)
     _refuse_unknown(mask)
-    wanted = v1.Settings()
-    wanted.CopyFrom(shown)
+    requested = v1.Settings()
+    requested.CopyFrom(shown)
     changed: set[str] = set()
     for part in _PARTS:
         if not request.settings.HasField(part) and not any(path.startswith(part) for path in mask):
             continue
-        given, target = getattr(request.settings, part), getattr(wanted, part)
+        given, target = getattr(request.settings, part), getattr(requested, part)
         for field in given.DESCRIPTOR.fields:
             path = f"{part}.{field.name}"
             if mask and part not in mask and path not in mask:
@@ -93,7 +93,7 @@ def wanted_values(shown: v1.Settings, request: v1.UpdateSettingsRequest) -> dict
                 changed.add(path)
     for path in sorted(changed & _UNCHANGEABLE.keys()):
         raise InvalidRequest(f"{path} cannot be changed: {_UNCHANGEABLE[path]}", setting=path)
-    values = _values(wanted, changed)
+    values = _values(requested, changed)
     if (_FLAGS in mask or (not mask and request.settings.feature_flags)) and (
         flags := dict(request.settings.feature_flags)
     ) != dict(shown.feature_flags):
@@ -101,8 +101,8 @@ def wanted_values(shown: v1.Settings, request: v1.UpdateSettingsRequest) -> dict
     return values
 
 
-def _values(wanted: v1.Settings, changed: set[str]) -> dict[str, object]:
-    daemon, sessions, permissions = wanted.daemon, wanted.sessions, wanted.permissions
+def _values(requested: v1.Settings, changed: set[str]) -> dict[str, object]:
+    daemon, sessions, permissions = requested.daemon, requested.sessions, requested.permissions
     simple: Mapping[str, tuple[str, object]] = {
         "daemon.max_subprocesses": ("agents.turn_limit", daemon.max_subprocesses),
         "daemon.log_level": ("daemon.log_level", daemon.log_level),

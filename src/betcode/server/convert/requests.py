@@ -96,12 +96,12 @@ def check_same_directory(existing: NewSession, directory: str) -> None:
     """Raises InvalidRequest where a request to attach names another directory than the session works in."""
     if not directory:
         return
-    wanted = os.path.normpath(directory)
+    requested = os.path.normpath(directory)
     # A session in a worktree stores the directory that its client requested and the one that it works in.
-    if wanted != existing.working_directory and not existing.asked_place.endswith(f" {wanted}"):
+    if requested != existing.working_directory and not existing.asked_place.endswith(f" {requested}"):
         raise InvalidRequest(
-            f"The session {existing.session_id} works in {existing.working_directory}, not in {wanted[:500]}: attach "
-            "without a directory, or use another session_id for a new session",
+            f"The session {existing.session_id} works in {existing.working_directory}, not in {requested[:500]}: "
+            "attach without a directory, or use another session_id for a new session",
             session_id=existing.session_id,
             working_directory=existing.working_directory,
         )
@@ -119,12 +119,12 @@ def _chosen(name: Literal["provider", "model"], start: v1.StartConversation) -> 
     Raises:
         InvalidRequest: both are given and differ.
     """
-    own, beside = getattr(start, name), start.metadata.get(name, "")
-    if own and beside and own != beside:
+    own, in_metadata = getattr(start, name), start.metadata.get(name, "")
+    if own and in_metadata and own != in_metadata:
         raise InvalidRequest(
-            f"Two {name}s are given, {own[:80]!r} and in the metadata {beside[:80]!r}: give one", name=name
+            f"Two {name}s are given, {own[:80]!r} and in the metadata {in_metadata[:80]!r}: give one", name=name
         )
-    return str(own or beside)
+    return str(own or in_metadata)
 
 
 def _id_of_new(start: v1.StartConversation) -> SessionId:
@@ -154,12 +154,12 @@ def _own_id(text: str) -> SessionId:
     return session
 
 
-def message(said: v1.UserMessage) -> SendMessage:
+def message(sent: v1.UserMessage) -> SendMessage:
     """A person's message; one without an id gets one, and cannot be recognised when it is sent again."""
-    if len(said.attachments) > ATTACHMENTS_LIMIT:
-        raise InvalidRequest(f"{len(said.attachments)} files are attached: send at most {ATTACHMENTS_LIMIT} at once")
-    files = tuple(AttachedFile(each.filename, each.mime_type, each.data) for each in said.attachments)
-    return SendMessage(MessageId(said.idempotency_key) or new_message_id(), said.content, files)
+    if len(sent.attachments) > ATTACHMENTS_LIMIT:
+        raise InvalidRequest(f"{len(sent.attachments)} files are attached: send at most {ATTACHMENTS_LIMIT} at once")
+    files = tuple(AttachedFile(each.filename, each.mime_type, each.data) for each in sent.attachments)
+    return SendMessage(MessageId(sent.idempotency_key) or new_message_id(), sent.content, files)
 
 
 def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:

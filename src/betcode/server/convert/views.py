@@ -24,7 +24,7 @@ def attached(info: v1.SessionInfo) -> bytes:
     return event.SerializeToString()
 
 
-def shown_again(prompt: PromptRow, *, agent_is_gone: bool) -> list[bytes]:
+def open_prompt_events(prompt: PromptRow, *, agent_is_gone: bool) -> list[bytes]:
     """The events of an open prompt, for a stream that attaches: without number, marked as a repetition."""
     events = _events(prompt)
     for event in events:

@@ -58,16 +58,16 @@ class HistoryEntries:
         self._streamed = 0
 
     def _text(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
-        said = event.text_delta
-        key = (said.message_id, said.block)
-        if said.is_complete:
+        text = event.text_delta
+        key = (text.message_id, text.block)
+        if text.is_complete:
             self._streamed -= sum(map(len, self._streaming.pop(key, ())))
-            if said.text.strip():
-                heading = "Agent (cut short)" if said.is_partial else "Agent"
-                yield HistoryEntry(EntryKind.AGENT, heading, said.text, at)
+            if text.text.strip():
+                heading = "Agent (cut short)" if text.is_partial else "Agent"
+                yield HistoryEntry(EntryKind.AGENT, heading, text.text, at)
         elif self._streamed < _UNSETTLED_CHARACTERS:
-            self._streaming.setdefault(key, []).append(said.text)
-            self._streamed += len(said.text)
+            self._streaming.setdefault(key, []).append(text.text)
+            self._streamed += len(text.text)
 
     def _user_input(self, event: v1.AgentEvent, at: str) -> Iterator[HistoryEntry]:
         files = "".join(f"\n[{name}]" for name in _files(event.user_input))
@@ -163,10 +163,10 @@ READABLE: EventTable[Callable[[HistoryEntries, v1.AgentEvent, str], Iterator[His
 )
 
 
-def _files(said: v1.UserInput) -> list[str]:
-    if not said.stored_attachments:
-        return list(said.attachments)
-    return [f"{file.filename}, {file.mime_type}, {file.size_bytes:,} bytes" for file in said.stored_attachments]
+def _files(text: v1.UserInput) -> list[str]:
+    if not text.stored_attachments:
+        return list(text.attachments)
+    return [f"{file.filename}, {file.mime_type}, {file.size_bytes:,} bytes" for file in text.stored_attachments]
 
 
 def time_of(event: v1.AgentEvent) -> str:

@@ -44,10 +44,10 @@ def components(
     listeners: "Callable[[], tuple[Listener, ...]]",
 ) -> tuple[Component, ...]:
     """Those of a daemon without a relay."""
-    look_at_program, look_at_disk = _alone(agent_trouble), _alone(lambda: _free_bytes(state_dir))
+    check_program, check_disk = _one_at_a_time(agent_trouble), _one_at_a_time(lambda: _free_bytes(state_dir))
 
     async def pool() -> HealthOutcome:
-        trouble = await anyio.to_thread.run_sync(look_at_program, abandon_on_cancel=True)
+        trouble = await anyio.to_thread.run_sync(check_program, abandon_on_cancel=True)
         now = facts()
         return pool_outcome(now.turns_at_work, now.turn_limit, now.waiting_in_line, now.queue_limit, trouble)
 
@@ -57,7 +57,7 @@ def components(
         except BetcodeError as error:
             return HealthOutcome(False, error.message)
         # The test file is small, and may fit where nothing else would.
-        free = await anyio.to_thread.run_sync(look_at_disk, abandon_on_cancel=True)
+        free = await anyio.to_thread.run_sync(check_disk, abandon_on_cancel=True)
         if free < _LEAST_FREE_BYTES:
             return HealthOutcome(False, f"The disk of {state_dir} is full")
         reason = degraded()
@@ -76,7 +76,7 @@ def components(
     )
 
 
-def _alone(look: Callable[[], Result]) -> Callable[[], Result]:
+def _one_at_a_time(check: Callable[[], Result]) -> Callable[[], Result]:
     """Run the check, unless an earlier one hangs: a dead disk would occupy one more thread each time."""
     busy = threading.Lock()
 
@@ -84,7 +84,7 @@ def _alone(look: Callable[[], Result]) -> Callable[[], Result]:
         if not busy.acquire(timeout=CHECK_BOUND_S):
             raise TimeoutError
         try:
-            return look()
+            return check()
         finally:
             busy.release()
 
@@ -96,7 +96,7 @@ def _free_bytes(directory: Path) -> int:
     return (facts.f_bfree if os.geteuid() == 0 else facts.f_bavail) * facts.f_frsize
 
 
-async def look_at(component: Component) -> HealthOutcome:
+async def run_check(component: Component) -> HealthOutcome:
     """Return the result of the check; one that hangs or fails unexpectedly is unhealthy."""
     try:
         with anyio.fail_after(CHECK_BOUND_S):

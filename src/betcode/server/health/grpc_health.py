@@ -23,10 +23,10 @@ SERVICE_UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 OPEN_METHODS = frozenset({f"/{SERVICE}/Check", f"/{SERVICE}/Watch"})
 _REQUEST_LIMIT_BYTES = 1024
-_STRANGERS_LIMIT = 100
-_STRANGERS_READ = 8
+_UNAUTHENTICATED_LIMIT = 100
+_UNAUTHENTICATED_READS = 8
 _READ_OF_ONE = 2
-_STRANGER_S = 5.0
+_UNAUTHENTICATED_S = 5.0
 
 
 class HealthBoard:
@@ -36,8 +36,8 @@ class HealthBoard:
         self._status: dict[str, int] = {}
         self._changed = ChangeSignal()
         self._closed = False
-        self._strangers = 0  # that watch
-        self._reading = _Turns(_STRANGERS_READ, _READ_OF_ONE)
+        self._unauthenticated = 0  # that watch
+        self._reading = _Turns(_UNAUTHENTICATED_READS, _READ_OF_ONE)
 
     def show(self, statuses: Mapping[str, int]) -> None:
         """Replace the statuses; a closed board does not change."""
@@ -69,7 +69,7 @@ class HealthBoard:
         }
         return grpc.method_handlers_generic_handler(SERVICE, calls)
 
-    def careful_handlers(self) -> grpc.GenericRpcHandler:
+    def limited_handlers(self) -> grpc.GenericRpcHandler:
         """The same handlers for unauthenticated callers, who could send 50 MB as a name: few are read at once, and
         briefly.
 
@@ -77,18 +77,18 @@ class HealthBoard:
         only on request; a client with one request sees no difference.
         """
         calls: dict[str, Handler] = {
-            "Check": grpc.stream_stream_rpc_method_handler(self._careful_check),
-            "Watch": grpc.stream_stream_rpc_method_handler(self._careful_watch),
+            "Check": grpc.stream_stream_rpc_method_handler(self._limited_check),
+            "Watch": grpc.stream_stream_rpc_method_handler(self._limited_watch),
         }
         return grpc.method_handlers_generic_handler(SERVICE, calls)
 
-    async def _careful_check(self, _: object, context: Context) -> None:
-        await context.write(await self._status_of(await self._stranger(context), context))
+    async def _limited_check(self, _: object, context: Context) -> None:
+        await context.write(await self._status_of(await self._service_of(context), context))
 
-    async def _careful_watch(self, _: object, context: Context) -> None:
+    async def _limited_watch(self, _: object, context: Context) -> None:
         await self._refuse_too_many(context)
         with self._counted():
-            await self._tell_changes(await self._stranger(context), context)
+            await self._send_changes(await self._service_of(context), context)
 
     async def _probe_watch(self, data: bytes, context: Context) -> None:
         await self._refuse_too_many(context)
@@ -96,22 +96,22 @@ class HealthBoard:
             await self._watch(data, context)
 
     async def _refuse_too_many(self, context: Context) -> None:
-        if self._strangers >= _STRANGERS_LIMIT:
+        if self._unauthenticated >= _UNAUTHENTICATED_LIMIT:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Too many watch the health of this daemon")
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        self._strangers += 1
+        self._unauthenticated += 1
         try:
             yield
         finally:
-            self._strangers -= 1
+            self._unauthenticated -= 1
 
-    async def _stranger(self, context: Context) -> str | None:
+    async def _service_of(self, context: Context) -> str | None:
         """Return the service name of the request and discard the rest: see `_check`."""
         peer = tcp_peer(context.peer())
         try:
-            async with asyncio.timeout(_STRANGER_S), self._reading.turn(peer.group if peer else ""):
+            async with asyncio.timeout(_UNAUTHENTICATED_S), self._reading.turn(peer.group if peer else ""):
                 data: object = await context.read()
         except TimeoutError:
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not arrive")
@@ -124,7 +124,7 @@ class HealthBoard:
 
     async def _watch(self, data: bytes, context: Context) -> None:
         service, data = _read(data), b""
-        await self._tell_changes(service, context)
+        await self._send_changes(service, context)
 
     async def _status_of(self, service: str | None, context: Context) -> bytes:
         status = self._status.get(await _named(service, context))
@@ -132,14 +132,14 @@ class HealthBoard:
             await context.abort(grpc.StatusCode.NOT_FOUND, "No such service here")
         return _response(status)
 
-    async def _tell_changes(self, service: str | None, context: Context) -> None:
+    async def _send_changes(self, service: str | None, context: Context) -> None:
         name = await _named(service, context)
-        told: int | None = None
+        sent: int | None = None
         while True:
             status = self._status.get(name, SERVICE_UNKNOWN)
-            if status != told:
+            if status != sent:
                 await context.write(_response(status))
-                told = status
+                sent = status
             else:
                 await self._changed.wait()
 

@@ -16,7 +16,7 @@ from betcode.domain.runs.unusable import UnusableRun
 from betcode.engine import EngineFacts
 from betcode.holder.platform import resident_bytes
 from betcode.server.convert.requests import DefaultProvider
-from betcode.server.health.checks import AGAIN_S, CHECK_BOUND_S, LOCAL_SERVER, Component, Facts, look_at
+from betcode.server.health.checks import AGAIN_S, CHECK_BOUND_S, LOCAL_SERVER, Component, Facts, run_check
 from betcode.server.health.grpc_health import NOT_SERVING, SERVING, HealthBoard
 from betcode.server.release import Release
 from betcode.server.rpc import Caller
@@ -97,12 +97,12 @@ class Health:
         self._found: dict[str, CheckResult] = {}
         self._refreshing = anyio.Lock()
         self._begun = self._done = 0  # checks everything
-        self._tell()
+        self._publish()
 
     def note(self, service: str, trouble: str) -> None:
         """Say why one service is not served; with an empty reason, that it is."""
         self._troubles[service] = trouble
-        self._tell()
+        self._publish()
 
     async def monitor(self) -> None:
         """Run the checks until cancelled."""
@@ -120,9 +120,9 @@ class Health:
 
     async def refresh(self) -> None:
         """Run every check now; callers that arrive during a run share the next one."""
-        wanted = self._begun + 1
+        next_run = self._begun + 1
         async with self._refreshing:
-            if self._done >= wanted:
+            if self._done >= next_run:
                 return
             self._begun = this = self._begun + 1
             async with anyio.create_task_group() as tasks:
@@ -131,16 +131,16 @@ class Health:
             self._done = this
 
     async def _look_at(self, component: Component) -> None:
-        outcome = await look_at(component)
+        outcome = await run_check(component)
         before = self._found.get(component.name)
         self._found[component.name] = CheckResult(component, outcome, wall_clock.now_ns(), time.monotonic())
         if not outcome.is_well and (before is None or before.outcome.is_well):
             logger.warning("%s is not well: %s", component.name, outcome.message)
         elif outcome.is_well and before is not None and not before.outcome.is_well:
             logger.info("%s is well again", component.name)
-        self._tell()
+        self._publish()
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         """Return the status of a component; one that was not checked yet is not healthy."""
         wells = {name: found.outcome.is_well for name, found in self._found.items()}
         critical = [each.name for each in self._components if each.is_critical]

@@ -33,8 +33,8 @@ STREAMS_PER_S = 1_000.0  # cancelled calls of normal clients are far below
 FORGET_AFTER_S = 3.0
 _CHECK_EVERY_S = 0.25
 _CHECK_AGAIN_S = 0.02  # while connections are active
-_LOOKS = 3  # in one check, until a connection is active
-_LOOK_AGAIN_S = 0.003
+_ATTEMPTS = 3  # in one check, until a connection is active
+_RETRY_S = 0.003
 _OBSERVE_S = 0.05  # an active connection
 _SAMPLE_EVERY_S = 0.001
 _APART_S = 0.02  # sightings of a connection
@@ -101,9 +101,9 @@ class ResetFloods:
         self._sightings = {inode: known for inode, seen in self._sightings.items() if (known := recent(seen, now_s))}
         with ExitStack() as stack:
             active: dict[int, socket.socket] = {}
-            for attempt in range(_LOOKS):
+            for attempt in range(_ATTEMPTS):
                 if attempt:
-                    time.sleep(_LOOK_AGAIN_S)
+                    time.sleep(_RETRY_S)
                 if active := self._active(stack):
                     break
             is_busy = bool(active)

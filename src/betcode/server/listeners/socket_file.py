@@ -19,7 +19,7 @@ from betcode.util.state_files import open_file
 
 _ADDRESS_LIMIT_BYTES = 107 if sys.platform == "linux" else 103
 _OUR_DIRECTORIES = ("betcode", "obey")
-LOOK_EVERY_S = 2.0
+CHECK_EVERY_S = 2.0
 
 
 class SocketTaken(Exception):
@@ -102,7 +102,7 @@ async def watch(files: Sequence[SocketFile]) -> NoReturn:
         SocketTaken: a file was removed. Clients cannot reach this server, and it blocks the next one.
     """
     while True:
-        await anyio.sleep(LOOK_EVERY_S)
+        await anyio.sleep(CHECK_EVERY_S)
         for file in files:
             if not await anyio.to_thread.run_sync(file.path.is_socket):
                 raise SocketTaken(f"{file.path} was removed, so nobody reaches this daemon: the next finds its agents")

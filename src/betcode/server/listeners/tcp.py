@@ -43,7 +43,7 @@ _STREAMS_LIMIT = 256  # of one connection
 _IDLE_S = 600.0  # a connection without calls is closed
 _GREETING_S = 10.0  # a connection that sends no HTTP/2, or does not finish its TLS handshake, is closed
 _LEAST_PING_S = 5.0  # clients may ask so often whether we live
-_TELL_REFUSED_EVERY_S = 60.0
+_LOG_REFUSED_EVERY_S = 60.0
 _REFUSED_READ_S = 1.0
 _REFUSED_READ = 4
 _SOON = timedelta(days=14)
@@ -90,12 +90,12 @@ def _main_listener(settings: ListenSettings, config_dir: Path) -> TcpListener:
 
 def _warn_before_it_ends(cert: Path) -> None:
     try:
-        left = valid_until(cert) - datetime.now(UTC)
+        remaining = valid_until(cert) - datetime.now(UTC)
     except (ValueError, LookupError, OSError):
         return
-    if left < _SOON:
+    if remaining < _SOON:
         logger.warning(
-            "the certificate of daemon.tls_cert %s", "has run out" if left < timedelta() else "runs out soon"
+            "the certificate of daemon.tls_cert %s", "has run out" if remaining < timedelta() else "runs out soon"
         )
 
 
@@ -117,16 +117,16 @@ async def serve_tcp(
         limits = _options(configured.settings)
         if configured.main is not None:
             admission = Admission(configured.settings.connection_limit)
-            check = TokenCheck(configured.main.token, admission.noting)
+            check = TokenCheck(configured.main.token, admission.recording)
             server = aio.server(interceptors=(check,), options=[*options, *limits])
-            server.add_generic_rpc_handlers((*handlers, board.careful_handlers()))
+            server.add_generic_rpc_handlers((*handlers, board.limited_handlers()))
             pair = configured.main.key_and_chain
             listening = _listening(server, configured.main.address, pair, admission, floods)
             listeners.append(await stack.enter_async_context(listening))
         if configured.health is not None:
             admission = Admission(configured.settings.connection_limit)
             server = aio.server(
-                interceptors=(OpenCalls(admission.noting),),
+                interceptors=(OpenCalls(admission.recording),),
                 options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)],
             )
             server.add_generic_rpc_handlers((board.probe_handlers(),))
@@ -184,7 +184,7 @@ def _hosts(address: TcpAddress) -> Sequence[str]:
         ipaddress.ip_address(address.host)
         return [address.host]
     try:
-        found = {str(place[0]) for *_, place in socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)}
+        found = {str(sockaddr[0]) for *_, sockaddr in socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)}
     except (socket.gaierror, UnicodeError):
         raise _cannot(address, "the name does not resolve") from None
     if address.is_loopback:
@@ -227,32 +227,34 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
     ]
 
 
-def _no_note(handler: "Handler | None", _standing: ConnectionState) -> "Handler | None":
+def _record_nothing(handler: "Handler | None", _state: ConnectionState) -> "Handler | None":
     return handler
 
 
 class OpenCalls(aio.ServerInterceptor):
     """Without a token: distinguishes connections that make calls from silent ones."""
 
-    def __init__(self, noting: RecordCall) -> None:
-        self._noting = noting
+    def __init__(self, recording: RecordCall) -> None:
+        self._recording = recording
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
-        return self._noting(await continuation(handler_call_details), ConnectionState.OPEN_CALLS)
+        return self._recording(await continuation(handler_call_details), ConnectionState.OPEN_CALLS)
 
 
 class TokenCheck(aio.ServerInterceptor):
     """Accepts calls whose metadata has the token."""
 
-    def __init__(self, token: str, noting: RecordCall = _no_note, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, token: str, recording: RecordCall = _record_nothing, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._token = token.encode()
-        self._noting = noting
+        self._recording = recording
         self._clock = clock
-        self._told_at = -_TELL_REFUSED_EVERY_S
+        self._logged_at = -_LOG_REFUSED_EVERY_S
         self._reading = asyncio.Semaphore(_REFUSED_READ)
         self._refusal: Handler = grpc.stream_stream_rpc_method_handler(self._refuse)
 
@@ -263,9 +265,9 @@ class TokenCheck(aio.ServerInterceptor):
     ) -> "Handler | None":
         details: Any = handler_call_details
         if self.counts(details.invocation_metadata):
-            return self._noting(await continuation(handler_call_details), ConnectionState.AUTHENTICATED)
+            return self._recording(await continuation(handler_call_details), ConnectionState.AUTHENTICATED)
         if details.method in OPEN_METHODS:
-            return self._noting(await continuation(handler_call_details), ConnectionState.OPEN_CALLS)
+            return self._recording(await continuation(handler_call_details), ConnectionState.OPEN_CALLS)
         return self._refusal
 
     def counts(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> bool:
@@ -278,8 +280,8 @@ class TokenCheck(aio.ServerInterceptor):
 
     async def _refuse(self, _: object, context: Context) -> None:
         now = self._clock()
-        if now - self._told_at >= _TELL_REFUSED_EVERY_S:
-            self._told_at = now
+        if now - self._logged_at >= _LOG_REFUSED_EVERY_S:
+            self._logged_at = now
             logger.warning("a TCP client without the right token was refused", extra={"peer": context.peer()})
         # A client that is refused while it sends would see a fault instead of the reason; few are read, and not long.
         with suppress(TimeoutError):

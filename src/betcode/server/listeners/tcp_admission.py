@@ -47,7 +47,7 @@ class ConnectionState(IntEnum):
 @dataclass(frozen=True, slots=True)
 class TcpConnection:
     peer: TcpPeer
-    standing: ConnectionState
+    state: ConnectionState
     age_s: float
 
 
@@ -56,10 +56,10 @@ def surplus(connections: Sequence[TcpConnection], limit: int) -> list[TcpConnect
     overdue = [each for each in connections if _is_overdue(each)]
     groups: dict[str, list[TcpConnection]] = {}
     for each in connections:
-        if each.standing is not ConnectionState.AUTHENTICATED and not _is_overdue(each):
+        if each.state is not ConnectionState.AUTHENTICATED and not _is_overdue(each):
             groups.setdefault(each.peer.group, []).append(each)
     for members in groups.values():
-        members.sort(key=lambda each: (-each.standing, each.age_s))  # who goes first is last
+        members.sort(key=lambda each: (-each.state, each.age_s))  # who goes first is last
     largest = [(-len(members), group) for group, members in groups.items()]
     heapify(largest)
     closed: list[TcpConnection] = []
@@ -74,7 +74,7 @@ def surplus(connections: Sequence[TcpConnection], limit: int) -> list[TcpConnect
 
 
 def _is_overdue(connection: TcpConnection) -> bool:
-    return connection.standing is ConnectionState.SILENT and connection.age_s > FIRST_CALL_WITHIN_S
+    return connection.state is ConnectionState.SILENT and connection.age_s > FIRST_CALL_WITHIN_S
 
 
 class Admission:
@@ -82,15 +82,15 @@ class Admission:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._standings: dict[TcpPeer, ConnectionState] = {}
+        self._states: dict[TcpPeer, ConnectionState] = {}
         self._first_seen: dict[TcpPeer, float] = {}
 
-    def noting(self, handler: "Handler | None", standing: ConnectionState) -> "Handler | None":
+    def recording(self, handler: "Handler | None", state: ConnectionState) -> "Handler | None":
         """The same handler; its calls show what their connection is."""
         known: Any = handler
         for name, make in _SHAPES:
             if inner := getattr(known, name, None):
-                return make(self._noted(inner, standing), known.request_deserializer, known.response_serializer)
+                return make(self._recorded(inner, state), known.request_deserializer, known.response_serializer)
         return handler
 
     async def watch(self, port: int) -> None:
@@ -99,9 +99,9 @@ class Admission:
             peers = await anyio.to_thread.run_sync(_peers_at, port)
             now = anyio.current_time()
             self._first_seen = {peer: self._first_seen.get(peer, now) for peer in peers}
-            self._standings = {peer: self._standings[peer] for peer in peers if peer in self._standings}
+            self._states = {peer: self._states[peer] for peer in peers if peer in self._states}
             found = [
-                TcpConnection(peer, self._standings.get(peer, ConnectionState.SILENT), now - since)
+                TcpConnection(peer, self._states.get(peer, ConnectionState.SILENT), now - since)
                 for peer, since in self._first_seen.items()
             ]
             if closing := surplus(found, self._limit):
@@ -109,33 +109,33 @@ class Admission:
                 await anyio.to_thread.run_sync(_shut_down, port, frozenset(each.peer for each in closing))
             await anyio.sleep(_CHECK_EVERY_S)
 
-    def _noted(self, inner: Callable[[Any, Context], Any], standing: ConnectionState) -> Callable[[Any, Context], Any]:
+    def _recorded(self, inner: Callable[[Any, Context], Any], state: ConnectionState) -> Callable[[Any, Context], Any]:
         async def call(request: Any, context: Context) -> Any:
-            self._note(context, standing)
+            self._record(context, state)
             carried = inner(request, context)
             del request  # a failed call remains until garbage is collected, and must not hold 50 MB
             return await carried
 
         async def generate(request: Any, context: Context) -> AsyncIterator[Any]:
-            self._note(context, standing)
+            self._record(context, state)
             async for each in inner(request, context):
                 yield each
 
         return generate if isasyncgenfunction(inner) else call  # gRPC calls these two in different ways
 
-    def _note(self, context: Context, standing: ConnectionState) -> None:
+    def _record(self, context: Context, state: ConnectionState) -> None:
         if peer := tcp_peer(context.peer()):
-            self._standings[peer] = max(standing, self._standings.get(peer, standing))
+            self._states[peer] = max(state, self._states.get(peer, state))
 
 
 def _peers_at(port: int) -> list[TcpPeer]:
     return [peer for connection in own_sockets() if (peer := _peer_of(connection, port))]
 
 
-def _shut_down(port: int, wanted: frozenset[TcpPeer]) -> None:
+def _shut_down(port: int, peers: frozenset[TcpPeer]) -> None:
     """gRPC sees the end of the connection and lets go of it."""
     for connection in own_sockets():
-        if _peer_of(connection, port) in wanted:
+        if _peer_of(connection, port) in peers:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 

@@ -12,7 +12,7 @@ from obey.local.v1 import local_pb2 as pb
 
 UNTRUSTED = "project_not_trusted"
 ASKED, QUESTION, RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
-_LAST_WORD_LIMIT = 500_000  # characters: fits a client with default options in any encoding
+_FINAL_MESSAGE_LIMIT = 500_000  # characters: fits a client with default options in any encoding
 _BROKEN_OFF = frozenset({"cancelled", "crashed", "stopped", "error"})
 _AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
 _TELLING = ("command", "file_path", "path", "url")  # the target of a tool, before any description of it
@@ -40,38 +40,38 @@ class Activities:
         if not text.is_complete or not text.text.strip():
             return
         if event.parent_tool_use_id:  # of a subagent: never the turn's final message
-            yield self._made(event, pb.ACTIVITY_TYPE_THINKING, text.text)
+            yield self._activity(event, pb.ACTIVITY_TYPE_THINKING, text.text)
             return
-        if sum(len(each.text_delta.text) for each in self._texts) + len(text.text) > _LAST_WORD_LIMIT:
-            yield from self._said_before()
+        if sum(len(each.text_delta.text) for each in self._texts) + len(text.text) > _FINAL_MESSAGE_LIMIT:
+            yield from self._earlier_text()
         self._texts.append(event)
 
-    def _said_before(self) -> Iterator[pb.SessionActivityEvent]:
+    def _earlier_text(self) -> Iterator[pb.SessionActivityEvent]:
         """Return the earlier text as not final, since something follows it."""
         for event in self._texts:
-            yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.text_delta.text)
+            yield self._activity(event, pb.ACTIVITY_TYPE_THINKING, event.text_delta.text)
         self._texts.clear()
 
     def _thinking(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         if event.thinking_delta.is_complete and event.thinking_delta.text.strip():
-            yield from self._said_before()
-            yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.thinking_delta.text)
+            yield from self._earlier_text()
+            yield self._activity(event, pb.ACTIVITY_TYPE_THINKING, event.thinking_delta.text)
 
     def _tool_start(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
-        yield from self._said_before()
+        yield from self._earlier_text()
         call = event.tool_call_start
         self._tools[call.tool_id] = call.tool_name
-        made = self._made(event, pb.ACTIVITY_TYPE_TOOL_CALL, _what(call))
-        made.tool_name, made.tool_call_id = call.tool_name, call.tool_id
-        yield made
+        activity = self._activity(event, pb.ACTIVITY_TYPE_TOOL_CALL, _target(call))
+        activity.tool_name, activity.tool_call_id = call.tool_name, call.tool_id
+        yield activity
 
     def _tool_result(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
-        yield from self._said_before()
+        yield from self._earlier_text()
         result = event.tool_call_result
-        made = self._made(event, pb.ACTIVITY_TYPE_TOOL_RESULT, result.output)
-        made.tool_name, made.tool_call_id = self._tools.pop(result.tool_id, ""), result.tool_id
-        made.tool_success = not result.is_error
-        yield made
+        activity = self._activity(event, pb.ACTIVITY_TYPE_TOOL_RESULT, result.output)
+        activity.tool_name, activity.tool_call_id = self._tools.pop(result.tool_id, ""), result.tool_id
+        activity.tool_success = not result.is_error
+        yield activity
 
     def _usage(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         self._input_tokens += event.usage.input_tokens
@@ -79,23 +79,23 @@ class Activities:
         return iter(())
 
     def _error(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
-        yield from self._said_before()
-        yield self._made(event, pb.ACTIVITY_TYPE_ERROR, event.error.message)
+        yield from self._earlier_text()
+        yield self._activity(event, pb.ACTIVITY_TYPE_ERROR, event.error.message)
 
     def _gap(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
-        yield from self._said_before()
-        yield self._made(event, pb.ACTIVITY_TYPE_ERROR, f"A part of the history is missing: {event.gap.reason}")
+        yield from self._earlier_text()
+        yield self._activity(event, pb.ACTIVITY_TYPE_ERROR, f"A part of the history is missing: {event.gap.reason}")
 
     def _end(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         reason = event.turn_complete.stop_reason
         self._tools.clear()
         if reason in _BROKEN_OFF:
-            yield from self._said_before()
-            yield self._made(event, pb.ACTIVITY_TYPE_ERROR, f"The turn ended: {reason}")
+            yield from self._earlier_text()
+            yield self._activity(event, pb.ACTIVITY_TYPE_ERROR, f"The turn ended: {reason}")
         else:
             last = "\n\n".join(each.text_delta.text for each in self._texts)
             self._texts.clear()
-            yield self._made(event, pb.ACTIVITY_TYPE_COMPLETION, last)
+            yield self._activity(event, pb.ACTIVITY_TYPE_COMPLETION, last)
 
     def _user_input(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         yield from self._phase_is(event, Phase.WORKING)
@@ -109,15 +109,15 @@ class Activities:
     def _notice(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         details = event.notice.details
         if (phase := _STATUS_OF_EVENT.get(details.get("event", ""))) is not None:
-            words = details.get("reason") or event.notice.message
-            yield from self._phase_is(event, phase, f"{details['event']}: {words}")
+            message = details.get("reason") or event.notice.message
+            yield from self._phase_is(event, phase, f"{details['event']}: {message}")
         elif event.notice.kind == v1.NOTICE_KIND_PROJECT:
             how = f" (a client calls {rpc})" if (rpc := details.get("rpc")) else ""
-            yield self._made(event, pb.ACTIVITY_TYPE_STATUS, f"{UNTRUSTED}: {event.notice.message}{how}")
+            yield self._activity(event, pb.ACTIVITY_TYPE_STATUS, f"{UNTRUSTED}: {event.notice.message}{how}")
 
     def _permission(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         asked = event.permission_request
-        what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {_what(asked)}"
+        what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {_target(asked)}"
         yield self._prompt(event, what, asked.request_id, asked.tool_name)
 
     def _question(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
@@ -129,20 +129,20 @@ class Activities:
         how = v1.PermissionDecision.Name(done.decision) if done.decision else done.resolution
         yield self._prompt(event, f"{RESOLVED} {done.request_id}: {how}", done.request_id)
 
-    def _phase_is(self, event: v1.AgentEvent, phase: Phase, words: str = "") -> Iterator[pb.SessionActivityEvent]:
-        if phase is not self._phase or words:
+    def _phase_is(self, event: v1.AgentEvent, phase: Phase, message: str = "") -> Iterator[pb.SessionActivityEvent]:
+        if phase is not self._phase or message:
             self._phase = phase
-            yield self._made(event, pb.ACTIVITY_TYPE_STATUS, words or phase.name)
+            yield self._activity(event, pb.ACTIVITY_TYPE_STATUS, message or phase.name)
 
     def _prompt(
-        self, event: v1.AgentEvent, words: str, request_id: str, tool_name: str = ""
+        self, event: v1.AgentEvent, message: str, request_id: str, tool_name: str = ""
     ) -> pb.SessionActivityEvent:
-        made = self._made(event, pb.ACTIVITY_TYPE_STATUS, words)
-        made.tool_call_id, made.tool_name = request_id, tool_name
-        return made
+        activity = self._activity(event, pb.ACTIVITY_TYPE_STATUS, message)
+        activity.tool_call_id, activity.tool_name = request_id, tool_name
+        return activity
 
-    def _made(self, event: v1.AgentEvent, kind: pb.ActivityType.ValueType, content: str) -> pb.SessionActivityEvent:
-        made = pb.SessionActivityEvent(
+    def _activity(self, event: v1.AgentEvent, kind: pb.ActivityType.ValueType, content: str) -> pb.SessionActivityEvent:
+        activity = pb.SessionActivityEvent(
             session_id=self._session_id,
             type=kind,
             content=content,
@@ -151,14 +151,14 @@ class Activities:
             timestamp=event.timestamp,
         )
         self._input_tokens = self._output_tokens = 0
-        return made
+        return activity
 
 
-def _what(use: v1.ToolCallStart | v1.PermissionRequest) -> str:
+def _target(use: v1.ToolCallStart | v1.PermissionRequest) -> str:
     """Return the command or the file; the agent's description only if the input has neither."""
     for name in _TELLING:
-        if name in use.input.fields and (said := use.input.fields[name].string_value):
-            return said
+        if name in use.input.fields and (value := use.input.fields[name].string_value):
+            return value
     return use.description or use.input_json
 
 

@@ -54,7 +54,7 @@ class CreateSessionCalls:
         kind = self._kind(request)
         await self._check_model(kind, request)
         new, name, binding = await self._checked(request, campaign, kind)
-        session = await self._made(new, name, binding)
+        session = await self._create(new, name, binding)
         try:
             await self._engine.lifecycle.begin(session, self._surroundings.start_timeout_s)
             if request.initial_message:
@@ -77,7 +77,7 @@ class CreateSessionCalls:
         _check_config(config)
         is_new = standing.phase.is_terminal
         if is_new:
-            session = await self._made_again(standing, config)
+            session = await self._recreate(standing, config)
         try:
             if is_new:
                 await self._engine.lifecycle.begin(session, timeout_s)
@@ -123,7 +123,7 @@ class CreateSessionCalls:
         _check_ids(festival_id=request.festival_id, task_id=request.task_id)
         if request.initial_message:
             self._engine.check_message(SendMessage(new_message_id(), request.initial_message))
-        place = await self._campaigns.directory(campaign, request.working_dir)
+        directory = await self._campaigns.directory(campaign, request.working_dir)
         session = new_session_id()
         name = request.agent_name or default_name(request.provider, session)
         called = provider_name(request.provider)
@@ -131,7 +131,7 @@ class CreateSessionCalls:
         new = NewSession(
             session_id=session,
             provider=kind,
-            working_directory=str(place),
+            working_directory=str(directory),
             model=request.model,
             metadata={PREFIX + key: value for key, value in request.provider_config.items()},
             environment=await self._environment(request.environment, facts, kind),
@@ -151,7 +151,7 @@ class CreateSessionCalls:
         keys = await anyio.to_thread.run_sync(partial(provider_keys, self._surroundings.environ, kind))
         return session_environment(inherited, dict(asked), facts, keys)
 
-    async def _made_again(self, standing: LifecycleStatus, config: Mapping[str, str]) -> SessionId:
+    async def _recreate(self, standing: LifecycleStatus, config: Mapping[str, str]) -> SessionId:
         """A new session like the one that has ended, which is its parent."""
         old, state, binding = standing.row.new, standing.row.state, standing.bound.binding
         if binding.campaign_id:
@@ -180,9 +180,9 @@ class CreateSessionCalls:
             restart_count=binding.restart_count + 1,
             timeout_ns=binding.timeout_ns,
         )
-        return await self._made(new, state.name, again)
+        return await self._create(new, state.name, again)
 
-    async def _made(self, new: NewSession, name: str, binding: SessionBinding) -> SessionId:
+    async def _create(self, new: NewSession, name: str, binding: SessionBinding) -> SessionId:
         try:
             return await self._engine.create(new, name=name, binding=binding)
         except AgentUnavailable as missing:

@@ -24,7 +24,7 @@ from obey.local.v1 import local_pb2 as pb
 logger = logging.getLogger(__name__)
 
 _EVENTS_READ = 5_000
-_KEPT_AT_ONCE = 64
+_BATCH_LIMIT = 64
 
 
 class DaemonCalls:
@@ -60,8 +60,8 @@ class DaemonCalls:
         else:
             campaigns = await self._campaigns.all()
         ids = {each.id for each in campaigns}
-        wanted = campaigns[0].id if request.campaign_id else ""
-        events = await self._reports.campaign_events(wanted, limit=_EVENTS_READ)
+        campaign_id = campaigns[0].id if request.campaign_id else ""
+        events = await self._reports.campaign_events(campaign_id, limit=_EVENTS_READ)
         updated = _newest(events)
         answer = pb.StateResponse(festivals=festivals_of(events))
         for each in campaigns:
@@ -130,7 +130,7 @@ class DaemonCalls:
         try:
             while isinstance(data := await context.read(), bytes):
                 waiting.append(pushed(decode(pb.AgentActivityEvent, data)))
-                if len(waiting) >= _KEPT_AT_ONCE:
+                if len(waiting) >= _BATCH_LIMIT:
                     accepted += await self._keep(waiting)
                     waiting = []
         finally:

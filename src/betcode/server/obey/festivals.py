@@ -43,12 +43,12 @@ def festivals_of(events: Iterable[CampaignEvent]) -> list[pb.FestivalState]:
 
 
 def _take(festival: _Festival, event: CampaignEvent) -> None:
-    said = json.loads(event.payload) if event.payload else {}
-    festival.name = _text(said, "name") or festival.name
+    payload = json.loads(event.payload) if event.payload else {}
+    festival.name = _text(payload, "name") or festival.name
     if event.event_type in ("FESTIVAL_CREATED", "FESTIVAL_STATUS_CHANGED"):
-        status = (_text(said, "status") or _text(said, "new_status")).rpartition("/")[2]
+        status = (_text(payload, "status") or _text(payload, "new_status")).rpartition("/")[2]
         festival.status = _STATUS.get(status, status) or festival.status
-    total = said.get("tasks_total")
+    total = payload.get("tasks_total")
     if type(total) is int and 0 <= total < 2**32:  # a bool is also an int, but not a valid number here
         festival.total = total
     if event.event_type.startswith("TASK_"):
@@ -56,8 +56,8 @@ def _take(festival: _Festival, event: CampaignEvent) -> None:
     festival.updated_ns = max(festival.updated_ns, event.at_ns)
 
 
-def _text(said: dict[str, object], name: str) -> str:
-    value = said.get(name)
+def _text(payload: dict[str, object], name: str) -> str:
+    value = payload.get(name)
     return shortened(value, _TEXT_LENGTH) if isinstance(value, str) and is_valid(value) else ""
 
 

@@ -55,16 +55,16 @@ class MessageOutcome:
     def _end(self, reason: str) -> None:
         if self._timed_out:
             raise ObeyError(Obey.TIMEOUT_REACHED, "The session's timeout was reached, and the turn cancelled")
-        said = self._error.message if self._error is not None else ""
+        message = self._error.message if self._error is not None else ""
         match reason:
-            case "crashed" if said and not self._has_crashed:  # it did not even start
-                raise ObeyError(Obey.DELIVERY_FAILED, said)
+            case "crashed" if message and not self._has_crashed:  # it did not even start
+                raise ObeyError(Obey.DELIVERY_FAILED, message)
             case "crashed":
-                raise ObeyError(Obey.PROCESS_CRASHED, said or "The agent's process crashed")
-            case "error" if _CONNECTION.search(said):
-                raise ObeyError(Obey.CONNECTION_LOST, said)
+                raise ObeyError(Obey.PROCESS_CRASHED, message or "The agent's process crashed")
+            case "error" if _CONNECTION.search(message):
+                raise ObeyError(Obey.CONNECTION_LOST, message)
             case "error":
-                raise ObeyError(Obey.SESSION_ERROR, said or "The turn failed")
+                raise ObeyError(Obey.SESSION_ERROR, message or "The turn failed")
             case "cancelled" | "stopped":
                 raise ObeyError(Obey.SESSION_ERROR, f"The turn was {reason} before it had finished")
             case _:

@@ -32,7 +32,7 @@ class MessageCalls:
         """Stream the activities of the turn that answers the message. The turn continues if the caller disconnects."""
         session = session_of(request.session_id)
         message = SendMessage(new_message_id(), request.message)
-        client = shown_as_obey(caller.client)
+        client = as_obey_client(caller.client)
         accepted = await self._engine.submit(session, message, client, only_if_running=True)
         await send_client_id(caller, context)
         activities, outcome = Activities(session), MessageOutcome(message.message_id)
@@ -80,11 +80,11 @@ class MessageCalls:
             decision = v1.ALLOW_SESSION if request.for_session else v1.ALLOW_ONCE
         request_id = await self._engine.answers.meant(request.request_id, session) if session else request.request_id
         answer = PermissionAnswer(request_id, decision, request.message)
-        client = shown_as_obey(await self._gate.admit(caller))
+        client = as_obey_client(await self._gate.admit(caller))
         done = await self._engine.answers.permission(answer, client, session)
         return pb.AnswerPermissionResponse(already_answered=done.before)
 
 
-def shown_as_obey(client: ClientName) -> ClientName:
+def as_obey_client(client: ClientName) -> ClientName:
     """Return the client's name; a client without one is named after this API."""
     return client if client.client_type else replace(client, client_type=CLIENT_TYPE)

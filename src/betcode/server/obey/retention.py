@@ -10,8 +10,8 @@ from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)
 
-_EVENTS_KEPT_NS = 7 * 86400 * 10**9
-_ACTIVITIES_KEPT_NS = 30 * 86400 * 10**9
+_EVENTS_RETENTION_NS = 7 * 86400 * 10**9
+_ACTIVITIES_RETENTION_NS = 30 * 86400 * 10**9
 _EVERY_S = 3600.0
 
 
@@ -20,8 +20,10 @@ async def run_report_retention(reports: ReportStore) -> None:
     while True:
         try:
             now_ns = wall_clock.now_ns()
-            while gone := await reports.forget_reports(now_ns - _EVENTS_KEPT_NS, now_ns - _ACTIVITIES_KEPT_NS):
-                logger.info("let go of %d old reports", gone)
+            while deleted := await reports.forget_reports(
+                now_ns - _EVENTS_RETENTION_NS, now_ns - _ACTIVITIES_RETENTION_NS
+            ):
+                logger.info("let go of %d old reports", deleted)
         except BetcodeError as trouble:
             logger.warning("old reports could not be let go of: %s", trouble)
         await anyio.sleep(_EVERY_S)

@@ -97,7 +97,7 @@ async def _served(context: ObeyContext, file: SocketFile) -> AsyncIterator[None]
     finally:
         with anyio.move_on_after(_STOP_BOUND_S, shield=True):
             await calls.end()
-            await server.stop(_LINGER_S if calls.were_made else None)
+            await server.stop(_LINGER_S if calls.are_loaded else None)
 
 
 class _Calls(grpc.GenericRpcHandler):
@@ -120,13 +120,13 @@ class _Calls(grpc.GenericRpcHandler):
         return self._handlers[name]
 
     @property
-    def were_made(self) -> bool:
+    def are_loaded(self) -> bool:
         return self._handlers is not None
 
     async def end(self) -> None:
         """Accept no further call; open calls end with the reason."""
         self._rpc.refuse()
-        if self.were_made:
+        if self.are_loaded:
             await self._rpc.end_calls(_CALLS_GRACE_S)
             await self._rpc.end_streams(_STREAMS_GRACE_S)
             await anyio.sleep(_LINGER_S)

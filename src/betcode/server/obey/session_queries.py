@@ -26,11 +26,11 @@ class SessionQueryCalls:
     async def list_sessions(self, _: Caller, request: pb.ListSessionsRequest) -> pb.ListSessionsResponse:
         """The newest change first, as many as one answer can hold."""
         campaign = (await self._campaigns.find(request.campaign_id)).id if request.campaign_id else ""
-        wanted = _SessionFilter(request)
+        session_filter = _SessionFilter(request)
         bindings = Bindings(self._campaigns)
         answer, size = pb.ListSessionsResponse(), 0
-        for standing in await self._engine.lifecycle.standings(with_ended=wanted.ended):
-            if not wanted.has(standing):
+        for standing in await self._engine.lifecycle.standings(with_ended=session_filter.ended):
+            if not session_filter.has(standing):
                 continue
             belongs_to = await bindings.campaign_of(standing)
             if campaign and belongs_to != campaign:

@@ -39,12 +39,12 @@ class WatchCalls:
                 is_over = transition.after.is_terminal
 
     async def watch_all_sessions(self, caller: Caller, request: pb.WatchAllSessionsRequest, context: Context) -> None:
-        wanted = _CampaignFilter(self._engine, self._campaigns, await self._campaign(request.campaign_id))
+        campaign_filter = _CampaignFilter(self._engine, self._campaigns, await self._campaign(request.campaign_id))
         async with self._engine.lifecycle.watching(None) as (watch, _):
             await send_client_id(caller, context)
             while True:
                 transition = await watch.take()
-                if await wanted.has(transition.session):
+                if await campaign_filter.has(transition.session):
                     await context.write(status_event(transition).SerializeToString())
 
     async def watch_activity(self, caller: Caller, request: pb.WatchActivityRequest, context: Context) -> None:
@@ -53,25 +53,25 @@ class WatchCalls:
         if session is not None:
             await self._engine.row(session)
         campaign = await self._campaign(request.campaign_id)
-        wanted = _CampaignFilter(self._engine, self._campaigns, campaign)
-        told: dict[SessionId, tuple[Activities, Seq]] = {}  # with how far each log was read
+        campaign_filter = _CampaignFilter(self._engine, self._campaigns, campaign)
+        readers: dict[SessionId, tuple[Activities, Seq]] = {}  # with how far each log was read
         with self._engine.lifecycle.growing(session) as watch:
             pushed = await self._reports.newest_activity()
             await send_client_id(caller, context)
             while True:
                 for grown in await watch.take():
-                    if not await wanted.has(grown.session):
+                    if not await campaign_filter.has(grown.session):
                         continue
-                    known = told.pop(grown.session, None) or (await self._primed(grown), grown.after)
+                    known = readers.pop(grown.session, None) or (await self._primed(grown), grown.after)
                     # The log may have grown during the read: mark it again, but do not report it again.
-                    told[grown.session] = await self._tell_grown(grown, *known, context)
-                while len(told) > _REMEMBERED:
-                    del told[next(iter(told))]
+                    readers[grown.session] = await self._send_grown(grown, *known, context)
+                while len(readers) > _REMEMBERED:
+                    del readers[next(iter(readers))]
                 if watch.reports:
                     watch.reports = False
-                    pushed = await self._tell_pushed(pushed, request.session_id, wanted, context)
+                    pushed = await self._send_pushed(pushed, request.session_id, campaign_filter, context)
 
-    async def _tell_grown(
+    async def _send_grown(
         self, grown: GrownLogs, activities: Activities, after: Seq, context: Context
     ) -> tuple[Activities, Seq]:
         async with aclosing(self._engine.lifecycle.read(grown.key, max(after, grown.after))) as batches:
@@ -85,17 +85,17 @@ class WatchCalls:
     async def _primed(self, grown: GrownLogs) -> Activities:
         """Return a translator that has read the earlier events: it knows running tools, and reports a status once."""
         activities = Activities(grown.session)
-        looked = await self._engine.watching.before(grown.session, Seq(grown.after + 1), 0, include_compacted=True)
-        for data in looked.page.events:
+        earlier = await self._engine.watching.before(grown.session, Seq(grown.after + 1), 0, include_compacted=True)
+        for data in earlier.page.events:
             activities.take(v1.AgentEvent.FromString(data))
         return activities
 
-    async def _tell_pushed(self, after: int, session: str, wanted: "_CampaignFilter", context: Context) -> int:
+    async def _send_pushed(self, after: int, session: str, campaign_filter: "_CampaignFilter", context: Context) -> int:
         """Send what other programs pushed after that number; return the newest number."""
         while rows := await self._reports.activities_after(after, _PUSHED_AT_ONCE):
             for number, row in rows:
                 after = number
-                if is_about(row, session) and await wanted.has_text(row.session_id):
+                if is_about(row, session) and await campaign_filter.has_text(row.session_id):
                     await context.write(activity_of(row).SerializeToString())
         return after
 

@@ -86,8 +86,8 @@ class AgentCalls:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
         await send_client_id(caller, context)  # on an idle session nothing else shows that the stream is open
-        if told := warnings_in(caller.uses):
-            await context.write(v1.AgentEventBatch(events=told).SerializeToString())
+        if warnings := warnings_in(caller.uses):
+            await context.write(v1.AgentEventBatch(events=warnings).SerializeToString())
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
                 await context.write(batch.joined)
@@ -107,13 +107,13 @@ class AgentCalls:
     async def read_events(self, _: Caller, request: v1.ReadEventsRequest) -> bytes:
         """A page of the log; the bytes of events are those that were stored."""
         session = await self._session(request.session_id)
-        looked = await self._engine.watching.before(
+        earlier = await self._engine.watching.before(
             session, Seq(request.before_sequence), request.limit_bytes, include_compacted=request.include_compacted
         )
         rest = v1.ReadEventsResponse(
-            has_more=looked.page.has_more, compacted_before=looked.compacted_before, session_info=looked.info
+            has_more=earlier.page.has_more, compacted_before=earlier.compacted_before, session_info=earlier.info
         )
-        return join_events(looked.page.events) + rest.SerializeToString()
+        return join_events(earlier.page.events) + rest.SerializeToString()
 
     def _follow(
         self, caller: Caller, session: SessionId, request: v1.FollowRequest | v1.ResumeSessionRequest

@@ -25,8 +25,8 @@ class AuditCalls:
                 await context.write(batch.SerializeToString())
 
     async def verify_audit(self, _: Caller, request: v1.VerifyAuditRequest, context: Context) -> None:
-        noted = AuditHead(request.noted_number, request.noted_hash) if request.noted_number else None
-        async with contextlib.aclosing(self._engine.audit.verify(noted)) as steps:
+        expected = AuditHead(request.noted_number, request.noted_hash) if request.noted_number else None
+        async with contextlib.aclosing(self._engine.audit.verify(expected)) as steps:
             async for checked in steps:
                 await context.write(_verified(checked).SerializeToString())
 

@@ -21,7 +21,7 @@ from betcode.domain.errors import Conflict, InvalidRequest
 from betcode.engine import BoundedIOPool, Engine
 from betcode.rules import Action, Rule
 from betcode.server.auth.gate import Gate
-from betcode.server.convert.config_views import add_entries, message_of, wanted_values
+from betcode.server.convert.config_views import add_entries, changed_values, message_of
 from betcode.server.rpc import Caller
 from betcode.v1 import config_pb2 as v1
 
@@ -55,11 +55,11 @@ _PRIORITIES = {Action.DENY: 300, Action.ASK: 200, Action.ALLOW: 100}  # a higher
 class ConfigCalls:
     """The calls about settings."""
 
-    def __init__(self, engine: Engine, gate: Gate, reloader: SettingsReloader, places: Paths) -> None:
+    def __init__(self, engine: Engine, gate: Gate, reloader: SettingsReloader, paths: Paths) -> None:
         self._engine = engine
         self._gate = gate
         self._reloader = reloader
-        self._places = places
+        self._paths = paths
         self._file_io = BoundedIOPool()
         self._writes = BoundedIOPool(_WRITTEN_WITHIN_S)
         self._one_at_a_time = anyio.Lock()
@@ -73,7 +73,7 @@ class ConfigCalls:
         path, layer = self._file_of(request.scope or "user", request.working_directory)
         client = await self._gate.admit(caller)
         shown = await self._settings("", request.working_directory)
-        values = wanted_values(shown, request)
+        values = changed_values(shown, request)
         for key, text in request.set.items():
             values[key] = _json_value(key, text)
         above = (
@@ -125,7 +125,7 @@ class ConfigCalls:
             loaded, problem = _with_project(reloader.read, project)
             problem = reloader.problem or problem
             keys = list(SETTINGS)
-        message = message_of(loaded.settings, self._places)
+        message = message_of(loaded.settings, self._paths)
         add_entries(message, loaded, keys, reloader.later)
         message.problem = problem
         message.warnings.extend(loaded.warnings[:_SHOWN_PROBLEMS])
@@ -139,14 +139,14 @@ class ConfigCalls:
         return _directory(directory) / OF_PROJECTS[Layer(scope)], Layer(scope)
 
     async def list_mcp_servers(self, _: Caller, request: v1.ListMcpServersRequest) -> v1.ListMcpServersResponse:
-        wanted = _FILTERS.get(request.status_filter.lower())
-        if request.status_filter and wanted is None:
+        status_filter_value = _FILTERS.get(request.status_filter.lower())
+        if request.status_filter and status_filter_value is None:
             raise InvalidRequest(f"{request.status_filter[:80]!r} is no status: use {', '.join(_FILTERS)}")
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         response = v1.ListMcpServersResponse()
         for server in await self._engine.mcp_servers(session):
             status = _STATUSES.get(server.status, v1.MCP_SERVER_STATUS_UNSPECIFIED)
-            if wanted not in (None, status):
+            if status_filter_value not in (None, status):
                 continue
             view = response.servers.add(name=server.name, status=status, tools=server.tools, session_id=server.session)
             view.reported_at.FromNanoseconds(server.at_ns)
@@ -162,7 +162,7 @@ class ConfigCalls:
             new = (await self._engine.row(await self._engine.resolve(request.session_id))).new
             book = await self._engine.policy.rule_book(new.working_directory, new.environment, new.allowed_tools)
         else:
-            directory = self._places.config_dir if of_user_only else _directory(request.working_directory)
+            directory = self._paths.config_dir if of_user_only else _directory(request.working_directory)
             book = await self._engine.policy.rule_book(str(directory))
         rules = [rule for rule in book.lists.rules if not of_user_only or rule.source.layer.value == Layer.USER]
         whole = [rule for rule in rules if rule.specifier is None]

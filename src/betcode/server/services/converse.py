@@ -67,7 +67,7 @@ class Conversations:
         await stream.send(views.attached(await self._engine.watching.standing(row)))
         for _, prompt in await self._engine.pending(session):
             is_gone = self._engine.agent_is_gone(session, prompt)
-            for event in views.shown_again(prompt, agent_is_gone=is_gone):
+            for event in views.open_prompt_events(prompt, agent_is_gone=is_gone):
                 await stream.send(event)
         return session, Seq(start.from_sequence)
 

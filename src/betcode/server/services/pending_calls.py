@@ -21,7 +21,7 @@ _RESOLUTIONS: Mapping[PromptState, str] = {
 
 # A generic client accepts 4 MiB per message; one prompt has at most 256 KiB for each of its questions.
 _PAGE_BYTES = 2 * 1024 * 1024
-_BESIDE_ITS_EVENT = 1024  # its session's name and directory, and times
+_OVERHEAD_BYTES = 1024  # its session's name and directory, and times
 
 
 class PendingCalls:
@@ -32,7 +32,7 @@ class PendingCalls:
 
     async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        rows = _behind(await self._engine.pending(session), request.page_token)
+        rows = _after(await self._engine.pending(session), request.page_token)
         page = rows[: _fitting(rows)]
         token = _token(page[-1][1]) if len(page) < len(rows) else ""
         return v1.ListPendingResponse(prompts=await self._shown(page), next_page_token=token)
@@ -42,11 +42,11 @@ class PendingCalls:
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         await send_client_id(caller, context)
         before = True
-        async with contextlib.aclosing(self._engine.watch_pending(session)) as looks:
-            async for look in looks:
-                for one in look.resolved:
+        async with contextlib.aclosing(self._engine.watch_pending(session)) as updates:
+            async for update in updates:
+                for one in update.resolved:
                     await context.write(_resolved(one).SerializeToString())
-                for view in await self._shown(look.opened):
+                for view in await self._shown(update.opened):
                     change = v1.PendingChange(session_id=view.session_id, was_open_before=before, opened=view)
                     await context.write(change.SerializeToString())
                 if before:
@@ -68,10 +68,10 @@ class PendingCalls:
 def _fitting(rows: Sequence[tuple[SessionId, PromptRow]]) -> int:
     """Return how many of them fit into one message, at least one."""
     size = 0
-    for place, (_, row) in enumerate(rows):
-        size += len(row.event) + _BESIDE_ITS_EVENT
-        if size > _PAGE_BYTES and place:
-            return place
+    for index, (_, row) in enumerate(rows):
+        size += len(row.event) + _OVERHEAD_BYTES
+        if size > _PAGE_BYTES and index:
+            return index
     return len(rows)
 
 
@@ -79,7 +79,7 @@ def _token(row: PromptRow) -> str:
     return f"{row.asked_ns}/{row.request_id}"
 
 
-def _behind(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence[tuple[SessionId, PromptRow]]:
+def _after(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence[tuple[SessionId, PromptRow]]:
     """Return the prompts after the one that a page token names; if that one is closed, those from its time on.
 
     Raises:
@@ -90,19 +90,23 @@ def _behind(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence
     at_ns, _, request_id = token.partition("/")
     if not (at_ns.isascii() and at_ns.isdigit()):
         raise InvalidRequest("page_token is not one of an answer: begin again without it")
-    for place, (_, row) in enumerate(rows):
+    for index, (_, row) in enumerate(rows):
         if row.request_id == request_id:
-            return rows[place + 1 :]
+            return rows[index + 1 :]
     return [one for one in rows if one[1].asked_ns >= int(at_ns)]
 
 
 def _resolved(one: ResolvedPrompt) -> v1.PendingChange:
-    told = v1.PermissionResolved(request_id=one.request_id, resolution="withdrawn")
+    resolved = v1.PermissionResolved(request_id=one.request_id, resolution="withdrawn")
     row = one.row
     if row is not None:
-        told.resolution = _RESOLUTIONS.get(row.state, "withdrawn")
-        told.client_id, told.client_type = row.answered_by, row.answered_by_type
-        told.message, told.superseded_by, told.grant_pattern = row.message, row.superseded_by, row.grant_pattern
+        resolved.resolution = _RESOLUTIONS.get(row.state, "withdrawn")
+        resolved.client_id, resolved.client_type = row.answered_by, row.answered_by_type
+        resolved.message, resolved.superseded_by, resolved.grant_pattern = (
+            row.message,
+            row.superseded_by,
+            row.grant_pattern,
+        )
         if row.decision in v1.PermissionDecision.keys():  # noqa: SIM118 an enum's wrapper is no mapping
-            told.decision = v1.PermissionDecision.Value(row.decision)
-    return v1.PendingChange(session_id=one.session, resolved=told)
+            resolved.decision = v1.PermissionDecision.Value(row.decision)
+    return v1.PendingChange(session_id=one.session, resolved=resolved)

@@ -49,8 +49,8 @@ class PolicyCalls:
         """Send the progress, then the changes (the most frequent first), and the totals."""
         since_ns = request.since.ToNanoseconds() if request.HasField("since") else 0
         tried = DryRunResult()
-        async with aclosing(self._engine.policy.try_rules(request.settings_text, request.path, since_ns)) as looks:
-            async for tried in looks:
+        async with aclosing(self._engine.policy.try_rules(request.settings_text, request.path, since_ns)) as steps:
+            async for tried in steps:
                 progress = v1.TryPolicyProgress(sessions=tried.sessions, uses=tried.uses)
                 await context.write(v1.TryPolicyUpdate(progress=progress).SerializeToString())
         for one in sorted(tried.changed.values(), key=lambda one: (-one.count, -one.last_ns)):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.domain.agents.capability_table import told
+from betcode.domain.agents.capability_table import capability_message
 from betcode.domain.agents.provider_about import Login, ProgramStatus
 from betcode.domain.release.compatibility import AGENTS
 from betcode.engine import Engine
@@ -43,7 +43,7 @@ class ProviderCalls:
         default = await self._default_provider(environment)
         found: dict[str, v1.ProviderInfo] = {}
 
-        async def look(name: str) -> None:
+        async def probe(name: str) -> None:
             found[name] = await self._info(
                 name, environment, _no_version if request.skip_versions else self._version_of
             )
@@ -51,7 +51,7 @@ class ProviderCalls:
 
         async with anyio.create_task_group() as tasks:
             for name in names:
-                tasks.start_soon(look, name)
+                tasks.start_soon(probe, name)
         return v1.ListProvidersResponse(providers=[found[name] for name in names])
 
     async def _info(self, name: str, environment: Mapping[str, str], version_of: VersionOf) -> v1.ProviderInfo:
@@ -83,5 +83,5 @@ class ProviderCalls:
             login=_LOGIN[standing.login],
             login_basis=standing.login_basis,
             missing=missing,
-            capabilities=told(self._kinds.capabilities(name, profile)),
+            capabilities=capability_message(self._kinds.capabilities(name, profile)),
         )

@@ -26,21 +26,21 @@ class WorktreeCreationCalls:
 
     @long_call
     async def create_worktree(self, caller: Caller, request: v1.CreateWorktreeRequest) -> v1.WorktreeInfo:
-        return info(await self._worktrees.create(await self._wanted(caller, request)).result())
+        return info(await self._worktrees.create(await self._request_of(caller, request)).result())
 
     async def watch_create_worktree(self, caller: Caller, request: v1.CreateWorktreeRequest, context: Context) -> None:
-        await _tell(self._worktrees.create(await self._wanted(caller, request)), context)
+        await _send_progress(self._worktrees.create(await self._request_of(caller, request)), context)
 
     async def set_up_worktree(self, _: Caller, request: v1.SetUpWorktreeRequest, context: Context) -> None:
         row = await self._worktrees.registry.find(request.worktree_id)
-        await _tell(self._worktrees.set_up(row.id), context)
+        await _send_progress(self._worktrees.set_up(row.id), context)
 
     async def read_setup_output(self, _: Caller, request: v1.ReadSetupOutputRequest, context: Context) -> None:
         row = await self._worktrees.registry.find(request.worktree_id)
         for piece in await self._worktrees.setup_output(WorktreeId(row.id)):
             await context.write(_output(piece).SerializeToString())
 
-    async def _wanted(self, caller: Caller, request: v1.CreateWorktreeRequest) -> CreateRequest:
+    async def _request_of(self, caller: Caller, request: v1.CreateWorktreeRequest) -> CreateRequest:
         """Raises InvalidRequest, AnswerRefused."""
         if request.on_setup_failure not in v1.OnSetupFailure.values():
             raise InvalidRequest("on_setup_failure must be either keep or roll back")
@@ -48,7 +48,7 @@ class WorktreeCreationCalls:
         if not by_a_person and request.path:
             await self._gate.admit(caller, _CREATE)  # an agent does not have files put where it may not write itself
         if not by_a_person:
-            await self._gate.note_allowed(_CREATE, caller)
+            await self._gate.report_allowed(_CREATE, caller)
         return CreateRequest(
             repo_path=request.repo_path,
             branch=request.branch,
@@ -61,7 +61,7 @@ class WorktreeCreationCalls:
         )
 
 
-async def _tell(work: BackgroundWork[SeenWorktree], context: Context) -> None:
+async def _send_progress(work: BackgroundWork[SeenWorktree], context: Context) -> None:
     """Send all progress, then the worktree; an error follows the progress."""
     async with aclosing(work.feed.follow()) as steps:
         async for each in steps:
