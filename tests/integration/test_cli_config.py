@@ -92,7 +92,7 @@ def test_a_project_has_its_own_files(quick: InProcess) -> None:
     assert quick.run("config", "get", "sessions.default_model").stdout == "mine\n"
     hidden = quick.run("config", "set", "sessions.default_model", "all")
     assert f"because {quick.work}/.claude/settings.local.json:3 overrides it" in hidden.stderr
-    assert "not for projects" in refused(quick.run("config", "set", "notify.desktop", "true", "--project"))
+    assert "cannot be set by a project" in refused(quick.run("config", "set", "notify.desktop", "true", "--project"))
     path = quick.run("config", "path", "--project").stdout.strip()
     assert path == str(quick.work / ".claude/settings.json")
     assert quick.run("config", "path").stdout.strip() == str(file(quick))
@@ -117,7 +117,7 @@ def test_what_cannot_be_is_one_sentence(quick: InProcess, arguments: tuple[str, 
 
 def test_values_that_go_together_are_set_together(quick: InProcess) -> None:
     cert, key = ("daemon.tls_cert", "/etc/cert.pem"), ("daemon.tls_key", "/etc/key.pem")
-    assert "go together" in refused(quick.run("config", "set", *cert))
+    assert "belong together" in refused(quick.run("config", "set", *cert))
     assert "daemon.tls_key has no value" in refused(quick.run("config", "set", *cert, "daemon.tls_key"))
     assert not file(quick).exists()
     done = quick.run("config", "set", *cert, *key, "daemon.listen", "0.0.0.0")
@@ -152,7 +152,7 @@ def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(quick: InProcess) -
         "daemon.log_level",
         "line 1: a key in double quotes is missing",
         "agents.queue_limit",
-        "bash: no tool is called bash; write Bash",
+        "bash: unknown tool bash; write Bash",
     ]
     assert f"Warning: {file(quick)}, line 2: unknown setting agents.queue" in done.stderr
     only = quick.run("config", "validate", str(quick.work / ".claude/settings.json"))

@@ -55,7 +55,7 @@ def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Heard) -> No
     (second,) = waits(here, session, request_id)
     refused = here.run("permission", "answer", second, "--allow-session", "Bash(npm *)")
     assert refused.returncode == 5
-    assert "does not cover what is asked" in refused.stderr
+    assert "does not cover this call" in refused.stderr
     assert here.run("permission", "answer", second, "--allow-session", "2").returncode == 0
     rest(here, session)  # the third is granted
     assert [answer["updatedInput"] for answer in heard()] == [

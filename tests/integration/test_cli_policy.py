@@ -38,7 +38,7 @@ def test_the_deciding_rule_is_named_with_file_and_line(here: Shell) -> None:
     shown = here.run("policy", "check", "Bash(git status && git push origin)")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == [
-        "Denied: Bash(git push *) says so",
+        "Denied: it matches Bash(git push *)",
         f"  by deny Bash(git push *) ({settings}:{line_of(here, 'git push')})",
         "  its commands:",
         "    git status",

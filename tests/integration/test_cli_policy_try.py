@@ -80,4 +80,4 @@ def test_rules_outside_permissions_are_warned_of(here: Shell) -> None:
     (here.work / "flat.json").write_text('{\n"deny": ["Bash"]}')
     done = here.run("policy", "try", "flat.json")
     assert done.returncode == 0, done.stderr
-    assert 'flat.json:2: "deny" stands outside "permissions"' in done.stderr
+    assert 'flat.json:2: "deny" is outside "permissions"' in done.stderr

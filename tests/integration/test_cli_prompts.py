@@ -33,7 +33,7 @@ def test_a_pattern_is_chosen_for_the_session_and_can_be_taken_back(here: Shell, 
         person.expect("s 4 = for this session, every use of Bash: Bash")
         person.expect("Allow? [y")
         person.type("s Bash(npm *)\n")
-        person.expect("does not cover what is asked")
+        person.expect("does not cover this call")
         person.expect("Allow? [y")
         person.type("s 2\n")
         person.expect("done")

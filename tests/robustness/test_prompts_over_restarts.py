@@ -105,7 +105,7 @@ async def test_a_prompt_of_an_agent_that_was_stopped_with_its_daemon_waits_for_t
     (shown,) = [
         event for event in await attached(daemon, talk.session_id, talk.position) if event.permission_request.tool_name
     ]
-    assert "the answer is kept" in shown.permission_request.note
+    assert "gets your answer when it restarts" in shown.permission_request.note
     assert shown.permission_request.is_replay
     await talk.answer(request, allow=False)
     assert (await talk.summary()).pending_prompts == 0

@@ -1,4 +1,4 @@
 """Settings and paths, layered and read once, and the lock that one daemon holds.
 
-Modules are imported one by one: the quickest commands need only `places`.
+Modules are imported one by one: the quickest commands need only `paths`.
 """

@@ -7,7 +7,7 @@ from betcode.config.value_types import ValueType
 
 
 def loopback() -> ValueType:
-    """Where something may listen that asks nobody for a token."""
+    """Parse an address for a listener that needs no token."""
     allowed = 'a loopback address such as "127.0.0.1" or "::1"'
 
     def read(value: object) -> str:

@@ -19,7 +19,7 @@ class CodexSettings:
 
 @dataclass(frozen=True, slots=True)
 class AcpSettings:
-    # By the name of a profile: the program that speaks ACP and its arguments, in place of the profile's own.
+    # By the name of a profile: the program that speaks ACP and its arguments, instead of the profile's own.
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -29,7 +29,7 @@ class OpenAiSettings:
     api_key_env: str = "OPENAI_API_KEY"  # the variable of a session's environment that holds the key
     wire_api: WireApi = "auto"  # auto: Responses where base_url is empty, Chat Completions everywhere else
     model: str = ""  # of sessions that name none
-    context_tokens: int = 128_000  # what the model takes in at once
+    context_tokens: int = 128_000  # the size of the model's context
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OpenClawSettings:
     url: str = ""  # of a gateway that runs somewhere; empty: the one at `port` on this machine
     token_file: str = ""  # holds the gateway's token; empty: that of the gateway we start
     program: str = ""  # empty: openclaw on the session's PATH
-    port: int = 18790  # of the gateway on this machine; 18789 is where a person's own one listens
+    port: int = 18790  # of the gateway on this machine; 18789 is the default port of a person's own gateway
     start: bool = False  # whether a gateway is started where none runs
 
 
@@ -72,7 +72,7 @@ def _is_command(words: object) -> bool:
 
 
 def api_address(*schemes: str) -> ValueType:
-    """Where an API or a gateway is; nothing secret belongs into it."""
+    """Parse the address of an API or a gateway; it must not contain secrets."""
     allowed = f'an address such as "{schemes[0]}://localhost:8080/v1", without a user name'
 
     def read(value: object) -> str:

@@ -11,7 +11,7 @@ from betcode.config.plain_file import read_plain
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 _PRIVATE_KEY, _PASSWORD = b"PRIVATE KEY-----", (b"ENCRYPTED PRIVATE KEY-----", b"Proc-Type: 4,ENCRYPTED")
 _LARGEST_BYTES = 1024 * 1024
-# As DER has them: RSA, and ECDSA with P-256 or P-384. gRPC's TLS takes others too, and then nobody can connect.
+# In DER encoding: RSA, and ECDSA with P-256 or P-384. gRPC's TLS accepts others too, and then no client can connect.
 _USABLE_KEYS = ("06092a864886f70d010101", "06072a8648ce3d020106082a8648ce3d030107", "06072a8648ce3d020106052b81040022")
 _SEQUENCE, _INTEGER, _EXPLICIT_0, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0x02, 0xA0, 0x17, 0x18
 
@@ -39,7 +39,7 @@ def read_pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
 
 
 def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> None:
-    """What the libraries say of these is not for people."""
+    """Reject wrong files here, because the libraries' messages are not helpful."""
     if _BEGIN.encode() not in cert_data:
         raise WrongSetting(f"daemon.tls_cert: {cert} holds no certificate (PEM)")
     if _PRIVATE_KEY not in key_data:
@@ -49,7 +49,7 @@ def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> N
     try:
         kind = next(_parts(_fields(cert)[5][1]))[1].hex()
     except (ValueError, LookupError, StopIteration):
-        return  # the library that reads it next says what is wrong
+        return  # the library that reads it next reports the error
     if not kind.startswith(_USABLE_KEYS):
         raise WrongSetting(
             f"daemon.tls_cert: {cert} has a key of a kind that clients do not take: make one with RSA, P-256 or P-384"
@@ -57,10 +57,10 @@ def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> N
 
 
 def valid_until(cert: Path) -> datetime:
-    """When the first certificate of the file runs out.
+    """Return when the first certificate of the file expires.
 
     Raises:
-        ValueError: there is none that can be read.
+        ValueError: no certificate can be read.
     """
     kind, moment = list(_parts(_fields(cert)[3][1]))[1]
     shape = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}[kind]
@@ -75,7 +75,7 @@ def _fields(cert: Path) -> list[tuple[int, bytes]]:
         raise ValueError("no certificate")
     (whole,) = _parts(ssl.PEM_cert_to_DER_cert(text[begin : end + len(_END)] + "\n"))
     to_be_signed = next(_parts(whole[1]), (0, b""))[1]
-    fields = [part for part in _parts(to_be_signed) if part[0] != _EXPLICIT_0]  # the version, where it is told
+    fields = [part for part in _parts(to_be_signed) if part[0] != _EXPLICIT_0]  # the version, if present
     if [kind for kind, _ in fields[:4]] != [_INTEGER, _SEQUENCE, _SEQUENCE, _SEQUENCE]:
         raise ValueError("no certificate")
     return fields

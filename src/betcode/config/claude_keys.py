@@ -10,7 +10,7 @@ _SHARED = ("permissions", "worktree")  # objects in which both have keys
 
 
 def is_claudes(key: str) -> bool:
-    """Whether a key, written with dots, is not ours to judge."""
+    """Return whether a key, written with dots, belongs to Claude Code."""
     first, _, rest = key.partition(".")
     if first in _SHARED and rest:
         first = rest.partition(".")[0]

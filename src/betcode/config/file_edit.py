@@ -18,7 +18,7 @@ from betcode.util.atomic_files import replacing
 from betcode.util.jsonc import NotJson
 from betcode.util.jsonc_edit import CannotEdit, with_value, without
 
-NO_FILE = "none"  # stands for the state of a file that is not there
+NO_FILE = "none"  # the state of a missing file
 _FLAGS_KEY = "feature_flags"
 _ONE_FLAG = re.compile(re.escape(_FLAGS_KEY) + r"\.[A-Za-z0-9_-]{1,100}")
 _PATIENCE_S = 3.0
@@ -38,12 +38,12 @@ class ChangedMeanwhile(NotChanged):
 
 
 def state_of(text: str | None) -> str:
-    """What tells whether a file is still the same."""
+    """Return a value that changes when the file does."""
     return NO_FILE if text is None else hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def setting_of(key: str) -> Setting:
-    """The setting of that key; one switch of the features may be named alone.
+    """Return the setting of that key; a single feature switch has a key of its own.
 
     Raises:
         WrongSetting: there is none.
@@ -57,7 +57,7 @@ def setting_of(key: str) -> Setting:
 
 
 def value_of(key: str, text: str) -> object:
-    """The JSON value that a word on a command line means for that key.
+    """Return the JSON value of a command-line word for that key.
 
     Raises:
         WrongSetting: there is no such key, or the value is not of its kind.
@@ -90,9 +90,9 @@ def change(
     if_unchanged: str = "",
     above: Sequence[FileRead] = (),
 ) -> bool:
-    """Set these values and take those away, all or none; False where the file says so already. It may block.
+    """Set and remove these values, all or none; False if the file already has them. It may block.
 
-    What stands in the layers `above` must go together with it.
+    The values must be consistent with the layers `above`.
 
     Raises:
         WrongSetting: a key or value is wrong, or the file would be.
@@ -101,7 +101,7 @@ def change(
     gone = tuple(gone)
     for key in (*values, *gone):
         if layer in OF_PROJECTS and not setting_of(key).of_project:
-            raise WrongSetting(f"{key} is not for projects: it can only be set for the user")
+            raise WrongSetting(f"{key} cannot be set by a project: set it for the user")
 
     def edited(text: str) -> str:
         try:
@@ -127,12 +127,12 @@ def rewrite(
     touched: Iterable[str] = (),
     above: Sequence[FileRead] = (),
 ) -> bool:
-    """Write what `edit` makes of the file, if that is right; a wrong value elsewhere that was there before may stay.
+    """Write the result of `edit` to the file, if it is valid; other values that were already wrong may remain.
 
     Raises:
         WrongSetting, NotChanged: see `change`.
     """
-    if layer in OF_PROJECTS and not os.path.isdir(path.parent.parent):  # noqa: PTH112 a name too long is none either
+    if layer in OF_PROJECTS and not os.path.isdir(path.parent.parent):  # noqa: PTH112 a name that is too long is no link either
         raise NotChanged(f"{path.parent.parent} is no directory")
     real = _real(path)
     with _alone(real, private=layer is Layer.USER):
@@ -144,7 +144,7 @@ def rewrite(
             raise ChangedMeanwhile(path)
         after = edit(before or "")
         if len(after.encode()) > FILE_BYTES:
-            raise NotChanged(f"{path} would be longer than {FILE_BYTES} bytes, and nobody would read it")
+            raise NotChanged(f"{path} would be longer than {FILE_BYTES} bytes, the limit for reading it")
         known = {fault.key for fault in faults_in(before or "", path, layer, above)} - set(touched)
         for fault in faults_in(after, path, layer, above):
             if not fault.key or fault.key not in known:
@@ -161,7 +161,7 @@ def faults_in(text: str, path: Path, layer: Layer, above: Sequence[FileRead] = (
 
 
 def _real(path: Path) -> Path:
-    """A link stays a link: what it leads to is written."""
+    """Return the target of a link: the link remains, and its target is written."""
     try:
         return Path(os.path.realpath(path, strict=True))
     except FileNotFoundError:
@@ -172,7 +172,7 @@ def _real(path: Path) -> Path:
 
 @contextmanager
 def _alone(path: Path, *, private: bool) -> Iterator[None]:
-    """While nobody else of us writes there."""
+    """Hold a lock, so that no other betcode process writes there."""
     try:
         path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -192,7 +192,7 @@ def _lock(directory: int, path: Path) -> None:
             fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise NotChanged(f"{path} cannot be written: somebody else is changing it") from None
+                raise NotChanged(f"{path} cannot be written: another process is changing it") from None
             time.sleep(_PAUSE_S)
         else:
             return

@@ -12,7 +12,7 @@ from betcode.config.schema import RULE_LISTS, SETTINGS
 from betcode.util.jsonc import Located, NotJson, parse
 
 FILE_BYTES = 2 * 1024 * 1024
-_LONGEST_KEY = 200  # what is longer is nobody's mistake in typing
+_LONGEST_KEY = 200  # a longer file is not a typing mistake
 _SECTIONS = frozenset(key.partition(".")[0] for key in SETTINGS) - {"permissions"}
 
 
@@ -22,7 +22,7 @@ class WrongFile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """What a file says; one that is not there says nothing."""
+    """The content of a file; a missing one is empty."""
 
     path: Path
     layer: Layer
@@ -32,10 +32,10 @@ class FileRead:
 
 
 def read_text(path: Path) -> str | None:
-    """What stands in the file; None where there is none.
+    """Return the text of the file; None if there is none.
 
     Raises:
-        WrongFile: there is something else, or too much.
+        WrongFile: it is not a regular file, or too large.
     """
     try:
         data = read_plain(path, FILE_BYTES + 1)
@@ -62,7 +62,7 @@ def read_file(path: Path, layer: Layer) -> FileRead:
 
 
 def understood(text: str, path: Path, layer: Layer) -> FileRead:
-    """What a text says that stands, or would stand, in that file; never raises."""
+    """Parse the text of that file; never raises."""
     try:
         root = parse(text).value if text.strip() else {}
     except NotJson as error:
@@ -75,11 +75,11 @@ def understood(text: str, path: Path, layer: Layer) -> FileRead:
     for key, value in _flat(root):
         origin = SettingOrigin(layer, str(path), value.line)
         if key in given:
-            faults.append(Fault(f"{origin.words}: {key} stands here for the second time", key))
+            faults.append(Fault(f"{origin.words}: duplicate setting {key}", key))
         elif key not in SETTINGS:
             warnings += _unknown(key, origin)
         elif layer in OF_PROJECTS and not SETTINGS[key].of_project:
-            warnings.append(f"{origin.words}: {key} is not for projects and does not count here")
+            warnings.append(f"{origin.words}: {key} cannot be set by a project and is ignored here")
         else:
             given[key] = UncheckedSetting(key, value.plain, origin)
     return FileRead(path, layer, tuple(given.values()), tuple(faults), tuple(warnings))
@@ -99,12 +99,12 @@ def _unknown(key: str, origin: SettingOrigin) -> Iterator[str]:
     if key in RULE_LISTS or is_claudes(key):
         return
     if origin.layer in OF_PROJECTS and key.partition(".")[0] not in _SECTIONS:
-        return  # the file is Claude Code's, and others may keep something there as well
+        return  # the file is Claude Code's, and other programs may store values there too
     yield f"{origin.words}: unknown setting {key}{suggestion(key)}"
 
 
 def suggestion(key: str) -> str:
-    """The end of a sentence about a key that nobody knows."""
+    """Return the end of a sentence about an unknown key."""
     if len(key) > _LONGEST_KEY:
         return ""
     group = [each for each in SETTINGS if each.startswith(f"{key}.")]

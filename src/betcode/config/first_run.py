@@ -1,4 +1,4 @@
-"""Whether this is the first run and Claude Code has settings that can be imported."""
+"""Detect the first run with settings of Claude Code that can be imported."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def has_importable_settings(source: Path) -> bool:
 
 
 def importable_settings(environ: Mapping[str, str], config_dir: Path) -> Path | None:
-    """The directory of Claude Code's settings where there is no config directory of ours yet; None otherwise."""
+    """Return the directory of Claude Code's settings if we have no config directory yet; None otherwise."""
     if os.path.lexists(config_dir):
         return None
     source = claude_directory(environ)

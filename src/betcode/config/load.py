@@ -19,16 +19,16 @@ _SHOWN_CHARACTERS = 80  # of a wrong value
 
 
 class WrongSetting(Exception):
-    """The settings cannot be used; the message is one sentence that says where and what would be right."""
+    """The settings cannot be used; the message is one sentence with the source and the valid form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings as far as they are right, where each came from, and what is not right."""
+    """The valid settings, their sources, and the problems."""
 
     settings: Settings
     warnings: tuple[str, ...] = ()
-    origins: Mapping[str, SettingOrigin] = field(default_factory=dict)  # of what is no default
+    origins: Mapping[str, SettingOrigin] = field(default_factory=dict)  # of values that are not defaults
     faults: tuple[Fault, ...] = ()
 
     def origin(self, key: str) -> SettingOrigin:
@@ -43,7 +43,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What a running daemon goes on with, and the keys that changed: now, or only for the next daemon."""
+    """The settings of a running daemon after a reload, and the changed keys: applied now, or by the next daemon."""
 
     settings: Settings
     now: tuple[str, ...]
@@ -53,7 +53,7 @@ class Renewed:
 def load_settings(
     config_dir: Path, environ: Mapping[str, str] | None = None, flags: Mapping[str, str] | None = None
 ) -> Loaded:
-    """The settings that hold everywhere; no file is no settings.
+    """Return the settings without those of projects; missing files are empty.
 
     Raises:
         WrongSetting: something is not JSON, or a value is not of its kind.
@@ -77,7 +77,7 @@ def resolve(
     flags: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> Loaded:
-    """What all layers say together, with everything that is wrong; a project's files where `directory` is given."""
+    """Return the merged settings of all layers, with every problem; with `directory`, also of a project's files."""
     files = [read_file(config_dir / FILE_NAME, Layer.USER)]
     if directory is not None:
         files += project_files(directory)
@@ -90,7 +90,7 @@ def project_files(directory: Path) -> list[FileRead]:
 
 
 def from_environment(environ: Mapping[str, str]) -> FileRead:
-    """What variables say; an empty one says nothing."""
+    """Return the values of variables; an empty one is ignored."""
     given = [
         UncheckedSetting(key, setting.kind.read_text(text), SettingOrigin(Layer.ENVIRONMENT, setting.environment_name))
         for key, setting in SETTINGS.items()
@@ -100,7 +100,7 @@ def from_environment(environ: Mapping[str, str]) -> FileRead:
 
 
 def from_flags(flags: Mapping[str, str]) -> FileRead:
-    """What `--set KEY=VALUE` says; the keys are known to be ours."""
+    """Return the values of `--set KEY=VALUE`; the keys were validated before."""
     given = [
         UncheckedSetting(key, SETTINGS[key].kind.read_text(text), SettingOrigin(Layer.FLAG, f"--set {key}"))
         for key, text in flags.items()
@@ -136,7 +136,7 @@ def wrong_value(given: UncheckedSetting, allowed: str) -> Fault:
 
 
 def _wrong_together(settings: Settings, origins: Mapping[str, SettingOrigin]) -> Iterable[Fault]:
-    """Where values that are right by themselves do not go together."""
+    """Return problems of values that are valid by themselves but inconsistent."""
     engine = settings.engine
     try:
         refuse_wrong_ttl(engine.permission_ttl_s, engine.permission_min_ttl_s, engine.permission_max_ttl_s)
@@ -159,7 +159,7 @@ def _fault_of(keys: tuple[str, ...], origins: Mapping[str, SettingOrigin], sente
 
 
 def with_value(settings: Settings, field: str, value: object) -> Settings:
-    """The settings with another value; the kinds give each field its own type."""
+    """Return the settings with another value; the value types ensure the field's type."""
     return cast("Settings", _with(settings, field.split("."), value))
 
 

@@ -1,4 +1,4 @@
-"""One daemon per state directory: a kernel lock that ends with its process, and a note of its owner."""
+"""One daemon per state directory: a kernel lock that ends with its process, and a record of its owner."""
 
 import fcntl
 import json
@@ -11,14 +11,16 @@ from pathlib import Path
 
 from betcode.util.state_files import UnusableEntry, open_file, read_file
 
-_PATIENCE_S = 0.3  # whoever only looks takes the lock for an instant and must not keep a daemon from starting
+_PATIENCE_S = (
+    0.3  # a process that only checks takes the lock for an instant and must not prevent a daemon from starting
+)
 _PAUSE_S = 0.01
 _LIMIT_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
-    """The daemon that holds a lock, in its own words."""
+    """The daemon that holds a lock, as recorded by itself."""
 
     pid: int
     started: str  # ISO 8601, UTC
@@ -27,7 +29,7 @@ class LockOwner:
 
 
 class LockHeld(Exception):
-    """Another process holds the lock; `holder` is None where it has not yet said who it is."""
+    """Another process holds the lock; `holder` is None if it has not recorded itself yet."""
 
     def __init__(self, path: Path, holder: LockOwner | None) -> None:
         super().__init__(str(path))
@@ -37,7 +39,7 @@ class LockHeld(Exception):
 
 @contextmanager
 def hold_lock(path: Path, holder: LockOwner) -> Iterator[None]:
-    """Hold `path` for as long as the block lasts, whatever becomes of this process.
+    """Hold `path` while the block runs; the kernel releases it if this process dies.
 
     Raises:
         LockHeld: another process has it.
@@ -50,12 +52,12 @@ def hold_lock(path: Path, holder: LockOwner) -> Iterator[None]:
         _write_holder(descriptor, holder)
         yield
     finally:
-        # The file stays: removing it would let two daemons lock two files of one name.
+        # The file remains: removing it would let two daemons lock two files of one name.
         os.close(descriptor)
 
 
 def _write_holder(descriptor: int, holder: LockOwner) -> None:
-    """In place: a full disk has room where the daemon before wrote. Without any, the lock holds all the same."""
+    """Overwrite in place: on a full disk, the previous record's space is free. Without any, the lock still holds."""
     text = json.dumps(asdict(holder)).encode() + b"\n"
     try:
         os.pwrite(descriptor, text, 0)
@@ -65,7 +67,7 @@ def _write_holder(descriptor: int, holder: LockOwner) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether some process holds the lock at this moment.
+    """Return whether some process holds the lock at this moment.
 
     Raises:
         OSError: the entry cannot be used as a lock.
@@ -89,7 +91,7 @@ def is_held(path: Path) -> bool:
 
 
 def read_holder(path: Path) -> LockOwner | None:
-    """Who holds the lock now; None where nobody does or the holder has not yet said."""
+    """Return who holds the lock now; None if nobody does, or the holder has not recorded itself yet."""
     return _read(path) if is_held(path) else None
 
 

@@ -12,20 +12,20 @@ from betcode.domain.permissions.notification import NotificationReason
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
     desktop: bool = False
-    command: tuple[str, ...] = ()  # a program and its arguments; the notification comes as JSON on its stdin
+    command: tuple[str, ...] = ()  # a program and its arguments; the notification is JSON on its stdin
     webhook_url: str = field(default="", repr=False)  # it may carry a secret itself
     webhook_secret_file: str = ""
     occasions: tuple[str, ...] = ("ask", "reminder", "expired")
 
     def refuse_unsigned(self) -> None:
-        """Raises NotUnderstood where a webhook could not tell our notifications from others'."""
+        """Raise NotUnderstood for a webhook without a secret, which could not recognise our notifications."""
         if self.webhook_url and not self.webhook_secret_file:
             raise NotUnderstood("notify.webhook.url needs notify.webhook.secret_file, a file with the signing key")
 
 
 def command_line() -> ValueType:
     """A program and its arguments, as a list."""
-    allowed = 'a list that begins with the whole path of a program, such as ["/usr/local/bin/tell-me", "--loud"]'
+    allowed = 'a list that begins with the absolute path of a program, such as ["/usr/local/bin/tell-me", "--loud"]'
 
     def read(value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(each, str) and "\0" not in each for each in value):
@@ -38,7 +38,7 @@ def command_line() -> ValueType:
 
 
 def web_address() -> ValueType:
-    """Where something can be posted."""
+    """Parse the address of a webhook."""
     allowed = 'an address such as "https://example.com/hook", without a user name'
 
     def read(value: object) -> str:
@@ -60,8 +60,8 @@ def _can_be_posted_to(address: str) -> bool:
 
 
 def place() -> ValueType:
-    """A file's whole path."""
-    allowed = "the whole path of a file"
+    """A file's absolute path."""
+    allowed = "the absolute path of a file"
 
     def read(value: object) -> str:
         if not isinstance(value, str) or "\0" in value or (value and not Path(value).is_absolute()):
@@ -72,7 +72,7 @@ def place() -> ValueType:
 
 
 def occasions() -> ValueType:
-    """What people can be told of."""
+    """Parse the occasions of notifications."""
     known = [each.value for each in NotificationReason]
     allowed = 'a list of "ask", "reminder" and "expired"'
 

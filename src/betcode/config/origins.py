@@ -13,7 +13,7 @@ class Layer(StrEnum):
     DEFAULT = "default"
 
 
-# A repository can bring both files along, however personal one of them is meant to be.
+# A repository can contain both files, although one of them is intended to be personal.
 OF_PROJECTS = {Layer.LOCAL: ".claude/settings.local.json", Layer.PROJECT: ".claude/settings.json"}
 
 
@@ -35,7 +35,7 @@ class SettingOrigin:
 
 @dataclass(frozen=True, slots=True)
 class UncheckedSetting:
-    """A value as it stands somewhere, not yet known to be right."""
+    """A value as written in its source, not validated yet."""
 
     key: str
     value: object
@@ -44,7 +44,7 @@ class UncheckedSetting:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong somewhere, as one sentence; `key` is empty where it is a whole file."""
+    """A problem, as one sentence; `key` is empty for a whole file."""
 
     sentence: str
     key: str = ""

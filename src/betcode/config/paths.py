@@ -19,22 +19,22 @@ RUNTIME_DIRECTORIES = Path("/run/user")  # each user has one below it, named by 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A daemon somewhere else, and what is shown to it."""
+    """The address of a remote daemon, and the credentials for it."""
 
     address: "TcpAddress"
     token_file: Path
-    tls_ca: Path | None = None  # whose certificates are believed; None: the system's authorities
+    tls_ca: Path | None = None  # trusted certificates; None: the system's authorities
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Absolute paths; nothing is created by choosing them."""
+    """Absolute paths; computing them creates nothing."""
 
     state_dir: Path  # database, journals, locks
     config_dir: Path  # settings.json
     socket: Path  # the gRPC socket; its directory is private
-    remote: Remote | None = None  # a daemon that is reached by TCP in place of the socket
-    obey: Path | None = None  # the socket of the obey face; None: beside the state
+    remote: Remote | None = None  # a daemon that is reached by TCP instead of the socket
+    obey: Path | None = None  # the socket of the obey API; None: next to the state
 
     @property
     def obey_socket(self) -> Path:
@@ -54,7 +54,7 @@ class Paths:
 
     @property
     def set_aside(self) -> Path:
-        """Where `betcode doctor --repair` moves what cannot be used."""
+        """Return the directory to which `betcode doctor --repair` moves unusable files."""
         return self.state_dir / "set-aside"
 
     @property
@@ -79,8 +79,8 @@ def choose_places(
     default_state = _state_home(environ, home) / _APP
     state = _chosen(state_dir, environ.get("BETCODE_STATE_DIR")) or default_state
     chosen_socket = _chosen(socket, environ.get("BETCODE_SOCKET"))
-    # A state directory of one's own is a daemon of one's own: it must not meet another one at the usual sockets.
-    # Naming the default one changes nothing: commands start the daemon with the directory that they use.
+    # Another state directory means another daemon: it must not use the usual sockets. Naming the default directory
+    # changes nothing: commands start the daemon with the directory that they use.
     own_state = state != default_state
     runtime = None if own_state else _runtime_directory(environ)
     if chosen_socket is None:
@@ -114,6 +114,8 @@ def _state_home(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
-    """A relative path counts as none, as the XDG rules say: it would be another place in every directory."""
+    """Return an XDG path; a relative one counts as unset, as the XDG rules say, because its meaning would depend on the
+    directory.
+    """
     path = Path(environ.get(name, ""))
     return path if path.is_absolute() else None

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 def in_project(
     engine: EngineSettings, directory: str, fixed: AbstractSet[str], user_file: Path | None = None
 ) -> EngineSettings:
-    """The settings for a session in that directory; what flags and variables say (`fixed`) stays. It may block.
+    """Return the settings for a session in that directory; flags and variables (`fixed`) have priority. It may block.
 
     Raises:
         WrongSetting: a value that a project may set is not of its kind.
@@ -28,7 +28,7 @@ def in_project(
 def worktrees_in_project(
     settings: Settings, directory: str, fixed: AbstractSet[str], user_file: Path | None = None
 ) -> WorktreeSettings:
-    """How worktrees of the repository at that directory are set up; of nobody's, where it is empty. It may block.
+    """Return the worktree settings of the repository at that directory; without one, the general ones. It may block.
 
     Raises:
         WrongSetting: a value that a project may set is not of its kind.
@@ -38,10 +38,10 @@ def worktrees_in_project(
 
 
 def _there(settings: Settings, files: list[FileRead], fixed: AbstractSet[str], user_file: Path | None) -> Settings:
-    """What the files of a project make of the settings.
+    """Return the settings with the values of a project's files.
 
-    The user's file is read again for what a project could set, since the engine hears of a change only a moment later.
-    A file that cannot be read says nothing, and the log has it: what it may forbid is looked after by the rules.
+    The user's file is read again for the values that a project could set, since the engine gets a change only a moment
+    later. A file that cannot be read is ignored and logged; the rules handle what it may forbid.
     """
     for file in files:
         for problem in (*(fault.sentence for fault in file.faults), *file.warnings):

@@ -19,7 +19,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class SettingsReloader:
-    """`running` is what the daemon works with, `read` what its files last said that could be used."""
+    """`running` are the settings in use, `read` the last valid ones of the files."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class SettingsReloader:
         self.read = loaded
         self.running = loaded.settings
         self.problem = ""  # why the files that are there now are not used
-        self.importable = importable_settings(self.environ, config_dir)  # offered to the first person who comes
+        self.importable = importable_settings(self.environ, config_dir)  # offered to the first person who connects
         self.later: tuple[str, ...] = ()  # keys that changed and wait for the next daemon
         self.use: Callable[[Settings], None] = lambda _: None
         self._one_at_a_time = anyio.Lock()
@@ -47,7 +47,7 @@ class SettingsReloader:
 
     @property
     def notes(self) -> Mapping[str, str]:
-        """What somebody who asks how the daemon is should know."""
+        """Return notices for `daemon status`."""
         later = ", ".join(self.later[:_SHOWN_KEYS])
         importable = str(self.importable or "")
         found = {
@@ -58,7 +58,7 @@ class SettingsReloader:
         return {name: text for name, text in found.items() if text}
 
     async def watch(self) -> None:
-        """Renew when the user's file has become another one, and stays so: an editor may be writing it still."""
+        """Reload when the user's file has changed and is stable: an editor may still be writing it."""
         last = self._seen
         while True:
             await anyio.sleep(_LOOK_EVERY_S)
@@ -70,7 +70,7 @@ class SettingsReloader:
             last = look
 
     async def catch_up(self) -> None:
-        """Renew at once if the file is another one; not while it is empty, since somebody may be writing it anew."""
+        """Reload at once if the file has changed; not while it is empty, since an editor may be writing it."""
         look = await anyio.to_thread.run_sync(self._look)
         is_empty = len(look) > 1 and look[1] == 0
         if look != self._seen and not is_empty:
@@ -84,14 +84,14 @@ class SettingsReloader:
         return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
 
     async def renew(self) -> None:
-        """Use what can be used at once, and say what cannot; a wrong file changes nothing."""
+        """Apply the settings that can change at run time, and report the others; an invalid file changes nothing."""
         async with self._one_at_a_time:
             self._seen = await anyio.to_thread.run_sync(self._look)
             try:
                 self.read = await anyio.to_thread.run_sync(load_settings, self.config_dir, self.environ, self.flags)
             except WrongSetting as wrong:
                 self.problem = str(wrong)
-                logger.error("the settings stay as they were: %s", wrong)
+                logger.error("the settings are unchanged: %s", wrong)
                 return
             self.problem = ""
             self._use()

@@ -14,7 +14,7 @@ _ASK_A_SCRIPT = "without anything that only a shell understands: put that into .
 
 
 def setup_commands() -> ValueType:
-    """Commands, each as a text without a shell's signs or as a list of words."""
+    """Parse commands, each a text without shell syntax or a list of words."""
     allowed = 'a list of commands such as ["npm install", ["make", "dev deps"]], ' + _ASK_A_SCRIPT
 
     def read(value: object) -> tuple[tuple[str, ...], ...]:

@@ -22,7 +22,9 @@ class TcpAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it never leaves this machine. A name may mean anything tomorrow, so that `localhost` alone counts."""
+        """Return whether the address is only reachable from this machine. A name may change, so only `localhost`
+        counts.
+        """
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -30,7 +32,7 @@ class TcpAddress:
 
 
 def parse_address(text: str) -> TcpAddress:
-    """Raises NotUnderstood with what is allowed."""
+    """Parse an address; raises NotUnderstood with the allowed form."""
     host, port = _split(text.strip())
     number = int(port) if re.fullmatch(r"[0-9]{1,5}", port) else -1
     if not 0 <= number <= 65535:

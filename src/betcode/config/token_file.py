@@ -13,16 +13,16 @@ _LONGEST = 4096
 
 
 class WrongToken(Exception):
-    """The file cannot be used; the message is one sentence that says why and what to do."""
+    """The file cannot be used; the message is one sentence with the reason and the remedy."""
 
 
 def make_token(path: Path) -> None:
-    """Make the file with a new token, unless there is one; whoever comes second has the first one's.
+    """Create the file with a new token, unless it exists; a concurrent caller gets the first one's token.
 
     Raises:
-        WrongToken: it cannot be made.
+        WrongToken: it cannot be created.
     """
-    if os.path.exists(path):  # noqa: PTH110 of a name that cannot be, whoever reads it says what is wrong
+    if os.path.exists(path):  # noqa: PTH110 for an impossible name, reading it reports the error
         return
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -15,13 +15,13 @@ _SIZES = {
     "GIB": 1024**3,
     "TIB": 1024**4,
 }
-LONGEST_S = 36500 * 86400.0  # longer ones, counted in nanoseconds, would come near what the database can hold
+LONGEST_S = 36500 * 86400.0  # longer ones, in nanoseconds, would approach the database's limit
 LARGEST_BYTES = 2**60
 _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 
 
 class NotUnderstood(ValueError):
-    """The text is neither; the message says what would be."""
+    """The text is invalid; the message describes a valid one."""
 
 
 class TooMuch(NotUnderstood):
@@ -57,7 +57,7 @@ def size_bytes(value: object) -> int:
 
 
 def short_size(size: int) -> str:
-    """As people write it, in the largest unit that leaves no rest: "512MiB", "2GB", "1000B"."""
+    """Return the size in the largest unit that divides it: "512MiB", "2GB", "1000B"."""
     for unit in ("TIB", "TB", "GIB", "GB", "MIB", "MB", "KIB", "KB"):
         if size and size % _SIZES[unit] == 0:
             return f"{size // _SIZES[unit]}{unit.replace('I', 'i')}"

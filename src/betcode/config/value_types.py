@@ -15,15 +15,15 @@ _MOST_OF_ALL = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """`read` gives the value that a field holds, or raises NotUnderstood with `allowed`, a phrase after "must be"."""
+    """`read` returns the value of a field, or raises NotUnderstood with `allowed`, a phrase after "must be"."""
 
     allowed: str
     read: Callable[[object], object]
-    is_text: bool = False  # what stands in a variable or on a command line is the value, and no JSON
+    is_text: bool = False  # the text of a variable or an argument is the value, not JSON
     write: Callable[[Any], object] = lambda value: value  # the JSON that a field's value is written as
 
     def read_text(self, text: str) -> object:
-        """The JSON value that a variable or an argument means: `3`, `true`, `10m`, `["a"]`; still to be read."""
+        """Return the JSON value of a variable or an argument: `3`, `true`, `10m`, `["a"]`; it is not validated yet."""
         if self.is_text:
             return text
         try:

@@ -1,1 +1,1 @@
-"""Composition: build the rooms, run, shut down. Started as a process of its own, with `python -m betcode.daemon`."""
+"""Composition: build the packages, run, shut down. Started as a separate process, with `python -m betcode.daemon`."""

@@ -43,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags = flags_of(options.set)
     except WrongSetting as wrong:
         parser.error(str(wrong))
-    umask = os.umask(0o077)  # for what is ours; what is written for the user is as the user would write it
+    umask = os.umask(0o077)  # for our own files; files for the user have the user's own mode
     places = choose_places(
         os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
     )
-    # Else gRPC writes lines of its own into the log, one for each stranger whose handshake fails.
+    # Otherwise gRPC writes its own lines into the log, one for each client whose handshake fails.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.disable()  # until it serves: hardly anything made by starting is ever let go of
     # After the arguments were understood: what follows takes most of the start.

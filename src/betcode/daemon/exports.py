@@ -1,4 +1,4 @@
-"""What the daemon tells of itself to those who measure: which exports are wanted, and what is read for them."""
+"""Exports of metrics and traces: which ones the settings enable, and what is read for them."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -17,7 +17,7 @@ from betcode.telemetry.metrics import Gauges
 
 
 def open_exports(counts: Counts, settings: ObservabilitySettings) -> AbstractAsyncContextManager[Telemetry]:
-    """Traces and metrics as the settings say: nothing at all by default."""
+    """Open traces and metrics as the settings say; none by default."""
     metrics_at = (settings.metrics_address, settings.metrics_port) if settings.metrics_enabled else None
     return open_telemetry(
         counts,

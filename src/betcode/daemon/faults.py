@@ -1,8 +1,8 @@
 """Faults that tests inject into a daemon by its environment. Without the variable nothing happens.
 
-`after-commit:7` ends the process with SIGKILL at the seventh time that the place is reached. `raise:PLACE@SESSION`
-raises an error each time that this session reaches the place (see `engine/fault_points.py`); without `@SESSION`,
-each time that any session does. Several faults are separated by `;`.
+`after-commit:7` kills the process with SIGKILL when that fault point is reached for the seventh time.
+`raise:POINT@SESSION` raises an error each time this session reaches the point (see `engine/fault_points.py`); without
+`@SESSION`, each time any session does. Several faults are separated by `;`.
 """
 
 import os
@@ -20,20 +20,20 @@ class InjectedFault(Exception):
 
 
 def faults_of(environ: Mapping[str, str]) -> Faults:
-    """What the store and the engine call at their named places."""
-    wanted = [each for each in environ.get(VARIABLE, "").split(";") if each]
-    if not wanted:
+    """Return the functions that the store and the engine call at their fault points."""
+    faults = [each for each in environ.get(VARIABLE, "").split(";") if each]
+    if not faults:
         return no_faults
-    raising = {each.removeprefix(_RAISE).partition("@")[::2] for each in wanted if each.startswith(_RAISE)}
-    places = (each.partition(":") for each in wanted if not each.startswith(_RAISE))
-    left = {place: int(times or 1) for place, _, times in places}
+    raising = {each.removeprefix(_RAISE).partition("@")[::2] for each in faults if each.startswith(_RAISE)}
+    points = (each.partition(":") for each in faults if not each.startswith(_RAISE))
+    remaining = {point: int(times or 1) for point, _, times in points}
 
-    def fault(place: str, session_id: str = "", /) -> None:
-        if (place, session_id) in raising or (place, "") in raising:
-            raise InjectedFault(f"injected at {place}")
-        if place in left:
-            left[place] -= 1
-            if left[place] == 0:
+    def fault(point: str, session_id: str = "", /) -> None:
+        if (point, session_id) in raising or (point, "") in raising:
+            raise InjectedFault(f"injected at {point}")
+        if point in remaining:
+            remaining[point] -= 1
+            if remaining[point] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return fault

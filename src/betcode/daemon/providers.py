@@ -1,4 +1,4 @@
-"""Which kinds of agents this daemon can run, and which one when nobody says."""
+"""Find the kinds of agents that this daemon can run, and the default one."""
 
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,21 +18,21 @@ from betcode.providers.versions import AgentVersions
 class Found:
     providers: Mapping[str, Provider]
     default_for: Callable[[Mapping[str, str]], Awaitable[str]]  # the provider of a new session with this environment
-    close: Callable[[], None]  # leaves no program behind that is being asked for its version
-    version_of: Callable[[Path], Awaitable[str]]  # what a program says; empty: none, or not soon enough
-    claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: not known
-    trouble: Callable[[], str]  # why the default agent cannot be run, where somebody counts on it; empty: it can
+    close: Callable[[], None]  # ends programs that are being asked for their version
+    version_of: Callable[[Path], Awaitable[str]]  # a program's version; empty: none, or not in time
+    claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: unknown
+    trouble: Callable[[], str]  # why the default agent cannot be run, if it is required; empty: it can
 
 
 def find_providers(
     environ: Mapping[str, str], claude_bin: Path | None, agents: AgentSettings | None = None, default: str = ""
 ) -> Found:
-    """Every kind of agent; `default` is what the settings say, where they do, and then nobody counts on another.
+    """Return every kind of agent; `default` is the configured one, if any.
 
-    Otherwise claude is the default where it is named or found, otherwise the built-in demo.
+    Otherwise claude is the default if it is configured or found, otherwise the built-in demo.
 
-    It is looked for anew for each session, on the session's own PATH first: who installs it while the daemon runs
-    need not start the daemon again.
+    The program is searched again for each session, first on the session's own PATH: after an installation the daemon
+    need not be restarted.
     """
     named = claude_bin or _named(environ)
     versions = AgentVersions(environ)
@@ -42,7 +42,7 @@ def find_providers(
 
     def trouble() -> str:
         if not default and named is None and not was_found:
-            return ""  # nobody counts on it: the built-in demo is the default
+            return ""  # not required: the built-in demo is the default
         try:
             providers[default or "claude"].check(environ)
         except AgentUnavailable as missing:
@@ -53,7 +53,7 @@ def find_providers(
         if default:
             return default
         is_found = True if named is not None else await versions.looked(partial(_is_on_a_path, environment, environ))
-        # Where the disk of a PATH does not answer, the start of the daemon decides.
+        # If the disk of a PATH does not answer, the start of the daemon decides.
         return "claude" if (was_found if is_found is None else is_found) else "demo"
 
     return Found(

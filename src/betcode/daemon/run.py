@@ -62,7 +62,9 @@ def run(
     flags: Mapping[str, str] | None = None,
     umask: int = -1,
 ) -> int:
-    """Serve until a signal; the exit code. Settings come first, then the lock, and nothing is touched without it."""
+    """Serve until a signal, and return the exit code. Settings are read first, then the lock is taken; nothing is
+    changed without it.
+    """
     started_ns = time.time_ns()
     flags = flags or {}
     try:
@@ -169,7 +171,7 @@ async def _serve(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(on_signals, stop)
             tasks.start_soon(service_manager.feed_watchdog)
-            # The log opens first and closes last; clients come when everything behind the server is there.
+            # The log opens first and closes last; clients connect when everything that the server needs is ready.
             async with (
                 open_store(
                     places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
@@ -251,10 +253,10 @@ async def _serve(
 
 
 def _spare_what_stays() -> None:
-    """What starting made lives as long as the process: the garbage collector need not look at it again and again."""
+    """Exempt objects made at the start from garbage collection: they live as long as the process."""
     gc.freeze()
     gc.enable()
-    gc.set_threshold(10_000, 20, 20)  # messages and futures come and go by the thousand, and few make cycles
+    gc.set_threshold(10_000, 20, 20)  # thousands of messages and futures are short-lived, and few make cycles
 
 
 def _say_serving(engine: Engine, about: About, default_provider: str) -> None:

@@ -1,4 +1,4 @@
-"""What systemd is told by a daemon that it started: that it serves, that it lives, that it stops."""
+"""Notify systemd, if it started the daemon: ready, alive, stopping."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ _FEEDS_PER_TERM = 3  # a busy moment must not cost the daemon its life
 
 
 class ServiceManager:
-    """The protocol of sd_notify; whoever was not started by a service manager says nothing."""
+    """The protocol of sd_notify; without a service manager, nothing is sent."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         address = environ.get("NOTIFY_SOCKET", "")
@@ -27,7 +27,7 @@ class ServiceManager:
         self._tell("STOPPING=1\nSTATUS=Stopping")
 
     async def feed_watchdog(self) -> None:
-        """Say again and again that the event loop turns; a daemon that hangs is then started anew, its agents live."""
+        """Report periodically that the event loop runs; systemd restarts a hanging daemon, and agents continue."""
         if not self._address or not self._term_s:
             return
         while True:
@@ -46,7 +46,7 @@ class ServiceManager:
 
 
 def _watchdog_s(environ: Mapping[str, str]) -> float:
-    """Within how many seconds it wants to hear of us; 0 where it does not."""
+    """Return the interval in seconds within which systemd expects a report; 0 if it expects none."""
     meant_for = environ.get("WATCHDOG_PID", "")
     term_us = environ.get("WATCHDOG_USEC", "")
     if not term_us.isdigit() or (meant_for and meant_for != str(os.getpid())):

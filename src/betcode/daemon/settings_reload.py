@@ -1,4 +1,4 @@
-"""Settings read again while the daemon runs: when a signal says so, and when their file changes."""
+"""Reload settings while the daemon runs: on a signal, and when their file changes."""
 
 import logging
 from dataclasses import replace
@@ -27,7 +27,7 @@ async def keep_settings(
     features: FeatureFlags,
     server: ServerHandle,
 ) -> None:
-    """Hand what the settings say to those who work by it, for as long as the daemon runs."""
+    """Pass changed settings to the components that use them, until the daemon stops."""
     flags = reloader.running.feature_flags
 
     def use(settings: Settings) -> None:
@@ -53,5 +53,5 @@ async def keep_settings(
 
 
 def with_features(settings: EngineSettings, features: FeatureFlags) -> EngineSettings:
-    """What the engine does by itself only while a feature is on."""
+    """Run the parts of the engine that depend on a feature while it is enabled."""
     return replace(settings, may_compact=features.is_on("context_compaction"))

@@ -1,4 +1,4 @@
-"""Who may end the daemon or have it read its settings again: signals, a failed store, a person by a call."""
+"""Requests to stop the daemon or to reload its settings: signals, a failed store, a person by a call."""
 
 import asyncio
 import faulthandler
@@ -41,7 +41,7 @@ class Stop:
         self._parting.set_result(parting)
 
     def on_fatal(self, error: BaseException) -> None:
-        """The log cannot be written any more, so nothing may be shown. May be called from any thread."""
+        """Stop, because the log cannot be written, so nothing may be shown. May be called from any thread."""
         logger.critical("the database has failed; the daemon ends: %s", error, exc_info=error)
         self._loop.call_soon_threadsafe(self.ask, EXIT_CANNOT_SERVE)
 

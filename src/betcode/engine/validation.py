@@ -91,7 +91,7 @@ def _check_directory(text: str) -> None:
     path = Path(text)
     shown = text[:500]
     if not path.is_absolute():
-        raise InvalidRequest(f"The working directory {shown!r} is not absolute: give the whole path")
+        raise InvalidRequest(f"The working directory {shown!r} is not absolute: give the absolute path")
     if any(path.is_relative_to(name) for name in _OTHER_TO_EVERYONE):
         raise InvalidRequest(f"{shown!r} resolves differently in each process: give the real path")
     try:

@@ -63,7 +63,7 @@ class Git:
         self._program = program
         self._umask = umask  # for what git writes; -1: our own
         self._environment = {**environment_of(environ), **marked}  # by which programs that git runs are recognised
-        self._found = ""  # the program's whole path, once it was seen to be new enough
+        self._found = ""  # the program's absolute path, once it was seen to be new enough
         self._finding = anyio.Lock()
         self._calls = anyio.Semaphore(_AT_ONCE)
         self._streams = anyio.Semaphore(_STREAMS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""The agent's process: forked with its pipes; its stdin is a socketpair that stays open if the holder dies."""
+"""The agent's process: forked with its pipes; its stdin is a socketpair that remains open if the holder dies."""
 
 # pathlib and contextlib would make the holder slower to start and larger.
 # ruff: noqa: PTH118, SIM105
@@ -13,7 +13,7 @@ import sys
 from betcode.holder.platform import die_with_parent, start_time
 
 PIPE_BYTES = 256 * 1024
-_KEPT_END = 3  # where the agent has the other end of its own stdin
+_KEPT_END = 3  # the descriptor of the other end of its own stdin, in the agent
 _DEFAULTED = [
     signal.SIGPIPE,
     signal.SIGXFSZ,
@@ -49,7 +49,7 @@ class Agent:
         for fd in (*raised, kept, out_write, err_write, report_write):
             os.close(fd)
         theirs.close()
-        ours.setblocking(False)  # the agent's own end is another description and stays blocking
+        ours.setblocking(False)  # the agent's own end is another description and remains blocking
         for fd in (out_read, err_read, report_read):
             os.set_blocking(fd, False)
         if sys.platform == "linux":
@@ -68,10 +68,10 @@ class Agent:
         try:
             self.stdin.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it is gone already
+            pass  # it has already ended
 
     def start_failure(self) -> tuple[int, str] | None:
-        """Why the program could not be started: errno and a sentence; None if it was."""
+        """Return why the program could not be started: errno and a sentence; None if it was."""
         try:
             report = os.read(self._report, 4096)
         except BlockingIOError:
@@ -104,7 +104,7 @@ def _become(
     report = raised[3]
     step, number = "exec", errno.ENOENT
     try:
-        # A session of its own, so that an agent that signals its process group does not hit the holder.
+        # A separate session, so that an agent that signals its process group does not hit the holder.
         os.setsid()
         die_with_parent(parent)
         for one in _DEFAULTED:

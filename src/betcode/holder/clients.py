@@ -24,7 +24,7 @@ Handler = Callable[["Client", Frame], None]
 
 
 class Client:
-    """One connection. Whatever goes wrong on it ends it, and nothing else."""
+    """One connection. An error on it closes it, and affects nothing else."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class Client:
 
     @property
     def unread_bytes(self) -> int:
-        """How much of a command it has sent without its end."""
+        """Return the number of bytes of an incomplete command."""
         return len(self._buffer)
 
     def send(self, line: bytes) -> None:
-        """Send a line when there is room; a client that does not read its answers is dropped."""
+        """Send a line when possible; a client that does not read its answers is dropped."""
         if self.closed:
             return
         self._unsent += line
@@ -64,7 +64,7 @@ class Client:
             self.close()
 
     def input_taken(self) -> None:
-        """Its waiting input was taken: go on with what came after it."""
+        """Continue with later commands, because the waiting input was accepted."""
         self.input_waits = False
         if self._held is not None and not self.closed:
             frame, self._held = self._held, None
@@ -149,7 +149,7 @@ def listen() -> socket.socket:
     """The run's socket, bound by a short name in the working directory. Raises: OSError."""
     listener = socket.socket(socket.AF_UNIX)
     try:
-        # Bound beside and renamed, so that there is no moment without a socket to connect to.
+        # Bound under a temporary name and renamed, so that there is always a socket to connect to.
         _unlink("socket.new")
         listener.bind("socket.new")
         os.chmod("socket.new", 0o600)
@@ -157,7 +157,7 @@ def listen() -> socket.socket:
         listener.setblocking(False)
         try:
             os.rename("socket.new", "socket")
-        except IsADirectoryError:  # somebody made one of that name; nothing that we did not make is deleted
+        except IsADirectoryError:  # another process created that name; files that we did not create are not deleted
             os.rename("socket", f"socket.moved-{time.time_ns()}")
             os.rename("socket.new", "socket")
     except OSError:
@@ -167,7 +167,7 @@ def listen() -> socket.socket:
 
 
 class ClientSocket:
-    """The listening socket and everybody who came in through it. The working directory is the run's."""
+    """The listening socket and its connections. The working directory is the run's."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class ClientSocket:
         selector.register(listener, selectors.EVENT_READ, self._accept)
 
     def open_again(self) -> None:
-        """Bind again where the socket was removed; connections that stand are not touched. Raises: OSError."""
+        """Bind again if the socket was removed; existing connections are not affected. Raises: OSError."""
         listener = listen()
         self._selector.unregister(self._listener)
         self._listener.close()
@@ -217,7 +217,7 @@ class ClientSocket:
                 connection, _address = self._listener.accept()
             except BlockingIOError:
                 return
-            except OSError:  # no descriptor left, or the caller has gone again
+            except OSError:  # no free descriptor, or the caller has disconnected
                 self._make_room()
                 return
             self._admit(connection)
@@ -241,7 +241,7 @@ class ClientSocket:
         client.send(self._greet())
 
     def _tell_of_refusal(self, connection: socket.socket) -> None:
-        """Who it was, now: a moment later the process may be gone."""
+        """Record the refused process now: a moment later it may have ended."""
         held = self._restraint.passes()
         if held is not None:
             pid, uid = peer_of(connection) or (0, -1)
@@ -249,7 +249,9 @@ class ClientSocket:
             self._refused(f"{lineage(pid, ancestors=True)}, uid {uid}{more}")
 
     def _make_room(self) -> None:
-        """Drop the one least likely to be a daemon at work: it never said anything whole, or nothing for longest."""
+        """Drop the connection that is least likely to be a working daemon: one without a complete command, or idle the
+        longest.
+        """
         clients = self.clients
         if clients:
             min(clients, key=lambda client: (client.proven, client.active)).close()

@@ -49,10 +49,10 @@ class Holder:
         self._inputs.open_with(payload)
 
     def run(self) -> None:
-        """Work until the agent's end is recorded and nobody needs the holder any more."""
+        """Run until the agent's end is recorded and the holder is no longer needed."""
         self._reap()  # it may have ended before its end could be signalled
         while not self._on_time(time.monotonic()):
-            if self._journal.end > self._rung_at:  # also by what had waited for room
+            if self._journal.end > self._rung_at:  # also by input that had waited
                 self._ring()
             for key, events in self._selector.select(self._timeout()):
                 key.data(events)
@@ -63,7 +63,7 @@ class Holder:
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _on_time(self, now: float) -> bool:
-        """Do what is due; True when it is time to leave."""
+        """Do what is due; True when it is time to exit."""
         if not self._journal.has_room():
             self._wait_for_room(now)
         if self._ending.due is not None and now >= self._ending.due:
@@ -90,7 +90,7 @@ class Holder:
                 self._retry_at = now + _RETRY_S
 
     def _finish(self, now: float) -> None:
-        """Nobody is left: drain the pipes, then record how the agent ended."""
+        """Drain the pipes, then record how the agent ended, because no process is alive."""
         if not self._journal.has_room():
             self._drain_until = None
             return
@@ -111,7 +111,7 @@ class Holder:
             self._ring()
 
     def _reap(self) -> None:
-        """Collect every child that has ended; to a subreaper that is also what nobody else waits for."""
+        """Collect every child that has ended; a subreaper also collects orphans."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -154,7 +154,7 @@ class Holder:
         self._journal.record(b"note", text.encode())
 
     def _note_refusal(self, who: str) -> None:
-        if not self._exit_recorded:  # nothing comes behind that
+        if not self._exit_recorded:  # nothing follows it
             self._note(f"{protocol.REFUSED_NOTE}{who}")
 
     def _ring(self) -> None:
@@ -237,7 +237,7 @@ def _signal_name(number: int) -> str:
 
 
 def _catch_signals() -> socket.socket:
-    """A socket that becomes readable when a signal came; each byte is a number."""
+    """Return a socket that becomes readable when a signal arrives; each byte is a number."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)

@@ -9,11 +9,11 @@ from betcode.holder.clients import Client
 from betcode.holder.journal import Journal
 from betcode.holder.protocol import INPUT, Frame
 
-_BACKLOG_BYTES = 1024 * 1024  # of inputs the agent has not read yet; what comes after that waits unacknowledged
+_BACKLOG_BYTES = 1024 * 1024  # of inputs the agent has not read yet; further input waits unacknowledged
 
 
 class Inputs:
-    """Takes inputs from clients in the order they came and writes them without ever waiting for the agent."""
+    """Accepts inputs from clients in order and writes them without waiting for the agent."""
 
     def __init__(
         self, journal: Journal, agent: Agent, selector: selectors.BaseSelector, note: Callable[[str], None]
@@ -33,7 +33,7 @@ class Inputs:
         self.last_written = 0
 
     def offer(self, client: Client, frame: Frame) -> None:
-        """Take an input as soon as journal and agent have room; its client hears `done` when it is on disk."""
+        """Accept an input when journal and agent can; its client gets `done` when it is on disk."""
         if self._agent.status is not None:
             client.send(b"refused %d the agent has ended\n" % frame.serial)
         elif self._eof_wanted:
@@ -46,17 +46,17 @@ class Inputs:
             self.pump()
 
     def open_with(self, payload: bytes) -> None:
-        """The agent's first input, which nobody has to be told of."""
+        """Write the agent's first input, which needs no acknowledgement."""
         self._offered.append((None, Frame(INPUT, 0, "1", payload)))
         self.pump()
 
     def close(self) -> None:
-        """EOF for the agent, behind everything already taken."""
+        """Send EOF to the agent, after everything already accepted."""
         self._eof_wanted = True
         self.pump()
 
     def abandon(self) -> None:
-        """The agent has ended: nobody will read what still waits."""
+        """Drop waiting input, because the agent has ended."""
         for client, frame in self._offered:
             if client is not None:
                 client.send(b"refused %d the agent has ended\n" % frame.serial)
@@ -67,7 +67,7 @@ class Inputs:
     def pump(self) -> None:
         """Go on as far as journal and agent allow."""
         if self._pumping:
-            return  # called back by a client whose input was just taken; the loop below goes on with it
+            return  # called back by a client whose input was just accepted; the loop below continues with it
         self._pumping = True
         try:
             while self._take_one():
@@ -85,7 +85,7 @@ class Inputs:
         elif self._offered and self._backlog_bytes < _BACKLOG_BYTES:
             client, frame = self._offered.popleft()
             if client is not None and client.closed:
-                return True  # it left without an answer, and will hand this over again
+                return True  # it disconnected without an answer, and will send this again
             number = int(frame.argument)
             if number > self.last_taken and not self._journal.record(b"in", frame.payload, number):
                 self._unflushed = (client, frame)

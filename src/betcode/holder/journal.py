@@ -39,16 +39,16 @@ def encode_lines(kind: bytes, wall_ns: int, mono_ns: int, lines: list[bytes]) ->
 
 
 class Journal:
-    """Appends records to segments; what the disk will not take now is kept and tried again, in order."""
+    """Appends records to segments; what the disk does not accept now is stored and retried, in order."""
 
     def __init__(self, directory: str, *, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._pending = b""
-        self._length = 0  # logical end, with what is still pending
+        self._length = 0  # logical end, including pending records
         self._segment_start = 0
         self.end = 0  # logical end of the whole records on disk
-        self.blocked: str | None = None  # why the disk takes nothing, while it does not
+        self.blocked: str | None = None  # why the disk accepts nothing, while it does not
         self._file = self._create(0)
 
     def _create(self, offset: int) -> int:
@@ -56,16 +56,16 @@ class Journal:
         return os.open(os.path.join(self._directory, segment_name(offset)), flags, 0o600)
 
     def has_room(self) -> bool:
-        """Whether all it was given is on disk."""
+        """Return whether everything is on disk."""
         return self.blocked is None
 
     @property
     def next_offset(self) -> int:
-        """Where the next record will begin."""
+        """Return where the next record will begin."""
         return self._length
 
     def append(self, records: bytes) -> bool:
-        """Add whole records; True when they are on disk, False when they wait for room."""
+        """Add complete records; True when they are on disk, False when they wait for space."""
         self._length += len(records)
         if self._pending:
             self._pending += records
@@ -80,7 +80,7 @@ class Journal:
         return self.append(encode(kind, time.time_ns(), time.monotonic_ns(), data, number))
 
     def retry(self) -> bool:
-        """Try again to write what waits; True when nothing waits any more."""
+        """Retry to write pending records; True when none is pending."""
         if not self._pending:
             return True
         # `end` is a record boundary, so this is false while a record is half in the old segment.
@@ -101,7 +101,7 @@ class Journal:
         try:
             while done < len(data):
                 done += os.write(self._file, view[done:])
-        except OSError as error:  # a full disk, a quota, a limit, a bad medium: the agent waits for all of them alike
+        except OSError as error:  # a full disk, a quota, a limit, a bad medium: the agent waits in each case
             self.blocked = error.strerror or str(error)
             self._pending = data[done:]
             return False
@@ -110,7 +110,7 @@ class Journal:
         return True
 
     def sync(self) -> None:
-        """Ask the disk to keep what was written; a disk that cannot is no reason to stop."""
+        """Flush to the disk; a disk that cannot is no reason to stop."""
         try:
             os.fsync(self._file)
         except OSError:

@@ -1,4 +1,4 @@
-"""Starts holders, checks whether they are alive, and ends what a dead holder left running. For the daemon."""
+"""Start holders, check whether they are alive, and end what a dead holder left running. For the daemon."""
 
 import fcntl
 import json
@@ -56,20 +56,22 @@ _LOOK_EVERY_S = 0.02
 _MOST_OPEN_FILES = 65_536
 LOCK_LIMIT_BYTES = 256
 _PID_DIGITS = 9
-_OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)  # what whoever started us meant for programs like agents
+_OPEN_FILES = resource.getrlimit(
+    resource.RLIMIT_NOFILE
+)  # settings for child processes such as agents, from our own parent
 
 
 class HolderDidNotStart(Exception):
-    """The holder could not take up its work; nothing of it is left running."""
+    """The holder could not start; none of its processes is running."""
 
 
 class HolderKilled(HolderDidNotStart):
-    """Somebody killed it before it could say that it is ready; its agent may have begun."""
+    """The holder was killed before it reported ready; its agent may have started."""
 
 
 @dataclass(frozen=True, slots=True)
 class HolderSpec:
-    """What a holder is to hold. The environment is handed over a pipe and stands in no file and on no command line."""
+    """The parameters of a holder. The environment is passed through a pipe, never in a file or on a command line."""
 
     run_dir: Path
     argv: Sequence[str]
@@ -77,11 +79,11 @@ class HolderSpec:
     cwd: Path
     marker: str
     opening: bytes = b""  # input number 1, there before the agent does anything; empty: none
-    umask: int = -1  # of the agent; -1: that of whoever starts the holder
+    umask: int = -1  # of the agent; -1: inherited from the process that starts the holder
 
 
 def allow_many_open_files() -> None:
-    """Have room for many clients; agents keep the limit that this process was started with."""
+    """Raise the limit of open files for many clients; agents keep the original limit of this process."""
     if sys.platform == "linux":
         soft, hard = _OPEN_FILES
         wanted = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
@@ -92,7 +94,8 @@ def allow_many_open_files() -> None:
 def start_holder(spec: HolderSpec) -> int:
     """Start a holder that outlives us and return its pid; its socket answers when this returns.
 
-    It blocks for some 50 ms. That the agent itself cannot be started is no failure here: the journal's `exit` says so.
+    It blocks for some 50 ms. If only the agent cannot be started, this succeeds, and the journal's `exit` has the
+    error.
 
     Raises: HolderDidNotStart, HolderKilled.
     """
@@ -108,12 +111,12 @@ def start_holder(spec: HolderSpec) -> int:
             return _start([*scope, *command], spec)
         except HolderDidNotStart:
             if os.path.lexists(spec.run_dir / "lock"):
-                raise  # it came as far as the holder itself; the scope was not at fault
+                raise  # the holder itself was reached; the scope was not the cause
     return _start(command, spec)
 
 
 def _scope_command(marker: str) -> list[str]:
-    """Under systemd a unit's end takes all its processes along, so a holder gets a scope of its own."""
+    """Return a command that gives the holder its own scope, because systemd ends all processes of a stopped unit."""
     if "INVOCATION_ID" not in os.environ or not (systemd_run := shutil.which("systemd-run")):
         return []
     return [systemd_run, "--user", "--scope", "--quiet", "--collect", f"--unit=betcode-run-{marker}", "--"]
@@ -155,26 +158,28 @@ def _start(command: list[str], spec: HolderSpec) -> int:
         assert starter.stdin is not None
         assert starter.stdout is not None
         if sys.platform == "linux":
-            with suppress(ProcessLookupError):  # before it is told what to do, so that everything below it has it
+            with suppress(
+                ProcessLookupError
+            ):  # before it receives its commands, so that all its descendants inherit it
                 resource.prlimit(starter.pid, resource.RLIMIT_NOFILE, _OPEN_FILES)
-        with suppress(BrokenPipeError):  # it ended early; what it said tells why
+        with suppress(BrokenPipeError):  # it exited early; its output has the reason
             starter.stdin.write(json.dumps(message).encode())
             starter.stdin.close()
         answer = _read_line(starter.stdout.fileno())
         if answer is None:
             starter.kill()
-            raise HolderDidNotStart(f"the holder said nothing within {_START_WITHIN_S:.0f} s")
+            raise HolderDidNotStart(f"the holder did not answer within {_START_WITHIN_S:.0f} s")
     said = spec.run_dir / "holder.log"
-    if not answer and not said.stat().st_size:  # one that fails says why
+    if not answer and not said.stat().st_size:  # one that fails sends the reason
         raise HolderKilled("the holder was killed before it was ready")
     word, _, rest = answer.decode("utf-8", "replace").strip().partition(" ")
     if word == "ready":
         return int(rest)
-    raise HolderDidNotStart(rest or f"the holder broke off; see {said}")
+    raise HolderDidNotStart(rest or f"the holder exited early; see {said}")
 
 
 def _read_line(fd: int) -> bytes | None:
-    """What was said before the pipe was closed; None where neither a line nor an end has come in time."""
+    """Return the text sent before the pipe was closed; None if neither a line nor the end arrived in time."""
     line = b""
     until = time.monotonic() + _START_WITHIN_S
     readable = select.poll()  # not select(), which takes no descriptor past 1023
@@ -190,9 +195,9 @@ def _read_line(fd: int) -> bytes | None:
 
 
 def is_alive(run_dir: Path) -> bool:
-    """Whether the run's holder lives: it keeps a lock for life, and the kernel lets go of it whatever happens.
+    """Return whether the run's holder is alive: it holds a lock for life, and the kernel always releases it.
 
-    Raises: UnusableEntry when the lock cannot be examined, so that nobody can tell; OSError for a shortage.
+    Raises: UnusableEntry when the lock cannot be examined, so that the answer is unknown; OSError for a shortage.
     """
     try:
         lock = open_file(run_dir / "lock")
@@ -210,11 +215,11 @@ def is_alive(run_dir: Path) -> bool:
 
 
 def bar(run_dir: Path) -> bool:
-    """See to it that no holder takes up this run any more; False where one lives.
+    """Ensure that no holder can start for this run; False if one is alive.
 
-    A holder that was started by a daemon that died at that moment may come to its lock long after the next daemon has
-    found none, and would then run an agent that nobody knows. A run is held once: whoever finds the lock written in
-    before leaves.
+    A holder that was started by a daemon that died at that moment may take its lock long after the next daemon has
+    found none, and would then run an agent without a daemon. A run is held only once: a holder that finds the lock file
+    already written exits.
 
     Raises: UnusableEntry when the lock cannot be examined; OSError for a shortage or a full disk.
     """
@@ -226,7 +231,7 @@ def bar(run_dir: Path) -> bool:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(lock).st_size == 0:
             os.write(lock, b"barred\n")
-        with suppress(OSError):  # a killed holder leaves it; an entry of another type stays, and `doctor` names it
+        with suppress(OSError):  # a killed holder leaves it; an entry of another type remains, and `doctor` names it
             (run_dir / "socket").unlink(missing_ok=True)
     except BlockingIOError:
         return False
@@ -250,9 +255,9 @@ def holder_pid(run_dir: Path) -> int | None:
 
 
 def _is_holder_of(pid: int, run_dir: Path) -> bool:
-    """Whether a process may be the holder of a run, which works in its directory.
+    """Return whether a process may be the holder of a run, whose directory is its working directory.
 
-    The command line is not read where that can be avoided: it is memory of the process, which can hold up a reader.
+    The command line is read only if necessary: it is memory of the process, and reading it can block.
     """
     if sys.platform != "linux":
         return is_holder(pid)
@@ -271,19 +276,20 @@ def parse_lock(text: bytes) -> int | None:
 
 
 def holder_pids(runs_dir: Path) -> frozenset[int]:
-    """The pids of all living holders whose run directories are in `runs_dir`; an entry that is no run has none."""
+    """Return the pids of all live holders whose run directories are in `runs_dir`; an entry that is no run has none."""
     return frozenset(pid for name in _run_names(runs_dir) if (pid := holder_pid(runs_dir / name)) is not None)
 
 
 def is_holder(pid: int) -> bool:
-    """Whether a process runs the holder's program."""
+    """Return whether a process runs the holder's program."""
     return "betcode/holder/program.py" in command_line(pid)
 
 
 def runs_inside(runs_dir: Path) -> bool:
-    """Whether this process belongs to an agent of the daemon that keeps its runs here.
+    """Return whether this process belongs to an agent of the daemon that stores its runs here.
 
-    A holder above it counts, whatever its lock file says, and so does a marker of one of the runs in an environment.
+    A holder among its ancestors suffices, whatever its lock file contains, and so does a marker of one of the runs in
+    an environment.
     """
     holders = holder_pids(runs_dir)
     current = os.getpid()
@@ -296,7 +302,7 @@ def runs_inside(runs_dir: Path) -> bool:
 
 
 def held_runs(runs_dir: Path) -> frozenset[str]:
-    """The runs in `runs_dir` whose holder lives; an entry that cannot be examined is not one of them."""
+    """Return the runs in `runs_dir` whose holder is alive; an entry that cannot be examined is not included."""
     return frozenset(name for name in _run_names(runs_dir) if is_surely_alive(runs_dir / name))
 
 
@@ -308,7 +314,7 @@ def _run_names(runs_dir: Path) -> list[str]:
 
 
 def is_surely_alive(run_dir: Path) -> bool:
-    """Whether a holder lives there and its lock shows it."""
+    """Return whether a holder is alive there and its lock proves it."""
     try:
         return is_alive(run_dir)
     except UnusableEntry:
@@ -318,13 +324,13 @@ def is_surely_alive(run_dir: Path) -> bool:
 def end_leftovers(
     marker: str, agent_pid: int, start_time: int, *, grace_s: float = 2.0, seen: Sequence[Process] = ()
 ) -> int:
-    """End everything left of a run whose holder is gone; how many processes that were.
+    """End all remaining processes of a run whose holder has died; return their number.
 
     These are the processes whose environment names the run, the agent, those `seen` below the holder while it lived,
-    and everything below them.
+    and all their descendants.
 
-    The agent was told to end when its holder died; it and its tools get `grace_s`, then they are stopped and killed
-    until nobody is left. Blocks for at most `grace_s` and ten seconds. Pass pid 0 when the agent's is not known.
+    The agent got a signal when its holder died; it and its tools get `grace_s`, then they are stopped and killed until
+    none is alive. Blocks for at most `grace_s` and ten seconds. Pass pid 0 if the agent's is unknown.
     """
     ended: set[int] = set()
 

@@ -17,7 +17,7 @@ _ONE_MORE_S = 10.0
 
 
 def lineage(pid: int, *, ancestors: bool = False) -> str:
-    """`pid 7 (curl)`, and where wanted its parents up to the first process: ` < 5 (bash) < 1 (init)`."""
+    """Return `pid 7 (curl)`, optionally with its ancestors up to the first process: ` < 5 (bash) < 1 (init)`."""
     words = [f"pid {pid} ({_program(pid)})"]
     found = process(pid)
     while ancestors and found is not None and found.parent > 0 and len(words) <= _MOST_ANCESTORS:
@@ -27,7 +27,7 @@ def lineage(pid: int, *, ancestors: bool = False) -> str:
 
 
 def _program(pid: int) -> str:
-    """The program's file, which a process cannot choose; nothing where the system does not say."""
+    """Return the program's file, which a process cannot choose; empty if the system does not report it."""
     if sys.platform != "linux":
         return ""
     try:
@@ -42,7 +42,7 @@ def _program(pid: int) -> str:
 
 
 class Restraint:
-    """Lets a few through at once and then one now and then, counting what it held back: nobody fills a disk so."""
+    """A rate limit, so that logging cannot fill the disk: a few at once, then one at intervals; the rest is counted."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -51,7 +51,7 @@ class Restraint:
         self._held = 0
 
     def passes(self) -> int | None:
-        """How many were held back before this one; None: this one is too."""
+        """Return how many were held back before this one; None if this one is held back too."""
         now = self._clock()
         self._room = min(_AT_ONCE, self._room + (now - self._at) / _ONE_MORE_S)
         self._at = now

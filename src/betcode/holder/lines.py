@@ -1,4 +1,4 @@
-"""Splits the agent's output into records: one per line, long lines in parts, so that memory stays bounded."""
+"""Split the agent's output into records: one per line, long lines in parts, so that memory is bounded."""
 
 import time
 

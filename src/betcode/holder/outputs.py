@@ -26,7 +26,7 @@ class Outputs:
         return not self._open
 
     def watch(self) -> None:
-        """Read while the journal has room; otherwise leave everything in the pipes, and the agent waits."""
+        """Read while the journal accepts data; otherwise leave the data in the pipes, so that the agent waits."""
         if not self._journal.has_room():
             for fd in self._watched:
                 self._selector.unregister(fd)
@@ -38,9 +38,9 @@ class Outputs:
                 self._watched.add(fd)
 
     def cut(self) -> None:
-        """Take what is in the pipes now and wait for no more."""
+        """Read what is in the pipes now, without waiting for more."""
         for fd in list(self._open):
-            for _ in range(_LAST_READS):  # somebody outside the tree could write for ever
+            for _ in range(_LAST_READS):  # a process outside the tree could write forever
                 if not self._read(fd):
                     break
             if fd in self._watched:
@@ -54,7 +54,7 @@ class Outputs:
 
     def _read(self, fd: int) -> bool:
         if fd not in self._watched:
-            return False  # an event that came together with the one that filled the disk
+            return False  # an event that arrived together with the one that filled the disk
         try:
             chunk = os.read(fd, PIPE_BYTES)
         except BlockingIOError:

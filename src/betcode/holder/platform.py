@@ -1,7 +1,7 @@
 """Everything that differs by operating system: process ancestry, peer credentials, parent death.
 
-Linux supports all of it. macOS has no parent-death signal and no child subreaper: there, whoever sees that the holder's
-lock was released ends the run, and finds its processes by marker and ancestry with `ps`.
+Linux supports all of it. macOS has no parent-death signal and no child subreaper: there, the process that sees that the
+holder's lock was released ends the run, and finds its processes by marker and ancestry with `ps`.
 """
 
 # pathlib and contextlib would make the holder slower to start and larger.
@@ -22,7 +22,7 @@ if sys.platform != "linux":
     import tempfile
 
 RUN_MARKER = "BETCODE_RUN"
-HOLDER_MARKER = "BETCODE_HOLDER"  # in the environment of a holder itself, which must not be taken for a tool
+HOLDER_MARKER = "BETCODE_HOLDER"  # in the environment of a holder itself, which must not be mistaken for a tool
 _LISTINGS = 20  # of the process table; on a machine that starts processes without pause it ends, too
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -30,7 +30,7 @@ _SUN_PATH_BYTES = 100  # 108 on Linux, 104 on macOS, less the terminating zero
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
-# Looked up at import: between fork and exec nothing may be loaded any more.
+# Loaded at import: between fork and exec nothing may be loaded.
 _prctl = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
 
 
@@ -61,7 +61,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def peer_of(connection: socket.socket) -> tuple[int, int] | None:
-    """Pid and user id of the process at the other end; None when the system does not say."""
+    """Return pid and user id of the process at the other end; None if the system does not report them."""
     try:
         if sys.platform == "linux":
             pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -76,7 +76,7 @@ def peer_of(connection: socket.socket) -> tuple[int, int] | None:
 
 
 def process(pid: int) -> Process | None:
-    """What the system knows of one process; None when there is none."""
+    """Return the system's facts about one process; None if there is none."""
     if sys.platform != "linux":
         return processes().get(pid)
     try:
@@ -93,9 +93,9 @@ def process(pid: int) -> Process | None:
 
 
 def environment_markers(pid: int) -> frozenset[str]:
-    """The runs that the environment of a process names, as a tool of an agent or as a holder.
+    """Return the runs that the environment of a process names, as a tool of an agent or as a holder.
 
-    Reading an environment can block for as long as the process likes: call this in a thread, with a timeout.
+    The process can block the reading of its environment: call this in a thread, with a timeout.
     """
     names = (RUN_MARKER, HOLDER_MARKER)
     if sys.platform != "linux":
@@ -123,7 +123,7 @@ def _environment(pid: int) -> bytes:
 
 
 def command_line(pid: int) -> str:
-    """The words with which a process was started; empty when there is none."""
+    """Return the arguments of a process; empty if there is none."""
     if sys.platform != "linux":
         return " ".join(_ps("-ww", "-o", "command=", "-p", str(pid)))
     try:
@@ -134,7 +134,7 @@ def command_line(pid: int) -> str:
 
 
 def control_group(pid: int) -> str:
-    """The control group of a process; empty where the system has none or does not say."""
+    """Return the control group of a process; empty if the system has none or does not report it."""
     try:
         with open(f"/proc/{pid}/cgroup", "rb", buffering=0) as groups:
             return os.fsdecode(groups.read(4096))
@@ -143,13 +143,13 @@ def control_group(pid: int) -> str:
 
 
 def start_time(pid: int) -> int:
-    """When a process was started, in the system's own unit; 0 when there is none."""
+    """Return when a process was started, in the system's own unit; 0 if there is none."""
     found = process(pid)
     return found.start if found else 0
 
 
 def start_time_now() -> int:
-    """What `start_time` would be of a process started now; 0 where start times have no order."""
+    """Return the `start_time` of a process started now; 0 if start times have no order."""
     if sys.platform == "linux":
         return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
     return 0
@@ -171,7 +171,7 @@ def _listed_processes() -> dict[int, Process]:
     """Read the list again until it has no new process.
 
     The list is not read at one moment: a process that forks and exits meanwhile would be missing, and so would its
-    child. Whoever hides this way has to win every round.
+    child. To hide this way, a process has to win every round.
     """
     table: dict[int, Process] = {}
     listed: set[int] = set()
@@ -185,7 +185,7 @@ def _listed_processes() -> dict[int, Process]:
 
 
 def has_children(pid: int) -> bool:
-    """Whether a process has living children; True where the system does not say."""
+    """Return whether a process has living children; True if the system does not report it."""
     path = f"/proc/{pid}/task"
     try:
         found: list[bytes] = []
@@ -198,7 +198,7 @@ def has_children(pid: int) -> bool:
 
 
 def descendants(*ancestors: int) -> list[Process]:
-    """Every living process below these; none of them may stand below another."""
+    """Return every living process below these; none of them may be below another."""
     table = processes()
     children: dict[int, list[Process]] = {}
     for one in table.values():
@@ -212,8 +212,10 @@ def descendants(*ancestors: int) -> list[Process]:
 
 
 def descends_from(pid: int, above: Container[int]) -> bool:
-    """Whether `pid` is, or has above it, one of these processes; True also for one that is gone: it cannot tell."""
-    for _ in range(5):  # a process that ends while we look moves its children: look again
+    """Return whether `pid` is one of these processes or a descendant; True also for one that has ended, because it is
+    unknown.
+    """
+    for _ in range(5):  # a process that ends during the check moves its children: check again
         current = pid
         while current > 0:
             if current in above:
@@ -228,7 +230,7 @@ def descends_from(pid: int, above: Container[int]) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """How much memory a process has resident; 0 when there is none."""
+    """Return how much memory a process has resident; 0 if there is none."""
     if sys.platform != "linux":
         lines = _ps("-o", "rss=", "-p", str(pid))
         return int(lines[0]) * 1024 if lines else 0
@@ -240,7 +242,9 @@ def resident_bytes(pid: int) -> int:
 
 
 def marked(marker: str, name: str = RUN_MARKER) -> list[Process]:
-    """Every living process whose environment names this run; those of other users cannot be read and are left out."""
+    """Return every living process whose environment names this run; those of other users cannot be read and are
+    omitted.
+    """
     return [one for run, one in all_marked(name) if run == marker]
 
 
@@ -267,7 +271,7 @@ def all_marked(name: str = RUN_MARKER) -> list[tuple[str, Process]]:
 
 
 def send_signal(target: Process, number: signal.Signals) -> None:
-    """Signal exactly this process, never another that got its pid meanwhile; one that is gone is no error."""
+    """Signal exactly this process, never another that got its pid meanwhile; an ended process is no error."""
     try:
         if sys.platform != "linux":
             os.kill(target.pid, number)
@@ -300,7 +304,7 @@ class ShortName:
             self.path = os.path.join(self._link, "socket")
 
     def close(self) -> None:
-        """Let go of what stood behind the name."""
+        """Close the handle of the process."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

@@ -1,12 +1,12 @@
 """Determines which processes belong to agents: everything that is or was below a holder.
 
-The classification uses only what the kernel reports: parents, start times, session ids, environments and control
-groups. Files in the state directory are not read, because an agent can write them.
+The classification uses only data of the kernel: parents, start times, session ids, environments and control groups.
+Files in the state directory are not read, because an agent can write them.
 
 A holder is a child subreaper: while it lives, whatever loses its parent becomes its child. When a holder dies, its
 descendants become children of a reaper (process 1, or the parent of the holder) and look like any other program that
-the reaper started. So a child of a reaper is a suspect when it was started after a holder that died, unless it was
-seen as a child of the reaper while the holder lived.
+the reaper started. So a child of a reaper is a suspect when it was started after a holder that died, unless it was seen
+as a child of the reaper while the holder lived.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,7 +16,7 @@ from betcode.holder.platform import Process
 
 Key = tuple[int, int]  # pid and start time: names a process for good
 ReadProcess = Callable[[int], "Process | None"]
-Markers = Mapping[Key, Collection[str]]  # what environments name, of the processes whose environment was read
+Markers = Mapping[Key, Collection[str]]  # markers in environments, of the processes whose environment was read
 
 SCOPE_PREFIX = "betcode-run-"  # of the systemd scopes of holders
 _INIT = 1
@@ -25,12 +25,12 @@ _INIT = 1
 class Membership(Enum):
     OUTSIDE = "outside"
     INSIDE = "inside"  # is, or was seen, below a holder
-    SUSPECT = "suspect"  # was started while a holder lived that is gone; who started it is not known
+    SUSPECT = "suspect"  # started while a holder lived that has since died; its parent is unknown
     GONE = "gone"  # the process has ended
 
 
 class Judgement:
-    """Whether a process belongs to an agent, and to which run where that is known."""
+    """Whether a process belongs to an agent, and to which run if known."""
 
     __slots__ = ("membership", "run_id")
 
@@ -48,13 +48,13 @@ _GONE = Judgement(Membership.GONE)
 
 
 class ProcessTree:
-    """What is known of processes. `observe` learns from the whole table, `judge` classifies one process."""
+    """The known processes. `observe` reads the whole table, `judge` classifies one process."""
 
     def __init__(self, *, own_pid: int = 0, ordered: bool = True) -> None:
         self._own_pid = own_pid  # children of the daemon are not remembered as outside: some run for agents
         self._ordered = ordered  # whether start times can be compared
         self._holders: dict[Key, str] = {}  # with their runs
-        self._reapers: dict[int, int] = {_INIT: 0}  # pids, with their start times; 0: whatever it is
+        self._reapers: dict[int, int] = {_INIT: 0}  # pids, with their start times; 0: any
         self._inside: dict[Key, Judgement] = {}
         self._outside: set[Key] = set()
         self._sessions: dict[int, tuple[int, Judgement]] = {}  # led by processes of agents: by pid, with start time
@@ -68,7 +68,7 @@ class ProcessTree:
 
     @property
     def inside(self) -> list[Key]:
-        """Processes that are known to belong to agents; some may have ended since the last observation."""
+        """Return the processes that belong to agents; some may have ended since the last observation."""
         return [*self._holders, *self._inside]
 
     @property
@@ -83,27 +83,27 @@ class ProcessTree:
             if known.run_id == run_id and known.membership is Membership.INSIDE
         ]
 
-    # ------------------------------------------------------------ what the daemon knows by itself
+    # ------------------------------------------------------------ facts from the daemon
 
     def add_marker(self, marker: str, run_id: str = "") -> None:
-        """A process whose environment has this value belongs to an agent."""
+        """Treat a process whose environment has this value as part of an agent."""
         self._markers[marker] = run_id
 
     def add_holder(self, holder: Process, reaper: Process | None, run_id: str) -> None:
-        """What is below this process belongs to the run; `reaper` is its parent."""
+        """Treat the descendants of this process as part of the run; `reaper` is its parent."""
         self._holders[holder.pid, holder.start] = run_id
         self.add_marker(run_id, run_id)
         if reaper is not None and reaper.pid != _INIT:
             self._reapers[reaper.pid] = reaper.start
-        # The holder and its agent may have been seen before it was known what they are.
+        # The holder and its agent may have been observed before they were registered.
         self._outside = {key for key in self._outside if self._ordered and key[1] < holder.start}
 
     def release_holder(self, run_id: str) -> None:
-        """The holder has no descendants any more: nothing of its run is left."""
+        """Forget a holder without descendants: no process of its run is alive."""
         self._holders = {key: run for key, run in self._holders.items() if run != run_id}
         self._inside = {key: known for key, known in self._inside.items() if known.run_id != run_id}
 
-    # ------------------------------------------------------------ what the process table shows
+    # ------------------------------------------------------------ facts from the process table
 
     def observe(self, table: Mapping[int, Process]) -> None:
         """Learn from the whole table, and forget processes that ended."""
@@ -139,7 +139,7 @@ class ProcessTree:
         return self._remembered(one)
 
     def unknown_above(self, pid: int, read: ReadProcess) -> list[Key]:
-        """The processes whose environments `judge` needs, from this one upwards."""
+        """Return the processes whose environments `judge` needs, from this one upwards."""
         found: list[Key] = []
         one = read(pid)
         while one is not None and self._remembered(one) is None:
@@ -148,7 +148,7 @@ class ProcessTree:
         return found
 
     def judge(self, pid: int, read: ReadProcess, markers: Markers) -> Judgement | None:
-        """Whether a process belongs to an agent; None where its parents changed meanwhile: ask again."""
+        """Return whether a process belongs to an agent; None if its parents changed meanwhile: call again."""
         one = read(pid)
         if one is None or one.zombie:
             return _GONE
@@ -176,7 +176,7 @@ class ProcessTree:
             if parent is None or (self._ordered and parent.start > current.start):
                 return None
             if parent.pid == self._own_pid and markers is None:
-                return None  # what the daemon runs is told apart by its environment alone
+                return None  # the daemon's own child processes are recognised only by their environment
             current = parent
         for each in path:
             self._note(each, found)
@@ -209,7 +209,7 @@ class ProcessTree:
         return None
 
     def _is_root(self, one: Process, read: ReadProcess) -> bool:
-        """Whether no parent tells who started it: it has none, or a reaper."""
+        """Return whether its parent is unknown: it has none, or a reaper."""
         if one.parent <= 0:
             return True
         start = self._reapers.get(one.parent)
@@ -235,6 +235,6 @@ class ProcessTree:
 
 
 def scope_run(group: str) -> str:
-    """The run whose systemd scope a control group is; empty where it is none."""
+    """Return the run whose systemd scope a control group is; empty if it is none."""
     _, found, rest = group.partition(SCOPE_PREFIX)
     return rest.partition(".scope")[0] if found else ""

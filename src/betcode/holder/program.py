@@ -9,7 +9,7 @@ It prints `ready PID`, or `failed` and the reason, and detaches from its parent.
 import os
 import sys
 
-# Appended, so that nothing installed beside betcode can stand in for the standard library.
+# Appended, so that no package installed next to betcode can replace the standard library.
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 import fcntl
@@ -32,11 +32,11 @@ def main() -> None:
     try:
         spec = json.loads(sys.stdin.buffer.read())
     except ValueError:
-        return  # whoever started us died before it had said what to do
+        return  # our parent died before it sent the command
     if os.fork():
         os._exit(0)
     os.setsid()
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # whatever the thread that started us had blocked
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # signals that the parent's thread had blocked
     umask = os.umask(0o077)
     try:
         os.chdir(spec["run_dir"])
@@ -75,24 +75,24 @@ def _begin(spec: dict[str, object], umask: int) -> Holder:
 
 
 def _lock() -> None:
-    """Keep the run's lock for life; it falls with the process, which is how anyone knows that it lives."""
+    """Hold the run's lock for life; it is released with the process, which shows others whether it is alive."""
     lock = open_file("lock", os.O_RDWR | os.O_CREAT)
     until = time.monotonic() + _LOCK_WITHIN_S
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
-        except BlockingIOError:  # perhaps somebody is only looking whether it is held
+        except BlockingIOError:  # another process may only be checking whether it is held
             if time.monotonic() > until:
                 raise OSError("another holder has this run") from None
             time.sleep(0.01)
     if os.fstat(lock).st_size:
-        raise OSError("this run is over")  # held before, or found without a holder and given up
+        raise OSError("this run is over")  # held before, or found without a holder and abandoned
     os.write(lock, b"%d %d\n" % (os.getpid(), start_time(os.getpid())))
 
 
 def _tell(text: str) -> None:
-    """Say one line to whoever started us, if it still listens, and let go of its pipes."""
+    """Send one line to the parent, if it still reads, and close its pipes."""
     try:
         os.write(1, text.encode("utf-8", "replace") + b"\n")
     except OSError:

@@ -1,9 +1,10 @@
-"""The protocol of daemon and holder: framed commands in one direction, plain lines in the other.
+"""The protocol between daemon and holder: framed commands in one direction, plain lines in the other.
 
-A command is `verb serial argument length crc32\\n`, its payload and a newline; one that is only half there is dropped
-with its connection. The holder greets with one JSON line and answers `done SERIAL`, `refused SERIAL why` or
-`status SERIAL json`, or rings with `grew OFFSET`. The version counts up when something is added; a verb is never taken
-away or changed, and an unknown one is refused without ending the connection.
+A command is `verb serial argument length crc32\
+`, its payload and a newline; an incomplete one is dropped with its connection. The holder greets with one JSON line and
+answers `done SERIAL`, `refused SERIAL why` or `status SERIAL json`, or announces growth with `grew OFFSET`. The version
+is incremented when something is added; a verb is never removed or changed, and an unknown one is refused without
+closing the connection.
 """
 
 from zlib import crc32
@@ -15,16 +16,16 @@ _HEADER_LIMIT_BYTES = 256
 INPUT = "input"  # argument: the number; payload: the bytes for the agent's stdin
 LISTEN = "listen"  # argument: an offset; rings once when the journal's end is beyond it
 EOF = "eof"  # close the agent's stdin
-SIGNAL = "signal"  # argument: a name such as SIGINT; goes to the agent alone
-END = "end"  # argument: grace seconds; payload `idle` says that nothing is open, so that EOF may come first
+SIGNAL = "signal"  # argument: a name such as SIGINT; sent only to the agent
+END = "end"  # argument: grace seconds; payload `idle` means that nothing is open, so that EOF may come first
 QUIT = "quit"  # leave; refused while the agent lives
 STATUS = "status"
 
-REFUSED_NOTE = "refused at the socket: "  # how a note begins that tells who was not let in
+REFUSED_NOTE = "refused at the socket: "  # prefix of a note about a refused connection
 
 
 class BrokenFrame(Exception):
-    """The bytes are no command; nothing after them on this connection can be trusted."""
+    """The bytes are not a command; nothing after them on this connection can be trusted."""
 
 
 class Frame:
@@ -46,7 +47,7 @@ def encode_frame(verb: str, serial: int, argument: str = "-", payload: bytes = b
 
 
 class FrameBuffer:
-    """Collects what a connection gives and hands out whole commands."""
+    """Collects the bytes of a connection and yields complete commands."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -64,7 +65,7 @@ class FrameBuffer:
 
         Raises: BrokenFrame.
         """
-        if len(self._bytes) < self._searched:  # a big payload is still coming: no need to look again
+        if len(self._bytes) < self._searched:  # a large payload is still incomplete: no need to parse again
             return None
         newline = self._bytes.find(b"\n", 0, _HEADER_LIMIT_BYTES)
         if newline < 0:

@@ -1,4 +1,4 @@
-"""Reads a journal while it is written: complete records, each once, in order.
+"""Read a journal while it is written: complete records, each once, in order.
 
 Bytes that are not a record are skipped and reported, but only when they can no longer become one: a later record can be
 read, a later segment exists, or the journal is finished. The reader waits for the rest of an incomplete tail.
@@ -20,7 +20,7 @@ _READ_BYTES = 256 * 1024
 _HEADER_BYTES = 160
 _MOST_BYTES = 128 * 1024 * 1024  # no record is longer; a length beyond it is damage
 _DAMAGE_BYTES = 4 * 1024 * 1024  # bytes that are no record are skipped in pieces of this size, not collected
-# Found by its end, which is rare in any text; looking for its beginning takes a second for three megabytes.
+# Found by its end, which is rare in any text; searching for its beginning takes a second for three megabytes.
 _HEADER_END = re.compile(rb" [0-9a-f]{8}\n")
 _HEADER = re.compile(rb"[a-z]{1,16}(?:\.part)? \d{1,20} \d{1,20} \d{1,20} \d{1,10} [0-9a-f]{8}\n\Z")
 _CHECKSUM_DIGITS = 8
@@ -28,7 +28,7 @@ _KINDS = {kind.value.encode(): kind for kind in RecordKind if kind is not Record
 
 
 class _LongLine:
-    """A line of which only parts have come yet; no more than the limit is kept."""
+    """A line of which only parts have arrived; at most the limit is stored."""
 
     __slots__ = ("broken", "kept", "kept_bytes", "length", "offset")
 
@@ -52,38 +52,38 @@ class _WouldWait(Exception):
 
 
 class JournalReader:
-    """A position in a journal; `read` gives what is whole after it.
+    """A position in a journal; `read` returns the complete records after it.
 
-    A line over `line_limit_bytes` is given `too_long`, with its beginning as data and its true length as number.
+    A line over `line_limit_bytes` is returned as `too_long`, with its beginning as data and its true length as number.
     """
 
     def __init__(self, directory: Path, offset: int = 0, *, line_limit_bytes: int) -> None:
         self._directory = directory
         self._limit_bytes = line_limit_bytes
         self._segment: Segment | None = None
-        self._following: int | None = None  # start of the segment after this one, once it is known
+        self._following: int | None = None  # start of the next segment, once known
         self._buffer = b""
         self._base = offset  # logical offset of the buffer's first byte
         self._at = 0  # how much of the buffer was taken
         self._lines: dict[RecordKind, _LongLine] = {}
         self._finished = False
-        self._reached_end = False  # of the file, at the last look
+        self._reached_end = False  # of the file, at the last check
         self._looking_back = False
         self._may_wait = True
-        self._times = (0, 0)  # of the last record: damage is dated by what came before it
-        self.position = offset  # end of the last record given; read on from here at any later time
+        self._times = (0, 0)  # of the last record: damage gets the time of the record before it
+        self.position = offset  # end of the last returned record; reading can continue from here at any time
 
     @property
     def seen(self) -> int:
-        """How far it has looked: nothing more is to be had before the journal's end is beyond this."""
+        """Return how far it has read: there is nothing new until the journal's end is beyond this."""
         return self._base + len(self._buffer)
 
     def finish(self) -> None:
-        """Nobody writes any more: from now on what is unfinished is reported as damaged."""
+        """Report incomplete data as damaged from now on, because the journal has no writer."""
         self._finished = True
 
     def close(self) -> None:
-        """Let go of the files; the position stays."""
+        """Close the files; the position remains."""
         if self._segment is not None:
             self._segment.close()
             self._segment = None
@@ -102,7 +102,7 @@ class JournalReader:
         return records
 
     def read_cached(self, limit_bytes: int) -> list[Record] | None:
-        """Like `read`, from memory alone; None when only `read` can tell, which then belongs in a thread."""
+        """Like `read`, but only from memory; None if only `read` can answer, which then belongs in a thread."""
         self._may_wait = False
         try:
             return self.read(limit_bytes)
@@ -129,7 +129,7 @@ class JournalReader:
                 break
 
     def _wait_for_files(self) -> None:
-        """Called before a file is opened, listed or examined; so far nothing was changed that cannot be done again."""
+        """Called before a file is opened, listed or examined; nothing was changed yet that cannot be repeated."""
         if not self._may_wait:
             raise _WouldWait
 
@@ -159,7 +159,7 @@ class JournalReader:
                 if end >= len(buffer):
                     return ""
                 data = buffer[begin:end]
-                # The newline after it says nothing: a record is whole without it, and what comes next begins behind it.
+                # The newline after it is optional: a record is complete without it, and the next one begins after it.
                 if crc32(data, seed) != int(checksum, 16) or len(checksum) != _CHECKSUM_DIGITS:
                     return "a wrong checksum"
                 if joined and self._began_before(kind, number, base + at):
@@ -179,7 +179,7 @@ class JournalReader:
         return None
 
     def _fill(self) -> bool:
-        """Add bytes to the buffer, going on to the next segment at the end of one; False when there are none."""
+        """Add bytes to the buffer, continuing with the next segment at the end of one; False if there are none."""
         if self._segment is None and not self._open():
             return False
         assert self._segment is not None
@@ -206,7 +206,7 @@ class JournalReader:
             self._wait_for_files()
             if Segment.exists(self._directory, end):
                 self._following = end
-                return True  # what was written before the next one began is there now; look once more
+                return True  # everything written before the next segment began is there now; read again
         if self._following == end:
             self._move_to(end)
             return self._open()
@@ -225,7 +225,7 @@ class JournalReader:
         try:
             self._segment = Segment(self._directory, before[-1])
         except FileNotFoundError:
-            return False  # taken away since we looked
+            return False  # removed since the check
         return True
 
     def _move_to(self, offset: int) -> None:
@@ -233,7 +233,7 @@ class JournalReader:
         self._base, self._buffer, self._at, self._following = offset, b"", 0, None
 
     def _step_over(self, reason: str, records: list[Record]) -> bool:
-        """Pass over bytes that will never be a record, and say so; False when they still may become one."""
+        """Skip bytes that will never be a record, and report them; False if they still may become one."""
         here, end = self._base + self._at, self._base + len(self._buffer)
         if here < end:
             at = self._next_valid()
@@ -245,7 +245,7 @@ class JournalReader:
             self._wait_for_files()
             self._following = next((start for start in segment_starts(self._directory) if start > here), None)
             if self._following is not None:
-                return True  # it may have been finished while we looked: read once more
+                return True  # it may have been finished meanwhile: read again
         if self._following is not None and self._following > here:
             self._lose(records, here, self._following, reason)
             self._move_to(self._following)
@@ -282,20 +282,20 @@ class JournalReader:
             line.broken = True
 
     def _last_times(self) -> tuple[int, int]:
-        """Of the last record; a reader that has given none takes the time when the journal was last written."""
+        """Return the times of the last record; before the first record, the time of the journal's last write."""
         if self._times[0] or self._segment is None:
             return self._times
         return self._segment.changed_ns, 0
 
     def _headers(self) -> Iterator[re.Match[bytes]]:
-        """What looks like a header in the buffer, after the bytes that are none."""
+        """Yield possible headers in the buffer, after the invalid bytes."""
         for end in _HEADER_END.finditer(self._buffer, self._at + 1):
             begin = max(self._at + 1, end.end() - _HEADER_BYTES)
             if found := _HEADER.search(self._buffer, begin, end.end()):
                 yield found
 
     def _next_valid(self) -> int | None:
-        """Where in the buffer the next whole record begins, after the bytes that are none."""
+        """Return where in the buffer the next complete record begins, after the invalid bytes."""
         for found in self._headers():
             prefix, length, checksum = found.group()[:-1].rsplit(b" ", 2)
             end = found.end() + int(length)
@@ -337,7 +337,7 @@ class JournalReader:
         records.append(Record(kind, number, wall_ns, mono_ns, b"".join(line.kept), first, end, too_long))
 
     def _began_before(self, kind: RecordKind, first: int, offset: int) -> bool:
-        """Whether the line of a piece at `offset` began before this reader did."""
+        """Return whether the line of a piece at `offset` began before this reader did."""
         line = self._lines.get(kind)
         return (line is None or line.offset != first) and first != offset
 

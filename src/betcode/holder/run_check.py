@@ -43,7 +43,7 @@ def run_faults(runs_dir: Path) -> Iterator[RunFault]:
 
 
 def fault_of(run_dir: Path) -> RunFault | None:
-    """What is wrong with one run; None where nothing is, and where there is no such entry."""
+    """Return the problem of one run; None if there is none, or no such entry."""
     try:
         mode = mode_of(run_dir)
         if mode and not stat.S_ISDIR(mode):

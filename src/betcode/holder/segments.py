@@ -14,10 +14,10 @@ from betcode.util.state_files import UnusableEntry, mode_of, names_in, open_file
 SEGMENT_LIMIT_BYTES = 256 * 1024 * 1024  # a holder begins another long before, however large a record is
 _DIGITS = 20
 _SUFFIX = ".gz"
-_CHUNK_BYTES = 64 * 1024  # whoever takes more at a time keeps the room for good, for something done now and then
+_CHUNK_BYTES = 64 * 1024  # a larger buffer would stay allocated for an operation that is rare
 
 _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
-# One for all: allocating so much for each delta takes ten times as long as reading it.
+# Shared: allocating so much for each delta takes ten times as long as reading it.
 _cached = bytearray(256 * 1024)
 
 
@@ -38,7 +38,7 @@ class Segment:
     """One segment, open for reading; a compressed one is read as if it were not."""
 
     def __init__(self, directory: Path, start: int) -> None:
-        """Raises: FileNotFoundError when there is no such segment, UnusableEntry when it is no journal segment."""
+        """Raises: FileNotFoundError if there is no such segment, UnusableEntry if it is no journal segment."""
         self.start = start
         self._body: bytes | None = None
         self._file = -1
@@ -51,7 +51,7 @@ class Segment:
 
     @staticmethod
     def exists(directory: Path, start: int) -> bool:
-        """Whether a segment begins exactly there."""
+        """Return whether a segment begins exactly there."""
         name = segment_name(start)
         return bool(mode_of(directory / name) or mode_of(directory / (name + _SUFFIX)))
 
@@ -68,9 +68,9 @@ class Segment:
             raise UnusableEntry(f"`{segment_name(self.start)}` cannot be read: {error.strerror}") from error
 
     def read_cached(self, offset: int, size: int) -> tuple[bytes, int]:
-        """Like `read`, without waiting for the disk; with it the size that was asked for, which may be smaller.
+        """Like `read`, without waiting for the disk; also returns the requested size, which may be smaller.
 
-        Only for one thread of the process, as the event loop's is. A file system without such reads (in memory, on
+        Only for one thread of the process, such as the event loop's. A file system without such reads (in memory, on
         macOS) is read as usual.
 
         Raises: BlockingIOError when the bytes are not in memory, UnusableEntry when the disk reports an error.
@@ -91,7 +91,7 @@ class Segment:
 
     @property
     def changed_ns(self) -> int:
-        """When it was last written; 0 where that is not known any more."""
+        """Return when it was last written; 0 if unknown."""
         return os.fstat(self._file).st_mtime_ns if self._file >= 0 else 0
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ def _opened(path: Path) -> int:
 
 
 def _decompressed(path: Path) -> bytes:
-    """What a compressed segment held, as far as it can be read.
+    """Return the content of a compressed segment, as far as it can be read.
 
     Raises: FileNotFoundError, UnusableEntry when it is no file or holds more than any segment does.
     """
@@ -125,18 +125,18 @@ def _decompressed(path: Path) -> bytes:
                 if length > SEGMENT_LIMIT_BYTES:
                     break
         except (OSError, EOFError, zlib.error):
-            pass  # the reader sees that bytes are missing and says so
+            pass  # the reader detects and reports the missing bytes
     if length > SEGMENT_LIMIT_BYTES:
         raise UnusableEntry(f"`{path.name}` holds more than {SEGMENT_LIMIT_BYTES} bytes")
     return b"".join(pieces)
 
 
 def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> int:
-    """Compress the segments wholly behind `offset`, each in one step; how many there were.
+    """Compress the segments that end before `offset`, each in one step; return their number.
 
-    The last segment may still grow, so it is left alone unless the journal is `finished`.
+    The last segment may still grow, so it is skipped unless the journal is `finished`.
 
-    Raises: OSError, as on a full disk; what could not be compressed is there as it was. UnusableEntry.
+    Raises: OSError, as on a full disk; a segment that could not be compressed is unchanged. UnusableEntry.
     """
     starts = segment_starts(directory)
     count = 0

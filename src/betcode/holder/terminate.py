@@ -17,9 +17,9 @@ RUNNING, AT_EOF, TERMINATED, LEFTOVERS, KILLING, GONE = range(6)
 
 
 def stop_and_kill(find: Callable[[], list[Process]]) -> int:
-    """Stop what `find` finds until it finds nothing new, then kill all of it; how many that were.
+    """Stop what `find` returns until it finds nothing new, then kill all of it; return their number.
 
-    A stopped process cannot fork, so none is born between the look and the blow.
+    A stopped process cannot fork, so none is created between search and kill.
     """
     stopped: dict[int, Process] = {}
     for _ in range(50):
@@ -35,7 +35,7 @@ def stop_and_kill(find: Callable[[], list[Process]]) -> int:
 
 
 class Ending:
-    """Where the end of a run has got to; `step` is called when `due` has come."""
+    """The progress of ending a run; `step` is called when `due` has come."""
 
     def __init__(self, agent: Agent, close_input: Callable[[], None], note: Callable[[str], None]) -> None:
         self._agent = agent
@@ -47,10 +47,10 @@ class Ending:
         self.due: float | None = None
 
     def begin(self, grace_s: float, *, idle: bool, now: float) -> None:
-        """End the run. `idle` says that nothing is open, so that EOF (an answer, to some agents) does no harm."""
+        """End the run. `idle` means that nothing is open, so that EOF (an answer, to some agents) does no harm."""
         self._grace_s = grace_s
         if self._agent.status is not None:
-            return  # it has ended; its leftovers are being looked after
+            return  # it has ended; its remaining processes are being ended
         if self.stage == RUNNING and idle:
             self.stage, self.due = AT_EOF, now + grace_s
             self._close_input()
@@ -60,7 +60,7 @@ class Ending:
             self.due = min(self.due, now + grace_s)
 
     def agent_left(self, now: float) -> None:
-        """The agent has ended: what it left behind gets a moment, then the same end."""
+        """Give the remaining processes a moment, because the agent has ended; then end them too."""
         left = descendants(os.getpid())
         if not left:
             self.stage, self.due = GONE, None
@@ -98,7 +98,7 @@ class Ending:
         found = stop_and_kill(lambda: descendants(os.getpid()))
         self.due = now + (_SWEEP_EVERY_S if now < self._deadline else _SWEEP_SELDOM_S)
         if self._agent.status is None:
-            return  # the kernel owes us its end; a process that sleeps in the kernel may take a while
+            return  # the kernel ends it later; a process that sleeps in the kernel may take a while
         if not found:
             self.stage, self.due = GONE, None
         elif now >= self._deadline:

@@ -1,4 +1,4 @@
-"""Ends processes that the tools of a cancelled turn left running outside the agent's process tree."""
+"""End processes that the tools of a cancelled turn left running outside the agent's process tree."""
 
 import os
 import signal
@@ -14,9 +14,9 @@ _GIVE_UP_S = 5.0
 
 
 def orphans(holder: int, agent: int, since: int, until: int) -> list[Process]:
-    """What was started between two moments below an agent and has lost its parent since, with everything below it.
+    """Return processes started between two moments below an agent that have since lost their parent, with descendants.
 
-    The moments are those of `platform.start_time_now`. Nothing is found where holders do not inherit orphans.
+    The moments are those of `platform.start_time_now`. Nothing is found if holders do not inherit orphans.
     """
     if sys.platform != "linux" or not 0 < since <= until:
         return []

@@ -1,4 +1,4 @@
-"""Telling people who are not looking that a prompt waits: on the desktop, by a command, by a webhook."""
+"""Notify people about an open prompt: on the desktop, by a command, by a webhook."""
 
 from betcode.notify.dispatch import Notifying, open_notifying
 

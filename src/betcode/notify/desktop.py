@@ -7,15 +7,15 @@ from html import escape
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import DESKTOP, NotSent, run_program
 
-# Text comes as arguments of the script, so that nothing in it is read as a script.
+# Text is passed as arguments of the script, so that nothing in it is read as a script.
 _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
 
 
 def command_for(notification: Notification, platform: str) -> list[str]:
-    """What to run; the first word is the program's name.
+    """Return the command to run; the first word is the program's name.
 
     Raises:
-        NotSent: desktops of that platform are not known.
+        NotSent: the platform is not supported.
     """
     title, body = notification.title, notification.body
     if platform == "darwin":

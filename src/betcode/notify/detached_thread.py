@@ -1,4 +1,4 @@
-"""Runs blocking work in a thread that nobody has to wait for, not even the end of the process."""
+"""Run blocking work in a thread that nothing waits for, not even the end of the process."""
 
 import asyncio
 import threading
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 async def run_detached(work: Callable[[], T]) -> T:
-    """What `work` returns or raises. A caller that stops waiting leaves the thread behind.
+    """Return or raise the result of `work`. If the caller is cancelled, the thread continues unattended.
 
-    A lookup of a host name cannot be cancelled and may take minutes. The thread pool of the event loop, and so the
-    stop of the daemon, would wait for it.
+    A lookup of a host name cannot be cancelled and may take minutes. The thread pool of the event loop, and so the stop
+    of the daemon, would wait for it.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -29,7 +29,7 @@ async def run_detached(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             value = work()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+        except Exception as error:  # noqa: BLE001 - every exception is passed to the caller
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(fail, error)
         else:

@@ -1,4 +1,4 @@
-"""Notifications on their way: nobody waits for them, and a way that is slow or broken harms no other."""
+"""Send notifications in the background: a slow or broken channel delays no other."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,13 +13,13 @@ from betcode.notify.programs import NotSent, run_program
 
 logger = logging.getLogger(__name__)
 
-WAITING_LIMIT = 100  # notifications of one way; past it new ones are dropped
+WAITING_LIMIT = 100  # notifications of one channel; above it new ones are dropped
 
 Send = Callable[[Notification], Awaitable[None]]
 
 
 class Notifying:
-    """The three ways, each with a line of its own."""
+    """The three channels, each with its own queue."""
 
     def __init__(self, settings: NotifySettings) -> None:
         self._settings = settings
@@ -30,17 +30,17 @@ class Notifying:
         self._settings = settings
 
     def wants(self, occasion: NotificationReason) -> bool:
-        """Whether anybody would be told."""
+        """Return whether any channel is enabled."""
         return occasion.value in self._settings.occasions and bool(self._on())
 
     def notify(self, notification: Notification) -> None:
-        """Have it told by and by; never waits, never fails."""
+        """Queue a notification; never waits, never fails."""
         if self.wants(notification.occasion):
             for name in self._on():
                 self._lines[name].put(notification)
 
     async def keep(self) -> None:
-        """Send what comes, for as long as the daemon runs."""
+        """Send queued notifications until the daemon stops."""
         async with anyio.create_task_group() as tasks:
             for line in self._lines.values():
                 tasks.start_soon(line.keep)
@@ -95,7 +95,7 @@ class _Line:
 
 @asynccontextmanager
 async def open_notifying(settings: NotifySettings) -> AsyncIterator[Notifying]:
-    """Ready to notify; leaving the block drops what is not on its way yet."""
+    """Open the channels; leaving the block drops notifications that are not being sent yet."""
     notifying = Notifying(settings)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(notifying.keep)

@@ -1,4 +1,4 @@
-"""Running somebody's program with a small environment and a bound."""
+"""Run a user's program with a small environment and a timeout."""
 
 import os
 import signal
@@ -15,19 +15,19 @@ DESKTOP = ("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY
 
 
 class NotSent(Exception):
-    """A notification did not get through; the message says why, without a secret."""
+    """A notification was not delivered; the message gives the reason, without a secret."""
 
 
 def small_environment(environ: Mapping[str, str], *more: str) -> dict[str, str]:
-    """What a program needs to find itself, and nothing of what agents and tokens need."""
+    """Return the variables that a program needs to start, without those of agents and tokens."""
     return {name: environ[name] for name in (*_ALWAYS, *more) if name in environ}
 
 
 async def run_program(argv: Sequence[str], *, stdin: bytes = b"", more_names: Sequence[str] = ()) -> None:
-    """Have it run to its end.
+    """Run the program to its end.
 
     Raises:
-        NotSent: it cannot be started, failed, or took too long and was killed with what it had started.
+        NotSent: it cannot be started, failed, or took too long and was killed with its child processes.
     """
     try:
         process = await anyio.open_process(

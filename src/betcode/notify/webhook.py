@@ -32,7 +32,7 @@ class _TryAgain(Exception):
 
 
 def signature(key: bytes, at_s: int, body: bytes) -> str:
-    """What the receiver compares: HMAC-SHA256 of "TIME.BODY", in hex, beside the time."""
+    """Return the value that the receiver compares: HMAC-SHA256 of "TIME.BODY", in hex, with the time."""
     mac = hmac.new(key, b"%d." % at_s + body, hashlib.sha256).hexdigest()
     return f"t={at_s},v1={mac}"
 
@@ -49,7 +49,7 @@ async def post(notification: Notification, url: str, secret_file: str) -> None:
                 raise NotSent(f"{to.hostname} did not accept it after {ATTEMPTS} attempts: {trouble}") from None
             await anyio.sleep(FIRST_WAIT_S * 2**attempt)
             continue
-        if not 200 <= status < 300:  # a redirect is not followed: where it goes is the owner's word alone
+        if not 200 <= status < 300:  # a redirect is not followed: only the owner decides where data is sent
             raise NotSent(f"{to.hostname} refused it: status {status}")
         return
 
@@ -65,7 +65,7 @@ def _read_key(path: Path) -> bytes:
 
 
 async def _post_once(url: str, body: bytes, key: bytes, delivery: str) -> int:
-    """The status of one attempt; no connection is kept."""
+    """Return the status of one attempt; the connection is closed."""
     headers = {
         "User-Agent": "betcode",
         "Content-Type": "application/json",
@@ -114,7 +114,7 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 def _request(url: str, body: bytes, headers: Mapping[str, str]) -> int:
-    """The status of the answer, whose body is not read. Proxies are those of the daemon's environment. It blocks.
+    """Return the status of the answer, whose body is not read. Uses the proxies of the daemon's environment. Blocks.
 
     Raises:
         _TryAgain: there was no answer.
@@ -122,7 +122,7 @@ def _request(url: str, body: bytes, headers: Mapping[str, str]) -> int:
     """
     try:
         opener = urllib.request.build_opener(_NoRedirect, _Http, _Https)
-        request = urllib.request.Request(url, body, dict(headers), method="POST")  # noqa: S310 - settings accept http(s) alone
+        request = urllib.request.Request(url, body, dict(headers), method="POST")  # noqa: S310 - settings accept only http(s)
         with opener.open(request, timeout=CONNECT_LIMIT_S) as response:
             return int(response.status)
     except urllib.error.HTTPError as answer:
@@ -131,7 +131,7 @@ def _request(url: str, body: bytes, headers: Mapping[str, str]) -> int:
     except (ValueError, http.client.InvalidURL):
         raise NotSent("the address or a proxy setting cannot be used") from None
     except urllib.error.URLError as error:
-        if isinstance(error.reason, str):  # no exception of a connection: urllib does not know the protocol
+        if isinstance(error.reason, str):  # not an exception of a connection: urllib does not know the protocol
             raise NotSent("the address or a proxy setting cannot be used") from None
         raise _TryAgain(type(error.reason).__name__) from None
     except (OSError, http.client.HTTPException) as error:

@@ -57,7 +57,7 @@ def _settled(host: str) -> str | None:
 
 
 def _as_asked(pattern: str) -> str:
-    """A rule's host as it stands in addresses: names in other letters are asked for in ASCII."""
+    """Return a rule's host as written in addresses: names in other scripts are requested in ASCII."""
     pattern = pattern.strip().lower().removesuffix(".")
     try:
         if pattern.startswith("["):
@@ -71,7 +71,7 @@ def _as_asked(pattern: str) -> str:
 
 
 class HostIndex:
-    """Rules by host: `*.x` is every name below x, `*` alone is all; elsewhere a star stays between two dots."""
+    """Rules by host: `*.x` is every name below x, `*` by itself is all; elsewhere a star matches between two dots."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._exact: dict[str, Rule] = {}

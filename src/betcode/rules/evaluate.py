@@ -30,7 +30,7 @@ _PATH_FIELDS: Final = {
     "Glob": "path",
     "LS": "path",
 }
-# Who grants a command has seen it run in the sandbox, and come to its end.
+# A person who grants a command has seen it run in the sandbox, and finish.
 _NOT_GRANTED: Final = ("dangerouslyDisableSandbox", "run_in_background")
 
 
@@ -70,7 +70,7 @@ class Verdict:
 
 
 def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
-    """Decide about one use of a tool; the same use and rules give the same verdict, and nothing raises.
+    """Decide about one use of a tool. The result depends only on the use and the rules; nothing is raised.
 
     A deny of any part denies the whole, an ask of any part asks, and an allow must cover every part.
     """
@@ -83,9 +83,9 @@ def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
 
 
 def objection(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict | None:
-    """What rules have against a use that nobody asks them to allow: a deny, an ask, or that neither can be told.
+    """Return what rules have against a use that they need not allow: a deny, an ask, or an uncertainty about either.
 
-    None leaves the use to whoever else decides. What only people answer is never objected to.
+    None leaves the decision to another component. Uses that only people answer never have an objection.
     """
     return None if use.tool in FOR_PEOPLE else _objection(_Subject(use, rules), rules, grants)
 
@@ -95,10 +95,10 @@ def _objection(subject: "_Subject", rules: Rules, grants: Grants | None) -> Verd
     for listed, outcome in (*((listed, ScreenOutcome.DENY) for listed in denying), (rules.ask, ScreenOutcome.ASK)):
         rule = subject.forbidden(listed)
         if rule is not None:
-            return Verdict(outcome, f"{rule.text} says so", (rule,))
+            return Verdict(outcome, f"it matches {rule.text}", (rule,))
         rule = listed.puzzling(subject.tool)
         if rule is not None:
-            return Verdict(ScreenOutcome.ASK, f"it is not known what {rule.text} means", (rule,))
+            return Verdict(ScreenOutcome.ASK, f"the rule {rule.text} is not supported", (rule,))
     if rules.broken:
         return Verdict(ScreenOutcome.ASK, f"{rules.broken[0]} cannot be read, so nothing is allowed by rule")
     unsure = subject.unsure((*denying, rules.ask))
@@ -115,7 +115,7 @@ def segments(use: ToolUse) -> tuple[str, ...]:
 
 
 class Coverage:
-    """Which single rules would allow one use, where no other rule speaks of it."""
+    """The single rules that would each allow one use, if no other rule applies to it."""
 
     def __init__(self, use: ToolUse, place: PathContext) -> None:
         self._subject = _Subject(use, Rules((), place))
@@ -123,12 +123,12 @@ class Coverage:
 
     @property
     def path(self) -> str | None:
-        """The file or directory that a file tool is used on, by its name as written; None: that cannot be told."""
+        """Return the file or directory that a file tool is used on, as written; None if unknown."""
         return next(iter(self._subject.paths), None)
 
     @property
     def script(self) -> Script | None:
-        """What a shell command consists of; None where there is none, or it is unclear."""
+        """Return the parts of a shell command; None if there is none, or it is unclear."""
         return self._subject.script if isinstance(self._subject.script, Script) else None
 
     def by(self, rule: Rule) -> bool:
@@ -138,7 +138,7 @@ class Coverage:
 
 
 class _Subject:
-    """What a use is about: a command, a path, a host, a name, or just the tool."""
+    """The subject of a use: a command, a path, a host, a name, or just the tool."""
 
     def __init__(self, use: ToolUse, rules: Rules) -> None:
         self.use = use
@@ -189,7 +189,7 @@ class _Subject:
         settled = name and not any(mark in name for mark in "*?[{")
         return spellings(name, self._place, self.paths[0]) if settled else ()
 
-    # What forbids: any part, in any of its forms.
+    # Deny and ask: any part, in any of its forms.
 
     def forbidden(self, listed: RuleList) -> Rule | None:
         rule = listed.whole(self.tool) or listed.by_parameter(self.tool, self.input)
@@ -223,7 +223,7 @@ class _Subject:
         return None
 
     def unsure(self, lists: Sequence[RuleList]) -> str | None:
-        """Why it cannot be told whether a rule forbids this, where there are rules that might."""
+        """Return why it is uncertain whether a rule forbids this, if there are rules that might."""
         if self.touched is not None:
             return self._unsure_command(lists, self.touched)
         about = self.tool if any(listed.scoped(self.tool) for listed in lists) else None
@@ -232,9 +232,9 @@ class _Subject:
         if isinstance(self.script, Unclear) and any(listed.scoped("Edit") for listed in lists):
             return f"{self.script.reason}, and there are rules about files"
         if about in READING | EDITING and (not self.paths or any(map(is_by_process, self.paths))):
-            return "it cannot be told which file is meant, and there are rules about files"
+            return "the file is unknown, and there are rules about files"
         if about == "WebFetch" and self.host is None:
-            return "it cannot be told which host is meant, and there are rules about hosts"
+            return "the host is unknown, and there are rules about hosts"
         return None
 
     def _unsure_command(self, lists: Sequence[RuleList], touched: Touched) -> str | None:
@@ -248,7 +248,7 @@ class _Subject:
         reason = touched.unsure(about) if about else None
         return reason or unsure_hosts(self.script, [listed for listed in lists if listed.about_hosts])
 
-    # What allows: every part.
+    # Allow: every part.
 
     def allowed(self, lists: Sequence[RuleList]) -> Verdict:
         """The verdict by the first list, or the first two, and so on: a rule is named before a grant."""
@@ -265,14 +265,14 @@ class _Subject:
         for listed in lists:
             rule = listed.whole(self.tool)
             if rule is not None and guarded is None:
-                return Verdict(ScreenOutcome.ALLOW, f"{rule.text} says so", (rule,))
+                return Verdict(ScreenOutcome.ALLOW, f"it matches {rule.text}", (rule,))
         if self.script is not None:
             is_special = any(self.input.get(name) not in (None, False) for name in _NOT_GRANTED)
             return self._allowed_command([listed for listed in lists if not (is_special and listed.is_granted)])
         for listed in lists:
             rule = self._rule(listed)
             if rule is not None and (guarded is None or mentions(rule, guarded)):
-                return Verdict(ScreenOutcome.ALLOW, f"{rule.text} says so", (rule,))
+                return Verdict(ScreenOutcome.ALLOW, f"it matches {rule.text}", (rule,))
         if guarded is not None:
             return Verdict(ScreenOutcome.ASK, f"only a rule that names {guarded} covers it")
         return Verdict(ScreenOutcome.ASK, "no rule covers it")
@@ -324,7 +324,7 @@ class _Subject:
         )
 
     def _held_back(self, indices: Sequence[CommandIndex]) -> str | None:
-        """Why rules that cover every command are not enough."""
+        """Return why rules that cover every command are not enough."""
         assert isinstance(self.script, Script)
         assert self.touched is not None
         for assigned in self.script.assignments:
@@ -338,7 +338,7 @@ class _Subject:
                 if not any(directory in (rule.specifier or "").split() for rule in speaking_of(self.script, indices)):
                     return f"only a rule that names {directory} covers {short(part)} there"
         except TooManyNames:
-            return "it names more files than can be looked at"
+            return "it names more files than can be checked"
         return None
 
     def _redirect(self, tool: str, word: Word, script: Script, lists: Sequence[RuleList]) -> tuple[Rule, ...] | None:

@@ -18,19 +18,19 @@ _DEPTH = "(?:[^/]+/)*?"  # any number of directories
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """What a path rule means at one place: names below one of `roots` that `below` matches as a whole."""
+    """A path rule compiled for one directory: paths below one of `roots` whose remainder `below` matches completely."""
 
     rule: Rule
     roots: tuple[str, ...]  # as written, and as links lead
-    below: str  # a regular expression over the rest of the path, without its first slash
-    name: str | None = None  # a name, or the *.end of one, that occurs in the rest for certain
+    below: str  # a regular expression over the remainder of the path, without its first slash
+    name: str | None = None  # a name, or the suffix in *.suffix, that certainly occurs in the remainder
 
 
 def path_pattern(rule: Rule, place: PathContext) -> PathPattern:
-    """Compile a path rule; what forbids reaches further than what allows.
+    """Compile a path rule; deny and ask rules match more than allow rules.
 
-    An allow is held to the letter, and a person's grant is for the path alone. A deny or ask also takes everything
-    below a matching directory, the directory that `dir/**` names, and `dir/**` at any depth.
+    An allow rule matches exactly what it says, and a person's grant only the path. A deny or ask rule also matches
+    everything below a matching directory, the directory that `dir/**` names, and `dir/**` at any depth.
     """
     forbids = rule.action in (Action.DENY, Action.ASK)
     assert rule.specifier is not None
@@ -46,7 +46,7 @@ def path_pattern(rule: Rule, place: PathContext) -> PathPattern:
         segments, directory_only, any_depth = ["**"], False, True
     static: list[str] = []
     if not any_depth:
-        # What has no wildcard belongs to the root, so that a link among it is followed there too.
+        # A part without wildcards belongs to the root, so that a link in it is followed there too.
         while len(segments) > 1 and not _WILD.search(segments[0]) and segments[0] != "..":
             static.append(segments.pop(0))
     roots = spellings(posixpath.join(anchor, *static), place) or (posixpath.join(anchor, *static),)
@@ -60,13 +60,13 @@ def path_pattern(rule: Rule, place: PathContext) -> PathPattern:
 
 
 def _needed(segments: list[str]) -> str | None:
-    """What a path must have among its names to match, so that rules can be found by it."""
+    """Return a name that a path must contain to match, so that rules can be indexed by it."""
     named = next((name for name in segments if not _WILD.search(name)), None)
     return named or next((name for name in segments if _EXTENSION.fullmatch(name)), None)
 
 
 def _anchored(pattern: str, source: str, place: PathContext) -> tuple[str, str, bool]:
-    """Where a pattern begins, the rest of it, and whether it holds there alone."""
+    """Return the directory where a pattern starts, the rest of it, and whether it applies only there."""
     if pattern.startswith("//"):
         return "/", pattern[2:], True
     if pattern == "~" or pattern.startswith("~/"):

@@ -18,7 +18,7 @@ _LISTS = (Action.DENY, Action.ASK, Action.ALLOW)
 
 @dataclass(frozen=True, slots=True)
 class SettingsText:
-    """One file of the hierarchy; a file that is not there is left out, one that cannot be read has no text."""
+    """One file of the hierarchy; a missing file is omitted, and an unreadable one has no text."""
 
     layer: Layer
     path: str
@@ -27,7 +27,7 @@ class SettingsText:
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """A file whose rules are not known."""
+    """A file whose rules are unknown."""
 
     source: Source
     reason: str
@@ -38,7 +38,7 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """What the layers say together."""
+    """The merged rules of the layers."""
 
     rules: tuple[Rule, ...] = ()
     untrusted: tuple[Rule, ...] = ()  # allow rules that do not count, since the project is not trusted
@@ -46,7 +46,7 @@ class Lists:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Places where something may be forbidden that nobody could read."""
+        """Return the files that could not be read, which may contain deny rules."""
         return tuple(str(found.source) for found in self.problems if isinstance(found, FileProblem) or found.may_forbid)
 
     def at(self, place: PathContext) -> Rules:
@@ -72,7 +72,7 @@ def read_layers(texts: Iterable[SettingsText], *, trusted: bool, flags: Iterable
 
 
 def _read(settings: SettingsText) -> Iterator[Rule | RuleProblem | FileProblem]:
-    # `/path` begins at the session's directory for a project's own files, and beside the file for the user's.
+    # `/path` starts at the session's directory for a project's own files, and at the file's directory for the user's.
     anchor = "" if settings.layer in FROM_THE_PROJECT else posixpath.dirname(settings.path)
 
     def at(line: int) -> Source:
@@ -97,7 +97,7 @@ def _read(settings: SettingsText) -> Iterator[Rule | RuleProblem | FileProblem]:
 
 
 def beside_permissions(settings: SettingsText) -> list[FileProblem]:
-    """Lists of rules that stand where nobody reads them, right in the file and not in its "permissions"."""
+    """Return problems for lists of rules at the top level of the file, outside "permissions": they are ignored."""
     try:
         root = parse(settings.text or "{}").value
     except NotJson:
@@ -108,17 +108,17 @@ def beside_permissions(settings: SettingsText) -> list[FileProblem]:
     return [
         FileProblem(
             Source(settings.layer, settings.path, found.line),
-            f'"{name}" stands outside "permissions", so that its rules do not count',
+            f'"{name}" is outside "permissions", so its rules are ignored',
         )
         for name, found in lists
     ]
 
 
 def _permissions(text: str | None) -> dict[str, Located] | NotJson:
-    """The value of "permissions" in a file, or what is wrong with the file."""
+    """Return the value of "permissions" in a file, or the problem with the file."""
     if text is None or len(text) > FILE_CHARACTERS:
         return NotJson("it cannot be read" if text is None else "it is too long", 0)
-    if not text:  # an editor is writing it anew: what it forbade a moment ago still counts
+    if not text:  # an editor is writing the file: what it denied a moment ago is still denied
         return NotJson("it is empty", 0)
     if not text.strip():
         return {}

@@ -14,7 +14,7 @@ from betcode.rules.wildcards import wildcard
 
 READING = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead"})
 EDITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
-_NAMES_AT_MOST = 1024  # of tools whose answers are kept
+_NAMES_AT_MOST = 1024  # of tools whose results are cached
 
 
 def canonical(tool: str) -> str:
@@ -96,7 +96,7 @@ class RuleList:
         return tool in self._scoped
 
     def puzzling(self, tool: str) -> Rule | None:
-        """A rule for the tool of which nobody knows what it restricts."""
+        """Return a rule for the tool whose specifier is not supported."""
         return self._puzzling.get(canonical(tool))
 
     def by_parameter(self, tool: str, values: Mapping[str, object]) -> Rule | None:
@@ -122,16 +122,16 @@ class RuleList:
         return next((rule for pattern, rule in self._called.get(canonical(tool), ()) if pattern.fullmatch(name)), None)
 
     def forbidden_path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
-        """A rule against the path: what may not be read may not be edited either."""
+        """Return a rule against the path: a path that may not be read may not be edited either."""
         return next((rule for index in self._against(tool) if (rule := index.any(paths))), None)
 
     def forbidden_below(self, tool: str, paths: tuple[str, ...], *, hidden: bool = True) -> Rule | None:
-        """A rule against something at or below a directory."""
+        """Return a rule against a path at or below a directory."""
         found = (index.below(path, hidden=hidden) for index in self._against(tool) for path in paths)
         return next((rule for rule in found if rule is not None), None)
 
     def forbidden_to_write_below(self, paths: tuple[str, ...]) -> Rule | None:
-        """A rule against a change of something at or below a directory, and no rule about reading it."""
+        """Return a rule against changing a path at or below a directory, if there is no rule against reading it."""
         found = (self._paths[tool].below(path, hidden=True) for tool in EDITING & self._paths.keys() for path in paths)
         return next((rule for rule in found if rule is not None), None)
 
@@ -155,13 +155,13 @@ class Rules:
     def __init__(self, rules: Iterable[Rule], place: PathContext, broken: Iterable[str] = ()) -> None:
         rules = tuple(rules)
         self.place = place
-        self.broken = tuple(broken)  # files whose rules are not known, so that nothing is allowed by rule
+        self.broken = tuple(broken)  # files whose rules are unknown, so that nothing is allowed by rule
         self.deny = RuleList((rule for rule in rules if rule.action is Action.DENY), place, forbids=True)
         self.ask = RuleList((rule for rule in rules if rule.action is Action.ASK), place, forbids=True)
         self.allow = RuleList((rule for rule in rules if rule.action is Action.ALLOW), place, forbids=False)
 
     def with_broken(self, name: str) -> "Rules":
-        """The same rules, where there may be others in a file that nobody can read."""
+        """Return the same rules, marked as incomplete because a file cannot be read."""
         rules = copy(self)
         rules.broken = (*self.broken, name)
         return rules
@@ -174,7 +174,7 @@ class Rules:
 
 
 class Grants:
-    """What people granted in a session, and what they refused for the rest of it."""
+    """The grants and refusals of people for the rest of a session."""
 
     def __init__(self, rules: Iterable[Rule], place: PathContext) -> None:
         rules = tuple(rules)

@@ -24,7 +24,7 @@ _WITH_SUBCOMMANDS: Final = names(
 _WITH_MORE: Final = frozenset(
     {"npm run", "pnpm run", "yarn run", "bun run", "bundle exec", "docker compose", "go mod", "poetry run", "uv run"}
 )
-# With anything behind them these are as good as every command, or undo what nobody can bring back.
+# With further arguments these are equivalent to every command, or destroy data for good.
 _TOO_WIDE: Final = names(
     ". awk bash bunx chmod chown csh curl dash dd doas env eval exec fish gawk kill killall ksh lua nc node npx perl "
     "php pkill python python2 python3 rm rmdir ruby scp sh shred source ssh su sudo tee uvx wget xargs zsh"
@@ -34,7 +34,7 @@ _TOO_WIDE: Final = names(
 @dataclass(frozen=True, slots=True)
 class Offer:
     pattern: str
-    label: str  # what it means, in a few words
+    label: str  # a short description
 
 
 def granting(pattern: str, use: ToolUse, place: PathContext) -> Rule | str:
@@ -44,21 +44,21 @@ def granting(pattern: str, use: ToolUse, place: PathContext) -> Rule | str:
 
 def _granting(pattern: str, use: ToolUse, place: PathContext, coverage: Coverage) -> Rule | str:
     if use.tool in FOR_PEOPLE:
-        return f"{use.tool} is answered by people only, so that nothing can be granted"
+        return f"{use.tool} is answered only by people, so it cannot be granted"
     if not _is_one_tool(use.tool):
-        return "The tool's name would mean more than this tool in a rule, so that nothing can be granted"
+        return "The tool's name would cover more than this tool as a rule, so it cannot be granted"
     rule = parse_rule(pattern, Action.GRANT, _SESSION)
     if isinstance(rule, RuleProblem):
         return f"{rule.text[:200]} cannot be granted: {rule.reason}"
     if not _speaks_of(rule, use.tool, place):
         return f"{rule.text[:200]} is not about {use.tool}, which asks"
     if not coverage.by(rule):
-        return f"{rule.text[:200]} does not cover what is asked"
+        return f"{rule.text[:200]} does not cover this call"
     return rule
 
 
 def exact_rule(use: ToolUse, place: PathContext) -> str | None:
-    """The narrowest rule for just this use: the command, the file, the host, or the tool where rules know no less."""
+    """Return the narrowest rule for this use: its command, file or host, or the tool if rules cannot be narrower."""
     coverage = Coverage(use, place)
     rule = _narrowest(use, place, coverage)
     return rule if rule is not None and isinstance(_granting(rule, use, place, coverage), Rule) else None
@@ -73,19 +73,19 @@ def offers(use: ToolUse, place: PathContext, suggested: Iterable[str] = ()) -> t
         if isinstance(rule, Rule):
             found.setdefault(rule.text.replace(":*)", " *)"), Offer(rule.text, offer.label))  # two ways to write it
     made = tuple(found.values())[:_MOST]
-    # Every use of a tool is more than anybody means who takes the first offer, where rules could say less.
+    # Every use of a tool is more than a person intends who accepts the first offer, if a narrower rule is possible.
     return () if made and "(" not in made[0].pattern and _has_narrower(use.tool) else made
 
 
 def _is_one_tool(name: str) -> bool:
-    """Whether the name, as a rule, means that tool alone: none with a star, and no MCP server."""
+    """Return whether the name, as a rule, covers only that tool: it has no star, and is no MCP server."""
     parts = name.split("__")
     is_whole = not name.startswith("mcp__") or (len(parts) > 2 and parts[1] != "" and any(parts[2:]))
     return is_whole and _NAME.fullmatch(name) is not None
 
 
 def _has_narrower(tool: str) -> bool:
-    """Whether rules know less of the tool than all its uses."""
+    """Return whether rules can cover less of the tool than all its uses."""
     return tool in COMMAND_TOOLS | READING | EDITING | {"WebFetch"} or canonical(tool) in NAMED_TOOLS
 
 
@@ -152,7 +152,7 @@ def _wider(use: ToolUse, place: PathContext, coverage: Coverage) -> Iterator[Off
 
 
 def _prefix(script: Script) -> Iterator[Offer]:
-    """The program with its subcommand and anything behind it, where that says enough of what it does."""
+    """Return the program with its subcommand and any arguments, if that is specific enough."""
     if len(script.parts) != 1 or script.parts[0].kind is not CommandKind.PLAIN:
         return
     values = [word.value for word in script.parts[0].command.words]
@@ -192,7 +192,7 @@ def _path_rule(tool: str, path: str, place: PathContext) -> str:
     inside = _inside(path, place)
     if inside is None:
         return f"{tool}({_outside(path, place)})"
-    # A name alone would mean every file of that name, however deep.
+    # A bare name would match every file of that name, at any depth.
     return f"{tool}({_marked(_escaped(inside)) if '/' in inside else './' + _escaped(inside)})"
 
 

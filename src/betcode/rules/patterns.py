@@ -18,7 +18,7 @@ _STAR = re.compile(r"(?<!\\)\*")
 @dataclass(frozen=True, slots=True)
 class CommandPattern:
     rule: Rule
-    literal: str  # what stands before the first star, which is what a rule commits itself to
+    literal: str  # the text before the first star, which is the fixed part of a rule
     expression: re.Pattern[str] | None  # None: exactly the literal
 
     def matches(self, form: str) -> bool:
@@ -33,7 +33,7 @@ def command_pattern(rule: Rule) -> CommandPattern:
     if text.endswith(":*"):
         text = text[:-2].rstrip() + " *"
     if not re.search(r"[\"'\\]", text):
-        text = re.sub(r" +", " ", text)  # as the words of a command are joined
+        text = re.sub(r" +", " ", text)  # joined like the words of a command
     pieces = [piece.replace("\\*", "*") for piece in _STAR.split(text)]
     if len(pieces) == 1:
         return CommandPattern(rule, pieces[0], None)
@@ -45,7 +45,7 @@ def command_pattern(rule: Rule) -> CommandPattern:
 
 
 def forbidden_forms(command: SimpleCommand) -> Iterator[str]:
-    """The ways to write a command under which a rule that forbids it may know it."""
+    """Return the spellings of a command under which a deny or ask rule may match it."""
     yield command.written
     yield command.prefix + command.written
     plain = command.plain
@@ -122,7 +122,7 @@ def speaking_of(script: Script, indices: Sequence[CommandIndex]) -> list[Rule]:
 
 
 def covering(part: CommandNode, indices: Sequence[CommandIndex]) -> tuple[Rule, ...] | None:
-    """The rules that cover a command and all that it starts; None if something is not covered."""
+    """Return the rules that cover a command and everything that it starts; None if something is not covered."""
     if runs_nothing(part.command):
         return ()
     risky = any(risky_words(inner.command) for inner in part.all() if inner is not part)
@@ -144,7 +144,7 @@ def covering(part: CommandNode, indices: Sequence[CommandIndex]) -> tuple[Rule, 
 
 
 def _rule_for(command: SimpleCommand, named: int | None, indices: Sequence[CommandIndex]) -> Rule | None:
-    """A rule for the command that spells out its first `named` words (None: all), and whatever else it must."""
+    """Return a rule for the command that spells out its first `named` words (None: all) and its risky words."""
     words = max([named or 0, *(number + 1 for number in risky_words(command))])
     safe = all(assigned.known and is_safe_for_a_program(assigned.name) for assigned in command.assignments)
     prefixes = {"", command.prefix} if safe else {command.prefix}
@@ -158,7 +158,7 @@ def _rule_for(command: SimpleCommand, named: int | None, indices: Sequence[Comma
 
 
 def _forms(command: SimpleCommand, prefix: str, words: int) -> Iterator[tuple[str, int]]:
-    """The command as written and plainly quoted, with how much of it its first `words` words are."""
+    """Return the command as written and plainly quoted, each with the length of its first `words` words."""
     written, plain = command.written, command.plain
     first = " ".join([word.written for word in command.words[:words]])
     yield prefix + written, len(prefix) + len(first)

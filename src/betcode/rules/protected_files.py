@@ -13,10 +13,10 @@ _FILES: Final = names(
     ".bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .kshrc .inputrc "
     ".gitconfig .gitmodules .ripgreprc .npmrc .yarnrc .envrc .mcp.json .claude.json"
 )
-# What Windows' file systems, which others mount, pass over at the end of a name, and a name that they make of .git.
+# Characters that Windows file systems, which others mount, ignore at the end of a name, and their short name for .git.
 _TAIL = re.compile(r"(?:(?<=[^/.])[. ]+|:[^/]*)(?=/|$)")
 _SHORT_NAMES: Final = {"git~1": ".git", "claude~1": ".claude"}
-_OPEN: Final = names("commands agents skills worktrees")  # below .claude, where agents write what they are asked to
+_OPEN: Final = names("commands agents skills worktrees")  # below .claude, where agents write files on request
 
 
 def guarded_name(paths: Iterable[str], directories: Iterable[str] = ()) -> str | None:

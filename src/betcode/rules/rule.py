@@ -11,11 +11,11 @@ class Action(StrEnum):
     DENY = "deny"
     ASK = "ask"
     ALLOW = "allow"
-    GRANT = "grant"  # given by a person for one session
+    GRANT = "grant"  # granted by a person for one session
 
 
 class Layer(StrEnum):
-    """Where rules come from, the strongest first; their lists unite, so that only trust depends on it."""
+    """The source of rules, the strongest first. Their lists are merged; only trust depends on the layer."""
 
     FLAGS = "flags"
     LOCAL = "local"  # .claude/settings.local.json
@@ -26,7 +26,7 @@ class Layer(StrEnum):
     SESSION = "session"
 
 
-# A repository can bring both files along, however personal one of them is meant to be.
+# A repository can contain both files, although one of them is intended to be personal.
 FROM_THE_PROJECT = frozenset({Layer.LOCAL, Layer.PROJECT})
 
 
@@ -47,7 +47,7 @@ class Source:
 class Rule:
     action: Action
     tool: str  # a name, or a glob of names
-    specifier: str | None  # what stands in the parentheses; None: every use of the tool
+    specifier: str | None  # the text in the parentheses; None: every use of the tool
     source: Source
 
     @property
@@ -60,12 +60,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleProblem:
-    """A rule that cannot be used as it stands, in words for whoever wrote it."""
+    """A rule that cannot be used as written, with a message for its author."""
 
     text: str
     source: Source
     reason: str
-    may_forbid: bool = False  # leaving it out may let through what it was meant to forbid
+    may_forbid: bool = False  # omitting it may allow what it should forbid
 
     def __str__(self) -> str:
         return f"{self.source}: {self.text}: {self.reason}"
@@ -116,7 +116,7 @@ def parse_rule(text: str, action: Action, source: Source) -> Rule | RuleProblem:
     reason = _unusable(rule)
     if reason is None:
         return rule
-    # An exception that is left out makes what forbids wider, not narrower.
+    # Ignoring an exception makes a deny or ask rule wider, not narrower.
     return RuleProblem(text, source, reason, forbids and not (specifier or "").startswith("!"))
 
 
@@ -127,7 +127,7 @@ def parameter(rule: Rule) -> tuple[str, str] | None:
 
 
 def understood(rule: Rule) -> bool:
-    """Is it known what the specifier restricts? A deny or ask that is not understood asks for every use of its tool."""
+    """Return whether the specifier is supported. An unsupported deny or ask rule asks for every use of its tool."""
     if rule.specifier is None or rule.tool in PATH_TOOLS | COMMAND_TOOLS | NAMED_TOOLS:
         return True
     if rule.tool == "WebFetch" and rule.specifier.startswith("domain:"):
@@ -136,7 +136,7 @@ def understood(rule: Rule) -> bool:
 
 
 def removes_tool(rule: Rule) -> bool:
-    """Whether Claude Code, given this deny rule at its start, takes the tool away from the model.
+    """Return whether Claude Code, given this deny rule at its start, removes the tool from the model's list.
 
     `Bash`, `Bash(*)` and `Read(*)` do. `Bash(**)` denies each use instead.
     """
@@ -144,22 +144,22 @@ def removes_tool(rule: Rule) -> bool:
 
 
 def _meant(tool: str) -> str:
-    """The known tool that a name differs from in case only, or else the name itself."""
+    """Return the known tool whose name differs only in case, otherwise the name itself."""
     return "mcp__" + tool[5:] if tool.lower().startswith("mcp__") else _TOOLS.get(tool.lower(), tool)
 
 
 def _unusable(rule: Rule) -> str | None:
     allows = rule.action in (Action.ALLOW, Action.GRANT)
     if not allows and (meant := _meant(rule.tool)) != rule.tool:
-        return f"no tool is called {rule.tool}; write {meant}"
+        return f"unknown tool {rule.tool}; write {meant}"
     if rule.specifier == "":
         return "the parentheses are empty; leave them out to mean every use"
     if allows and "*" in rule.tool and not _ALLOWED_GLOB.fullmatch(rule.tool):
         return "only names after mcp__SERVER__ may have a * where it allows"
     if rule.tool in PATH_TOOLS and (rule.specifier or "").startswith("!"):
-        return "exceptions with ! are not supported; write the rule without it and name what is meant"
+        return "exceptions with ! are not supported; write a rule that names the files instead"
     if allows and not understood(rule):
-        return f"it is not known what {rule.tool}(…) restricts, so it allows nothing"
+        return f"{rule.tool}(…) is not supported, so it allows nothing"
     found = _PARAMETER.fullmatch(rule.specifier or "")
     if found is not None and found[1] in PRIMARY_FIELDS and rule.tool in COMMAND_TOOLS | PATH_TOOLS | {"WebFetch"}:
         return f"{found[1]} cannot be matched by name; write {rule.tool}({found[2]})"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PATH_CHARACTERS = 4096
-# Names that lead elsewhere for each process: only the one that opens them knows where.
+# Names that lead to a different file in each process: only the opening process knows which.
 _BY_PROCESS = re.compile(r"/proc/(?:self|thread-self|\d+)/|/dev/fd(?:/|$)", re.IGNORECASE)
 
 
@@ -22,20 +22,20 @@ class PathContext:
 
 
 def expanded(path: str, place: PathContext, cwd: str | None = None) -> str | None:
-    """`path` made absolute and otherwise left as it is; None where it cannot be known which file is meant."""
+    """Return `path` made absolute and otherwise unchanged; None if the file is unknown."""
     if not path or "\0" in path or len(path) > PATH_CHARACTERS:
         return None
     if path == "~" or path.startswith("~/"):
         path = place.home + path[1:]
     elif path.startswith("~"):
-        return None  # somebody else's home
+        return None  # another user's home
     return posixpath.join(cwd or place.directory, path)
 
 
 def spellings(path: str, place: PathContext, cwd: str | None = None) -> tuple[str, ...]:
-    """The file's name as written, without `.` and `..`, and the name it has once links are followed; () if unknown.
+    """Return the file's name as written, without `.` and `..`, and the name after following links; () if unknown.
 
-    They are two questions: `link/../x` is lexically `x`, and something else where `link` leads away.
+    They may differ: `link/../x` is lexically `x`, but another file if `link` leads to another directory.
     """
     absolute = expanded(path, place, cwd)
     if absolute is None:

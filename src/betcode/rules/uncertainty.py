@@ -22,18 +22,18 @@ _FETCHES: Final = names("aria2c curl elinks http https httpie lynx links w3m wge
 
 
 def unsure_commands(script: Script, indices: Sequence[CommandIndex]) -> str | None:
-    """Why one of the rules about commands may apply to something in the script, for all that can be told."""
+    """Return why one of the rules about commands may apply to something in the script."""
     name = leading_elsewhere(script)
     if name is not None:
         return f"it sets {name}, and there are rules about commands"
     for part in script.all():
         if may_start_anything(part) or any(_may_apply(index, part.command) for index in indices):
-            return f"it cannot be told what {short(part)} runs, and there are rules about commands"
+            return f"the command that {short(part)} runs is unknown, and there are rules about commands"
     interpreter, words = mentioned_in_code(script)
     for at, word in enumerate(words):
         text = " ".join([word.rpartition("/")[2], *words[at + 1 : at + _CODE_WORDS]])
         if any(index.forbids_text(text) for index in indices):
-            return f"what {interpreter} is given mentions {text[:60]}, and there are rules about commands"
+            return f"the code for {interpreter} mentions {text[:60]}, and there are rules about commands"
     return None
 
 
@@ -48,12 +48,12 @@ def _may_apply(index: CommandIndex, command: SimpleCommand) -> bool:
 
 
 def unsure_hosts(script: Script, lists: Sequence[RuleList]) -> str | None:
-    """Why a rule about hosts may be meant for a program that asks one."""
+    """Return why a rule about hosts may apply to a program that contacts one."""
     if not lists:
         return None
     for part in script.all():
         if part.command.base in _FETCHES and has_unknown(part.command):
-            return f"it cannot be told which host {short(part)} asks, and there are rules about hosts"
+            return f"the host that {short(part)} contacts is unknown, and there are rules about hosts"
         for host in _hosts(part.command):
             rule = next((rule for listed in lists if (rule := listed.by_host(host)) is not None), None)
             if rule is not None:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 
 def starred(pieces: Sequence[str], gap: str) -> str:
-    """The pieces (expressions of a fixed length) in this order, with any number of `gap` between them.
+    """Return the pieces (expressions of a fixed length) in this order, with any number of `gap` between them.
 
-    The earliest place is as good as any later one for all but the last piece, so nothing is tried twice.
+    The earliest match is as good as any later one for all but the last piece, so nothing is tried twice.
     """
     if len(pieces) == 1:
         return pieces[0]

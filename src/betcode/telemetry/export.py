@@ -39,7 +39,7 @@ async def _no_gauges() -> Gauges:
 
 
 class Telemetry:
-    """What leaves the daemon, and where to; made by `open_telemetry`."""
+    """The exports of the daemon and their destinations; made by `open_telemetry`."""
 
     def __init__(self, counts: Counts) -> None:
         self.counts = counts
@@ -52,17 +52,17 @@ class Telemetry:
 
     @property
     def traces(self) -> TraceSink | None:
-        """Where finished turns go; None where nobody wants them."""
+        """Return the sink of finished turns; None if traces are disabled."""
         return self.otlp
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What does not work, a sentence each."""
+        """Return the current problems, one sentence each."""
         sending = "" if self.otlp is None else self.otlp.trouble
         return tuple(filter(None, (self.missing_packages, self.trouble_serving, sending)))
 
     def watch(self, gauges: Callable[[], Awaitable[Gauges]]) -> None:
-        """What is read from now on, on the event loop."""
+        """Set the function that reads the metrics, on the event loop."""
         self._gauges = gauges
 
     def read(self) -> Readings:
@@ -81,7 +81,7 @@ class Telemetry:
 
 
 class OtlpThread:
-    """Sends every so often what has come together; what an endpoint does not take is dropped and counted."""
+    """Sends batches periodically; what an endpoint does not accept is dropped and counted."""
 
     def __init__(self, endpoint: str, version: str, every_s: float, read: Callable[[], Readings]) -> None:
         self.dropped = dict.fromkeys(SIGNALS, 0)
@@ -106,7 +106,7 @@ class OtlpThread:
             self._wake.set()
 
     def stop(self) -> None:
-        """From another thread than the loop's: send the rest, if that can be done soon."""
+        """Send the rest if that is possible soon, and stop. Call it from another thread than the loop's."""
         self._stopping = True
         self._wake.set()
         deadline = time.monotonic() + STOP_WITHIN_S
@@ -126,8 +126,8 @@ class OtlpThread:
                 self._wake.clear()
                 self._send(self._otlp)
         except Exception:
-            logger.exception("telemetry is not sent any more")
-            self.trouble = "Telemetry is not sent any more: the log says why"
+            logger.exception("telemetry export has stopped")
+            self.trouble = "Telemetry export has stopped: see the log"
 
     def _send(self, otlp: "Otlp") -> None:
         turns = [self._turns.popleft() for _ in range(len(self._turns))]
@@ -145,12 +145,12 @@ class OtlpThread:
         self._note(otlp)
 
     def _note(self, otlp: "Otlp") -> None:
-        """Say once that the endpoint takes nothing, and once that it does again."""
+        """Log once that the endpoint accepts nothing, and once that it does again."""
         if otlp.trouble and not self.trouble:
-            logger.warning("telemetry is not taken by %s: %s", self._endpoint, otlp.trouble)
+            logger.warning("telemetry is not accepted by %s: %s", self._endpoint, otlp.trouble)
         elif self.trouble and not otlp.trouble:
             logger.info("telemetry is taken again by %s", self._endpoint, extra={"dropped": dict(self.dropped)})
-        self.trouble = f"Telemetry is not taken by {self._endpoint}: {otlp.trouble}" if otlp.trouble else ""
+        self.trouble = f"Telemetry is not accepted by {self._endpoint}: {otlp.trouble}" if otlp.trouble else ""
 
 
 @asynccontextmanager
@@ -162,7 +162,7 @@ async def open_telemetry(
     every_s: float = 10.0,
     metrics_at: tuple[str, int] | None = None,
 ) -> AsyncIterator[Telemetry]:
-    """Export what is asked for until the block is left; with neither, there is no thread, socket or import."""
+    """Export the requested signals until the block ends; with neither, there is no thread, socket or import."""
     telemetry = Telemetry(counts)
     if metrics_at is not None or otlp_endpoint:
         telemetry.missing_packages = missing_extra(OTEL)

@@ -1,6 +1,6 @@
 """The context of a log line: a dotted path such as `turn.permission`, and its session.
 
-The path goes with the task or thread that does the work, so that whatever is logged on the way carries it.
+The path belongs to the task or thread that does the work, so that every line logged there has it.
 """
 
 from contextvars import ContextVar, Token
@@ -26,7 +26,7 @@ def begin(path: str, session_id: str = "") -> None:
 
 
 class Span:
-    """`with Span("append"):` does that work within the one under way; with `root` it is not part of any other."""
+    """`with Span("append"):` adds a step to the current path; with `root` it starts a new path."""
 
     __slots__ = ("_name", "_root", "_session_id", "_token")
 

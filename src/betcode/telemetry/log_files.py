@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 LEVELS = ("trace", "debug", "info", "warn", "error")
 _RANK = {level: rank for rank, level in enumerate(LEVELS)}
-_ABOVE_ALL = _RANK["error"]  # what is not ours, such as a traceback of Python itself
+_ABOVE_ALL = _RANK["error"]  # lines of others, such as a traceback of Python itself
 _BLOCK = 64 * 1024
-_LONGEST_LINE = 1024 * 1024  # longer ones are given in pieces
+_LONGEST_LINE = 1024 * 1024  # longer ones are returned in pieces
 _NAMED = frozenset({"timestamp", "level", "span", "target", "message", "session_id", "exception"})
 
 
@@ -23,7 +23,7 @@ _NAMED = frozenset({"timestamp", "level", "span", "target", "message", "session_
 class LogEntry:
     """One line of the log."""
 
-    text: str  # as it stands there
+    text: str  # as written there
     message: str
     level: str = ""  # empty: it is no line of ours
     timestamp: str = ""
@@ -42,7 +42,7 @@ class LogEntry:
 class LogFilter:
     """Which lines are asked for."""
 
-    level: str = "trace"  # and what is more important
+    level: str = "trace"  # and more important ones
     session: str = ""  # the beginning of an id
 
     def takes(self, entry: LogEntry) -> bool:
@@ -50,7 +50,7 @@ class LogFilter:
 
 
 def entry_of(line: bytes) -> LogEntry:
-    """What one line says; any bytes are a line."""
+    """Return the entry of one line; any bytes are accepted."""
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     try:
         values = json.loads(text)
@@ -63,7 +63,7 @@ def entry_of(line: bytes) -> LogEntry:
 
 
 class LogFiles:
-    """A log and the older files beside it. Reading needs no daemon and disturbs none."""
+    """A log and its rotated files. Reading needs no daemon and disturbs none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -71,7 +71,7 @@ class LogFiles:
         self._rest = b""
 
     def newest(self, count: int, wanted: LogFilter) -> list[LogEntry]:
-        """The last `count` that are wanted, oldest first; `added` goes on after them."""
+        """Return the last `count` matching entries, oldest first; `added` continues after them."""
         found: list[LogEntry] = []
         self.close()
         self._file = _opened(self._path)
@@ -91,14 +91,14 @@ class LogFiles:
         return found
 
     def added(self, wanted: LogFilter) -> Iterator[LogEntry]:
-        """What was added since the last look; call it again and again."""
+        """Return the entries added since the last call."""
         while True:
             yield from self._read_on(wanted)
             following = self._next_file()
             if following is None:
                 return
             if self._file is not None:
-                yield from self._read_on(wanted)  # what came between the last read and the rotation
+                yield from self._read_on(wanted)  # written between the last read and the rotation
                 self._file.close()
             self._file, self._rest = following, b""
 
@@ -110,7 +110,7 @@ class LogFiles:
         file = self._file
         if file is None:
             return
-        if file.tell() > os.fstat(file.fileno()).st_size:  # emptied, where no older file is kept
+        if file.tell() > os.fstat(file.fileno()).st_size:  # truncated, if no rotated file is kept
             file.seek(0)
             self._rest = b""
         while block := file.read(_BLOCK):
@@ -128,7 +128,7 @@ class LogFiles:
         mine = os.fstat(self._file.fileno())
         if newest in (None, (mine.st_dev, mine.st_ino)):
             return None
-        # Several rotations may have passed: the one behind ours, or the oldest there is.
+        # Several rotations may have passed: continue with the file after ours, or the oldest one.
         for number in range(1, 1 + _older(self._path)):
             if _identity(self._numbered(number)) == (mine.st_dev, mine.st_ino):
                 return _opened(self._numbered(number - 1))
@@ -153,7 +153,7 @@ def _take(lines: Iterator[bytes], found: list[LogEntry], count: int, wanted: Log
 
 
 def _backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
-    """The lines before `end`, last first; the first of all is what stands behind the last newline."""
+    """Yield the lines before `end`, last first; the first one is the text after the last newline."""
     rest = b""
     while end > 0:
         begin = max(0, end - _BLOCK)
@@ -169,7 +169,7 @@ def _backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
 
 
 def _older(path: Path) -> int:
-    """How many older files there are without a gap."""
+    """Return how many rotated files there are without a gap."""
     number = 0
     while path.with_name(f"{path.name}.{number + 1}").exists():
         number += 1

@@ -1,4 +1,4 @@
-"""Write log lines in a thread, so that a slow disk or terminal delays nobody who logs."""
+"""Write log lines in a thread, so that a slow disk or terminal delays no caller."""
 
 import logging
 from queue import SimpleQueue
@@ -40,9 +40,9 @@ class LogThread:
 
 
 class ThreadedHandler(logging.Handler):
-    """Formats a line at once, since only the caller's context knows session and span, and has `target` write it.
+    """Formats a line immediately, since only the caller's context has session and span, and lets `target` write it.
 
-    Lines that find the queue full are dropped; the next line that fits is followed by one that gives their number.
+    Lines that do not fit in the queue are dropped; the next line that fits is followed by one with their number.
     """
 
     def __init__(self, target: logging.Handler, formatter: logging.Formatter, thread: LogThread) -> None:

@@ -1,7 +1,6 @@
 """One JSON object per line, in a file of bounded size and on stderr.
 
-What people and agents say appears at debug and is cut short where it is logged; what looks like a secret is taken out
-of every line.
+Texts of people and agents appear at debug level, truncated. Anything like a secret is removed from every line.
 """
 
 import errno
@@ -74,10 +73,10 @@ class ForPeople(logging.Formatter):
 
 
 class BoundedFile(RotatingFileHandler):
-    """The log file and `keep` older ones. Where stderr is this very file it follows it to the new one.
+    """The log file and `keep` older ones. If stderr is the same file, it is redirected to the new one.
 
-    A file that somebody has moved away or removed is begun anew: nobody would read what is written to the old one.
-    `opens` gives a descriptor for appending; a FIFO or a device in the file's place must not block it.
+    A file that was moved or removed is created again, because the old one has no readers. `opens` returns a descriptor
+    for appending; a FIFO or a device instead of the file must not block it.
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class BoundedFile(RotatingFileHandler):
         self._follow_with_stderr()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of the standard library
-        """A full disk is said by those who meet it at their work; not being able to log is no fault to report."""
+        """Ignore errors of logging: a full disk is reported by the components that need it."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handleError(record)
 
@@ -124,12 +123,12 @@ class BoundedFile(RotatingFileHandler):
 
     def _follow_with_stderr(self) -> None:
         if self.is_stderr and self.stream is not None:
-            # What Python itself writes, a traceback at the end or a fault, belongs to the new file.
+            # Python's own output, such as a final traceback or a fault, belongs to the new file.
             os.dup2(self.stream.fileno(), 2)
 
 
 class LogPlan(Protocol):
-    """What the settings say of the log."""
+    """The settings of the log."""
 
     @property
     def level(self) -> str: ...
@@ -141,12 +140,12 @@ class LogPlan(Protocol):
 
 
 def set_up_logging(plan: LogPlan, usual: Path) -> str:
-    """Log to the file that the settings name, else the usual one, and to stderr unless that is one of these.
+    """Log to the configured file, else the usual one, and to stderr unless that is one of these.
 
-    Returns why the usual file, an entry of the state directory, cannot be used; the log is on stderr alone then.
+    Returns why the usual file, an entry of the state directory, cannot be used; the log is then only on stderr.
 
     Raises:
-        OSError: the file that the settings name cannot be written.
+        OSError: the configured file cannot be written.
     """
     logging.addLevelName(TRACE, "TRACE")
     logging.addLevelName(logging.WARNING, "WARN")
@@ -163,7 +162,7 @@ def set_up_logging(plan: LogPlan, usual: Path) -> str:
         is_stderr = file.is_stderr
         _add(ThreadedHandler(file, JsonLines(), thread))
     if not is_stderr and path != usual and _is_stderr_at(usual):
-        # A command that started the daemon looks there for why it does not serve. It must not grow for ever, either.
+        # A command that started the daemon reads there why it does not serve. It must not grow without limit, either.
         errors = BoundedFile(usual, plan.limit_bytes, plan.keep, opens=_open_usual)
         _add(ThreadedHandler(errors, JsonLines(), thread), logging.ERROR)
     elif not is_stderr:
@@ -178,9 +177,9 @@ def _add(handler: logging.Handler, level: int = logging.NOTSET) -> None:
 
 
 def set_log_level(level: str) -> None:
-    """Log what is at least so important."""
+    """Set the minimum level of log lines."""
     logging.getLogger().setLevel(_LEVELS[level])
-    # What the runtime and libraries say about their own work is not what an operator looks for.
+    # Operators do not need the messages of the runtime and libraries about their own work.
     for talkative in ("asyncio", "grpc"):
         logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
 
@@ -190,15 +189,15 @@ def _open_usual(path: Path) -> int:
 
 
 def open_named_log(path: Path) -> int:
-    """A descriptor of a file that a person named: links are followed, and a device such as /dev/null will do.
+    """Open a file that a person named: links are followed, and a device such as /dev/null is accepted.
 
-    Raises: OSError, also for a pipe, which would hold up the log until somebody reads it.
+    Raises: OSError, also for a pipe, which would block the log until it is read.
     """
     pipe = OSError(errno.EINVAL, "it is a pipe", str(path))
     try:
         descriptor = os.open(path, _APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o600)
     except OSError as error:
-        raise pipe if error.errno == errno.ENXIO else error from None  # a pipe that nobody reads
+        raise pipe if error.errno == errno.ENXIO else error from None  # a pipe without a reader
     if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise pipe

@@ -16,7 +16,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """How the daemon is at one moment."""
+    """The state of the daemon at one moment."""
 
     sessions_active: int = 0
     clients_connected: int = 0
@@ -33,7 +33,7 @@ class Readings:
 
     counts: Counts
     gauges: Gauges
-    dropped: Mapping[str, int] = field(default_factory=dict)  # what an endpoint did not take, by signal
+    dropped: Mapping[str, int] = field(default_factory=dict)  # what an endpoint did not accept, by signal
 
 
 Value: TypeAlias = int | float | Distribution
@@ -47,7 +47,7 @@ class Metric:
     help: str
     read: Callable[[Readings], Samples]
     label: str = ""
-    values: tuple[str, ...] = ()  # what the label can be; empty with a label: whatever is declared elsewhere
+    values: tuple[str, ...] = ()  # the values of the label; empty with a label: declared elsewhere
     unit: str = ""
 
 
@@ -75,7 +75,7 @@ METRICS: tuple[Metric, ...] = (
     _counter("betcode_subprocess_spawns_total", "agent processes started", lambda now: now.counts.subprocess_spawns),
     _counter(
         "betcode_subprocess_crashes_total",
-        "agents that ended with a turn open although nobody had asked for it",
+        "agents that exited unexpectedly during a turn",
         lambda now: now.counts.subprocess_crashes,
     ),
     _counter(
@@ -86,7 +86,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "betcode_permission_decisions_total",
         MetricKind.COUNTER,
-        "decisions about uses of tools: by rules and grants, by people, or because nobody answered in time",
+        "decisions about tool calls: by rules and grants, by people, or by expiry",
         lambda now: now.counts.permission_decisions.items(),
         "type",
         tuple(DecisionOutcome),
@@ -133,13 +133,13 @@ METRICS: tuple[Metric, ...] = (
     ),
     _counter(
         "betcode_unknown_fields_received_total",
-        "requests with fields that this release does not know",
+        "requests with unknown fields",
         lambda now: now.counts.requests.unknown_fields_received,
     ),
     Metric(
         "betcode_deprecations_used_total",
         MetricKind.COUNTER,
-        "uses of something that is deprecated, by its feature",
+        "uses of deprecated features, by feature",
         lambda now: now.counts.requests.deprecations_used.items(),
         "feature",
     ),
@@ -151,7 +151,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "betcode_telemetry_dropped_total",
         MetricKind.COUNTER,
-        "turns and readings that the OTLP endpoint did not take in time",
+        "turns and readings that the OTLP endpoint did not accept in time",
         lambda now: now.dropped.items(),
         "signal",
         SIGNALS,

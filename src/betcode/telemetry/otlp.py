@@ -43,9 +43,9 @@ class Otlp:
     """A connection to one endpoint. Every method blocks for at most `TIMEOUT_S`, and none raises."""
 
     def __init__(self, endpoint: str, version: str) -> None:
-        self.trouble = ""  # why the last thing was not taken
+        self.trouble = ""  # why the last batch was not accepted
         self._words = _LastWords()
-        for name in _LIBRARIES:  # what they say is said once, in our words
+        for name in _LIBRARIES:  # their messages are logged once, in our own sentence
             library = logging.getLogger(name)
             library.handlers = [self._words]
             library.propagate = False
@@ -62,18 +62,18 @@ class Otlp:
         self._metrics = OTLPMetricExporter(f"{base}/v1/metrics", timeout=TIMEOUT_S, session=_Direct())
 
     def send_turns(self, turns: Sequence[TurnTrace]) -> bool:
-        """Whether the endpoint took them."""
+        """Send turns; return whether the endpoint accepted them."""
         spans = [span for turn in turns for span in self._turns.of(turn)]
         return self._noted(self._traces.export(spans) is SpanExportResult.SUCCESS)
 
     def send_readings(self, readings: Readings) -> bool:
-        """Whether the endpoint took them."""
+        """Send readings; return whether the endpoint accepted them."""
         metrics = [self._metric(metric, readings, time.time_ns()) for metric in METRICS]
         data = MetricsData([ResourceMetrics(self._resource, [ScopeMetrics(self._scope, metrics, "")], "")])
         return self._noted(self._metrics.export(data) is MetricExportResult.SUCCESS)
 
     def hurry(self) -> None:
-        """From another thread: repeat nothing any more."""
+        """Stop retrying. Call it from another thread."""
         self._traces.shutdown()  # type: ignore[no-untyped-call]
         self._metrics.shutdown()
 
@@ -115,14 +115,14 @@ class Otlp:
                 value.total,
                 tuple(value.buckets),
                 value.bounds,
-                # They are not kept, and the protocol can leave them out: 0 would be a lie.
+                # They are not stored, and the protocol can omit them: 0 would be wrong.
                 min=None,  # type: ignore[arg-type]
                 max=None,  # type: ignore[arg-type]
             )
 
 
 class _Direct(requests.Session):
-    """Asks the endpoint itself and nobody else, and reads no more of an answer than its head."""
+    """Connects only to the endpoint itself, and reads only the head of an answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,12 +133,12 @@ class _Direct(requests.Session):
         response = super().send(request, **options)
         response.close()
         if 300 <= response.status_code < 400:
-            raise requests.exceptions.InvalidURL("the endpoint sends us elsewhere, and nothing is sent there")
+            raise requests.exceptions.InvalidURL("the endpoint redirects, and redirects are not followed")
         return response
 
 
 class _LastWords(logging.Handler):
-    """Keeps what a library said last."""
+    """Stores the last message of a library."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

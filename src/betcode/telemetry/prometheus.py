@@ -32,11 +32,11 @@ _CONNECTIONS = 16  # at once; a scraper needs one
 
 
 class PortTaken(Exception):
-    """Nothing can listen there; the message is one sentence."""
+    """The port is not available; the message is one sentence."""
 
 
 def families(readings: Readings) -> Iterator[Family]:
-    """The readings in Prometheus' own words."""
+    """Return the readings as Prometheus metric families."""
     for metric in METRICS:
         yield _family(metric, readings)
 
@@ -69,7 +69,7 @@ def _family(metric: Metric, readings: Readings) -> Family:
 
 
 class _Collected:
-    """What `CollectorRegistry` asks: one moment's readings."""
+    """The collector that `CollectorRegistry` calls for the current readings."""
 
     def __init__(self, readings: Readings) -> None:
         self._readings = readings
@@ -112,7 +112,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
-        """A scraper that left is no fault to report."""
+        """Ignore a scraper that disconnected."""
         logger.debug("a scraper was not answered")
 
 
@@ -144,10 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def served(address: str, port: int, read: Callable[[], Readings]) -> Iterator[int]:
-    """Serve until the block is left; the port. `read` is called in the server's threads.
+    """Serve until the block ends; yields the port. `read` is called in the server's threads.
 
     Raises:
-        PortTaken: nothing can listen there.
+        PortTaken: the port is not available.
     """
     try:
         server = _Server(address, port, read)

@@ -210,7 +210,7 @@ def _is_no_option(asked: v1.UserQuestion, text: str) -> bool:
 
 def why(request: v1.PermissionRequest) -> str:
     """Why a person is asked, on one line: the rule that says so and where it stands, or the reason."""
-    rule = "a rule says so: " if request.deciding_rule.startswith("ask ") else ""
+    rule = "a rule asks: " if request.deciding_rule.startswith("ask ") else ""
     return rule + one_line(request.deciding_rule, _WHY_WIDTH)
 
 

@@ -107,7 +107,7 @@ async def test_a_wrong_file_changes_nothing_and_is_said(tmp_path: Path, wrong: s
     ):
         (said,) = await renewed(daemon, wrong)
         assert said["level"] == "error"
-        assert said["message"].startswith("the settings stay as they were: ")
+        assert said["message"].startswith("the settings are unchanged: ")
         assert (await client.health()).metadata["turn_limit"] == "3"
         await renewed(daemon, {"agents": {"turn_limit": 4}})
         assert (await client.health()).metadata["turn_limit"] == "4"

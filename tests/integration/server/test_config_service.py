@@ -178,11 +178,11 @@ async def test_the_messages_of_older_clients_change_what_differs(daemon: Daemon,
         (v1.UpdateSettingsRequest(settings=v1.Settings(daemon=v1.DaemonSettings(port=1))), "cannot be changed"),
         (v1.UpdateSettingsRequest(update_mask=FieldMask(paths=["daemon.colour"])), "no settings message has"),
         (v1.UpdateSettingsRequest(scope="everybody"), "There is no scope"),
-        (v1.UpdateSettingsRequest(scope="project"), "whole path"),
-        (v1.UpdateSettingsRequest(scope="project", working_directory="here"), "whole path"),
+        (v1.UpdateSettingsRequest(scope="project"), "absolute path"),
+        (v1.UpdateSettingsRequest(scope="project", working_directory="here"), "absolute path"),
         (
             v1.UpdateSettingsRequest(scope="local", working_directory="/x", set={"agents.turn_limit": "1"}),
-            "not for pro",
+            "cannot be set by a pro",
         ),
         (
             v1.UpdateSettingsRequest(
@@ -369,7 +369,7 @@ async def test_a_wrong_file_is_told_and_the_last_good_settings_hold(daemon: Daem
     await client.config.change({"agents.turn_limit": "6"})
     file(daemon).write_text('{\n"agents": {"turn_limit": 0}}')
     log = len(daemon.log)
-    await becomes_true(lambda: "the settings stay as they were" in daemon.log[log:])
+    await becomes_true(lambda: "the settings are unchanged" in daemon.log[log:])
     found = await client.config.settings()
     assert found.daemon.max_subprocesses == 6
     assert "line 2: agents.turn_limit must be a whole number" in found.problem

@@ -303,5 +303,5 @@ async def test_a_client_that_left_while_something_was_sent_to_it_is_no_fault_in_
                 await RawCalls(channel).first("/rim.Test/Follow", b"")
     finally:
         await server.stop(None)
-    assert "left before it was answered" in caplog.text
+    assert "disconnected before it was answered" in caplog.text
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

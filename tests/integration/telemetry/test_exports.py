@@ -270,14 +270,14 @@ async def test_telemetry_goes_to_its_endpoint_alone_and_what_that_does_not_take_
                 return samples(scraped_text(served)).get(("betcode_telemetry_dropped_total", "traces"), 0)
 
             await becomes_true(lambda: dropped() == 1)
-            assert (await client.health()).metadata["telemetry"].startswith("Telemetry is not taken by")
+            assert (await client.health()).metadata["telemetry"].startswith("Telemetry is not accepted by")
             kept.status = 200
             kept.bodies.clear()
             await talk.turn("say more")
             await arrived(kept, "turn")
             assert await daemon.stop() == 0
     assert not elsewhere.bodies
-    assert len(lines(daemon, "telemetry is not taken")) == 1
+    assert len(lines(daemon, "telemetry is not accepted")) == 1
     assert len(lines(daemon, "telemetry is taken again")) == 1
 
 

@@ -38,7 +38,7 @@ def test_a_variable_says_where_codex_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agents", "says"),
     [
-        ({"codex": {"path": "bin/codex"}}, "agents.codex.path must be the whole path"),
+        ({"codex": {"path": "bin/codex"}}, "agents.codex.path must be the absolute path"),
         ({"acp": {"commands": {"goose": "goose acp"}}}, 'such as {"goose": ["goose", "acp"]}'),
         ({"acp": {"commands": {"goose": []}}}, "agents.acp.commands"),
         ({"openai": {"base_url": "localhost"}}, "agents.openai.base_url must be an address"),

@@ -109,7 +109,7 @@ def test_writers_wait_for_each_other_and_not_for_ever(path: Path, monkeypatch: p
     monkeypatch.setattr(changing, "_PATIENCE_S", 0.05)
 
     def edit(text: str) -> str:
-        with pytest.raises(NotChanged, match="somebody else is changing it"):
+        with pytest.raises(NotChanged, match="another process is changing it"):
             change(path, Layer.USER, {"agents.turn_limit": 9})
         return text.replace("3", "4")
 
@@ -193,7 +193,7 @@ def test_a_key_of_any_length_is_refused_in_one_short_sentence() -> None:
 
 
 def test_a_project_is_given_only_what_is_for_projects(path: Path) -> None:
-    with pytest.raises(WrongSetting, match="not for projects"):
+    with pytest.raises(WrongSetting, match="cannot be set by a project"):
         change(path, Layer.PROJECT, {"notify.command": ["/bin/evil"]})
     assert change(path, Layer.PROJECT, {"sessions.default_model": "opus"})
 

@@ -76,8 +76,8 @@ def test_a_project_sets_only_what_is_for_projects(files: Files) -> None:
     assert (loaded.settings.notify.command, loaded.settings.engine.turn_limit) == ((), 5)
     assert loaded.settings.engine.default_model == "p"
     assert [warning.partition(": ")[2] for warning in loaded.warnings] == [
-        "notify.command is not for projects and does not count here",
-        "agents.turn_limit is not for projects and does not count here",
+        "notify.command cannot be set by a project and is ignored here",
+        "agents.turn_limit cannot be set by a project and is ignored here",
     ]
 
 
@@ -127,7 +127,7 @@ def test_a_misspelt_key_of_ours_is_a_warning_in_a_project_too(files: Files) -> N
 
 def test_a_key_in_both_its_forms_is_refused(files: Files) -> None:
     files.user({"agents": {"turn_limit": 3}, "agents.turn_limit": 4})
-    with pytest.raises(WrongSetting, match=r"agents\.turn_limit stands here for the second time"):
+    with pytest.raises(WrongSetting, match=r"duplicate setting agents\.turn_limit"):
         load_settings(files.config_dir)
 
 

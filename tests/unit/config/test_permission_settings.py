@@ -55,10 +55,10 @@ def test_a_wrong_time_is_refused_with_one_sentence(tmp_path: Path, permissions: 
 @pytest.mark.parametrize(
     ("notify", "says"),
     [
-        ({"command": "echo hello"}, "begins with the whole path of a program"),
-        ({"command": ["echo"]}, "whole path"),
+        ({"command": "echo hello"}, "begins with the absolute path of a program"),
+        ({"command": ["echo"]}, "absolute path"),
         ({"webhook": {"url": "https://example.com/hook"}}, "needs notify.webhook.secret_file"),
-        ({"webhook": {"secret_file": "key"}}, "whole path of a file"),
+        ({"webhook": {"secret_file": "key"}}, "absolute path of a file"),
         ({"on": ["ask", "always"]}, '"ask", "reminder" and "expired"'),
         ({"desktop": 1}, "true or false"),
     ],

@@ -54,8 +54,8 @@ def test_what_is_no_address_is_not_understood(text: str) -> None:
         ('{"daemon": {"listen": 50051}}', "daemon.listen must be HOST or HOST:PORT"),
         ('{"daemon": {"listen": "0.0.0.0"}}', "beyond loopback and needs TLS"),
         ('{"daemon": {"listen": "example.com:1"}}', "beyond loopback and needs TLS"),
-        ('{"daemon": {"listen": "127.0.0.1", "tls_cert": "/c.pem"}}', "go together"),
-        ('{"daemon": {"listen": "127.0.0.1", "tls_key": "/k.pem"}}', "go together"),
+        ('{"daemon": {"listen": "127.0.0.1", "tls_cert": "/c.pem"}}', "belong together"),
+        ('{"daemon": {"listen": "127.0.0.1", "tls_key": "/k.pem"}}', "belong together"),
     ],
 )
 def test_a_wrong_place_to_listen_is_one_sentence(tmp_path: Path, settings: str, says: str) -> None:

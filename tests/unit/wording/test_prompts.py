@@ -160,7 +160,7 @@ def test_why_it_is_asked_stands_under_the_tool() -> None:
     request = v1.PermissionRequest(tool_name="Bash", input_json='{"command": "ls"}', deciding_rule="no rule covers ls")
     assert Permission(request).lines()[1:] == ["    (reason: no rule covers ls)", "    command: ls"]
     request.deciding_rule = "ask Bash(ls *) (/etc/s.json:4)"
-    assert Permission(request).lines()[1] == "    (reason: a rule says so: ask Bash(ls *) (/etc/s.json:4))"
+    assert Permission(request).lines()[1] == "    (reason: a rule asks: ask Bash(ls *) (/etc/s.json:4))"
 
 
 def test_the_input_is_shown_as_the_agent_wrote_it() -> None:

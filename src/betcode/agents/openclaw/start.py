@@ -43,7 +43,7 @@ class CannotStart(Exception):
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="betcode.agents.openclaw.start", description="Start an OpenClaw gateway.")
     parser.add_argument("--state-dir", type=Path, required=True)
-    parser.add_argument("--program", required=True, help="openclaw, as a whole path")
+    parser.add_argument("--program", required=True, help="openclaw, as an absolute path")
     parser.add_argument("--port", type=int, required=True)
     said = parser.parse_args(arguments)
     places = GatewayPaths(said.state_dir)

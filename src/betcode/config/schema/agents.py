@@ -51,13 +51,13 @@ AGENTS: tuple[Setting, ...] = (
         "agents.idle_retire",
         "engine.idle_retire_s",
         value_types.duration(),
-        "an idle agent is ended after this and started again when wanted; one with background work never",
+        "an idle agent is ended after this time and started again on demand; one with background work never",
     ),
     Setting(
         "agents.warm_limit",
         "engine.warm_limit",
         value_types.whole(0),
-        "idle agents that are kept at all; past it the longest idle is ended",
+        "maximum number of idle agents; above it the one idle longest is ended",
     ),
     Setting(
         "agents.memory_limit",
@@ -91,7 +91,7 @@ AGENTS: tuple[Setting, ...] = (
         "agents.default_provider",
         "engine.default_provider",
         value_types.one_of("", *KINDS_OF_AGENTS),
-        "the kind of agent of sessions that name none; empty: claude where it is found, otherwise demo",
+        "the provider of sessions that name none; empty: claude if it is found, otherwise demo",
         at_once=False,
     ),
     Setting(
@@ -120,21 +120,21 @@ AGENTS: tuple[Setting, ...] = (
         "agents.openai.api_key_env",
         "agents.openai.api_key_env",
         variable_name(),
-        "the variable of a session's environment that holds the key of that API; empty: it wants none",
+        "the variable of a session's environment with the key of that API; empty: it needs none",
         at_once=False,
     ),
     Setting(
         "agents.openai.wire_api",
         "agents.openai.wire_api",
         value_types.one_of("auto", "responses", "chat"),
-        "how that API is spoken to; `auto`: by Responses where `base_url` is empty, else by Chat Completions",
+        "the protocol of that API; `auto`: Responses if `base_url` is empty, otherwise Chat Completions",
         at_once=False,
     ),
     Setting(
         "agents.openai.model",
         "agents.openai.model",
         value_types.text(),
-        "the model of `openai` sessions that name none, where `sessions.default_model` names none either",
+        "the model of `openai` sessions that name none, if `sessions.default_model` names none either",
         at_once=False,
     ),
     Setting(
@@ -169,7 +169,7 @@ AGENTS: tuple[Setting, ...] = (
         "agents.openclaw.port",
         "agents.openclaw.port",
         value_types.whole(1, 65535),
-        "where the gateway on this machine listens",
+        "address of the gateway on this machine",
         at_once=False,
     ),
     Setting(

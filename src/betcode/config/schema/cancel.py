@@ -21,6 +21,6 @@ CANCEL: tuple[Setting, ...] = (
         "cancel.insist",
         "engine.cancel_insist_s",
         value_types.duration(0, 600),
-        "a cancel so long after the last step takes the next at once; sooner, it is the same cancel said twice",
+        "a cancel this long after the last step escalates at once; an earlier one counts as a repetition",
     ),
 )

@@ -10,7 +10,7 @@ OBEY: tuple[Setting, ...] = (
         "obey.socket",
         "obey.socket",
         place(),
-        "its socket, in place of `$XDG_RUNTIME_DIR/obey/daemon.sock`",
+        "its socket, instead of `$XDG_RUNTIME_DIR/obey/daemon.sock`",
         at_once=False,
     ),
     Setting(

@@ -10,7 +10,7 @@ OBSERVABILITY: tuple[Setting, ...] = (
         "observability.otlp_endpoint",
         "observability.otlp_endpoint",
         web_address(),
-        "where traces and metrics are sent by OTLP; empty: nothing is sent",
+        "address to which traces and metrics are sent by OTLP; empty: nothing is sent",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         at_once=False,
     ),
@@ -32,7 +32,7 @@ OBSERVABILITY: tuple[Setting, ...] = (
         "observability.metrics_address",
         "observability.metrics_address",
         loopback(),
-        "where that listens",
+        "its address",
         at_once=False,
     ),
     Setting(

@@ -1,4 +1,4 @@
-"""`permissions.*`: how long prompts stay open, and which calls are screened."""
+"""`permissions.*`: how long prompts remain open, and which calls are screened."""
 
 from betcode.config import value_types
 from betcode.config.schema.setting import Setting
@@ -36,13 +36,13 @@ PERMISSIONS: tuple[Setting, ...] = (
         "permissions.extend_on_activity",
         "engine.extend_on_activity",
         value_types.yes_or_no(),
-        "activity in a session gives its open prompts all their time again",
+        "activity in a session restarts the timeout of its open prompts",
     ),
     Setting(
         "permissions.extend_on",
         "engine.extend_on",
         value_types.one_of("activity", "human"),
-        "`human`: only messages and answers count, not a client that attaches or stays attached",
+        "`human`: only messages and answers count, not a client that attaches or remains attached",
     ),
     Setting(
         "permissions.reminder_intervals",

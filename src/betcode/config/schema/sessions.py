@@ -16,7 +16,7 @@ SESSIONS: tuple[Setting, ...] = (
         "sessions.auto_compact_threshold",
         "engine.auto_compact_threshold",
         value_types.whole(0),
-        "after a turn that left more tokens than this in the agent's context, it is compacted; 0: never",
+        "compact the agent's context after a turn if it has more tokens than this; 0: never",
     ),
     Setting(
         "sessions.lock_answer",
@@ -28,12 +28,12 @@ SESSIONS: tuple[Setting, ...] = (
         "sessions.lock_idle",
         "engine.lock_idle_s",
         value_types.duration(),
-        "how long a holder may send nothing before the lock goes to who waits for it",
+        "how long a lock holder may be inactive before the next client in the queue gets the lock",
     ),
     Setting(
         "sessions.history_keep",
         "engine.history_keep_s",
         value_types.duration(),
-        "how long the history of a closed session is kept; 0: for ever",
+        "how long the history of a closed session is kept; 0: forever",
     ),
 )

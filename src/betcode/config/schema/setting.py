@@ -14,7 +14,7 @@ class Setting:
     kind: ValueType
     help: str
     variable: str = ""  # in the environment; empty: made from the key
-    at_once: bool = True  # a running daemon that reads the files again uses it; otherwise the next one does
+    at_once: bool = True  # a running daemon applies it after a reload; otherwise the next daemon does
     is_private: bool = False  # its value is not repeated anywhere
     of_project: bool = False  # a project's own settings may set it too, for sessions that start there
 

@@ -24,13 +24,13 @@ WORKTREE: tuple[Setting, ...] = (
         "worktree.setup_environment",
         "worktree.setup_environment",
         variable_names(),
-        "names of variables that a setup gets beside the usual ones; keys and tokens are not passed on",
+        "names of variables that a setup gets in addition to the usual ones; keys and tokens are not passed on",
     ),
     Setting(
         "worktree.bring_along",
         "worktree.bring_along",
         file_patterns(),
-        "untracked files of the repository that a new worktree gets copies of, as patterns such as `.env*`",
+        "untracked files of the repository that are copied into a new worktree, as patterns such as `.env*`",
         of_project=True,
     ),
     Setting(
@@ -43,12 +43,12 @@ WORKTREE: tuple[Setting, ...] = (
         "worktree.snapshots",
         "worktree.snapshots",
         value_types.yes_or_no(),
-        "whether the tree is noted at the beginning and the end of each turn, for `betcode session diff`",
+        "whether the tree is recorded at the beginning and the end of each turn, for `betcode session diff`",
     ),
     Setting(
         "worktree.snapshot_file_limit",
         "worktree.snapshot_file_limit_bytes",
         value_types.size(),
-        "an untracked file that is larger than this is left out of snapshots",
+        "an untracked file larger than this is omitted from snapshots",
     ),
 )

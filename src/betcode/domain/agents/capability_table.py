@@ -16,7 +16,9 @@ class CapabilityRow:
 
 ROWS: tuple[CapabilityRow, ...] = (
     CapabilityRow("resume", "resume", "another process goes on with the conversation"),
-    CapabilityRow("continues_broken_turn", "broken turns", "a turn that a crash broke off is gone on with by itself"),
+    CapabilityRow(
+        "continues_broken_turn", "broken turns", "a turn that a crash interrupted is continued automatically"
+    ),
     CapabilityRow("interrupt", "interrupt", "a turn can be stopped while the agent lives on"),
     CapabilityRow("ends_tools", "ends commands", "stopping a turn ends the commands that it runs"),
     CapabilityRow("permissions", "permissions", "it asks before it acts"),

@@ -80,5 +80,5 @@ def _removed(book: RuleBook, tool: str, calls_are_screened: bool) -> Verdict | N
 
 def _checked(directory: str) -> str:
     if not Path(directory).is_absolute():
-        raise InvalidRequest(f"{directory[:500]!r} is no directory: give the whole path, or name a session")
+        raise InvalidRequest(f"{directory[:500]!r} is no directory: give the absolute path, or name a session")
     return directory

@@ -30,7 +30,7 @@ _TITLE = "OpenClaw"
 _URL, _TOKEN_FILE, _START = "url", "token_file", "start"
 KEYS: Mapping[str, str] = {
     _URL: "of a gateway that runs, such as ws://127.0.0.1:18789",
-    _TOKEN_FILE: "the whole path of the file that holds the gateway's token",
+    _TOKEN_FILE: "the absolute path of the file that holds the gateway's token",
     _START: "true: a gateway is started where none answers",
 }
 _INSTALL = "install it (npm install -g openclaw, with Node 24.16 or later)"
@@ -161,7 +161,7 @@ class OpenClawProvider(AcpFamily):
                 raise InvalidRequest(f"provider_config.{_URL} is to be {wrong}", key=_URL) from None
         token_file = asked.get(_TOKEN_FILE, "" if _URL in asked else settings.token_file)
         if token_file and not token_file.startswith("/"):
-            raise InvalidRequest(f"provider_config.{_TOKEN_FILE} is to be a whole path", key=_TOKEN_FILE)
+            raise InvalidRequest(f"provider_config.{_TOKEN_FILE} must be an absolute path", key=_TOKEN_FILE)
         if asked.get(_START, "false") not in ("true", "false"):
             raise InvalidRequest(f"provider_config.{_START} is to be true or false", key=_START)
         start = asked[_START] == "true" if _START in asked else settings.start

@@ -23,29 +23,29 @@ from betcode.rules.syntax.commands import CommandNode, Script, SimpleCommand, na
 _MOVES: Final = frozenset({"cd", "chdir", "pushd"})
 _BASES_AT_MOST: Final = 32
 _PLACES_AT_MOST: Final = 8
-_NAMES_AT_MOST: Final = 2000  # each is looked up on disk
-_TOO_MANY: Final = "it names more files than can be looked at, and there are rules about files"
-# They do what the files of their directory say.
+_NAMES_AT_MOST: Final = 2000  # each requires a lookup on disk
+_TOO_MANY: Final = "it names more files than can be checked, and there are rules about files"
+# They run what the files of their directory define.
 _BY_DIRECTORY: Final = names(
     "bun bundle cargo cmake composer deno git gmake go gradle gradlew just make mvn ninja nox npm npx nx pnpm poetry "
     "pre-commit pytest rake task tox turbo uv yarn"
 )
 _RELINKS: Final = names("bsdtar cp cpio link ln mount mv rsync tar unzip")
-# Options that say where the other arguments begin.
+# Options that set the base directory of the other arguments.
 _PLACES: Final = ("-C", "--directory", "--dir", "--cwd", "--chdir", "--work-tree", "--prefix")
-_BEGINNING: Final = len("--pref")  # of an option that may stand for the whole
+_BEGINNING: Final = len("--pref")  # of an option that may abbreviate the whole
 
 
 class TooManyNames(Exception):
-    """A script names more files, in more places, than can be looked at in time."""
+    """A script names more files, in more directories, than can be checked in time."""
 
 
 class Touched:
-    """What a script reads and writes by name, and what it may reach."""
+    """The files that a script reads and writes by name, and those that it may reach."""
 
     def __init__(self, script: Script, rules: Rules, cwd: str | None) -> None:
         self._script = script
-        self._rules = rules  # whose directories are looked up on disk, and so not before they are needed
+        self._rules = rules  # their directories are looked up on disk, and therefore only on demand
         self._place = place = rules.place
         self._spelled: dict[tuple[str, str], tuple[str, ...]] = {}
         self.bases = tuple(_bases(script, place, cwd or place.directory))
@@ -82,7 +82,7 @@ class Touched:
                 yield from (("Read", path, bases) for path in read)
 
     def _bases_of(self, command: SimpleCommand) -> tuple[str, ...]:
-        """Where relative names among the arguments may begin: an option may say so, and a link begins where it is."""
+        """Return the base directories of relative arguments: an option may set one, and a link has its own."""
         more = _places(command)
         if len(more) > _PLACES_AT_MOST:
             raise TooManyNames
@@ -94,7 +94,7 @@ class Touched:
         )
 
     def unsure(self, lists: Sequence[RuleList]) -> str | None:
-        """Why it cannot be told whether one of the rules about files forbids this."""
+        """Return why it is uncertain whether one of the rules about files forbids this."""
         try:
             return self._unsure(lists)
         except TooManyNames:
@@ -106,15 +106,15 @@ class Touched:
         if name is not None:
             return f"it sets {name}, and there are rules about files"
         if len(self.bases) >= _BASES_AT_MOST or any(_moves_unseen(part.command) for part in script.all()):
-            return "it cannot be told in which directory it is, and there are rules about files"
+            return "its directory is unknown, and there are rules about files"
         for word in script.writes + script.reads:
             if word.value is None and not is_at_home(word):
-                return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"
+                return f"the file that {word.written[:60]} names is unknown, and there are rules about files"
         if any(self._is_by_process(path, base) for _, path, bases in self._files() for base in bases):
-            return "it cannot be told which file a name in /proc is, and there are rules about files"
+            return "the file that a name in /proc leads to is unknown, and there are rules about files"
         for part in script.all():
             if may_touch_anything(part) or self._mentions(part, lists):
-                return f"it cannot be told which files {short(part)} is about, and there are rules about files"
+                return f"the files that {short(part)} uses are unknown, and there are rules about files"
             if (rule := self._reaches(part, lists)) is not None:
                 return f"{short(part)} goes through a directory with what {rule.text} is about"
         return self._unsure_code(lists)
@@ -133,7 +133,7 @@ class Touched:
         )
 
     def _reaches(self, part: CommandNode, lists: Sequence[RuleList]) -> Rule | None:
-        """A rule for something below a directory that the command may go through."""
+        """Return a rule for a path below a directory that the command may traverse."""
         command = part.command
         below = goes_below(command, is_known=is_known(command) or starts_nothing(command))
         if below is None:
@@ -150,7 +150,7 @@ class Touched:
             tool = "Edit" if below.edits or path in edited else "Read"
             for base in bases:
                 paths = self._spellings(path, base)
-                # Names alone are free in the session's directory, and so is what a program not known here does in it.
+                # Names are allowed in the session's directory, and so is the effect of an unknown program in it.
                 if below.lists and within(paths, self._rules.directories):
                     continue
                 for listed in lists:
@@ -163,14 +163,14 @@ class Touched:
         for word in words:
             absolute = expanded(word, self._place) if len(word) > 1 else None
             if absolute is not None and any(listed.forbidden_path("Edit", (normal(absolute),)) for listed in lists):
-                return f"what {name} is given mentions {word[:60]}, and there are rules about files"
+                return f"the code for {name} mentions {word[:60]}, and there are rules about files"
         return None
 
     def guarded(self) -> Iterator[tuple[str, CommandNode]]:
-        """Names of files that say what runs later or what is allowed, among those that a program is told to change.
+        """Return the names of files that control what runs or is allowed later, among those that a program changes.
 
         Raises:
-            TooManyNames: not all of them could be looked at.
+            TooManyNames: not all of them could be checked.
         """
         for part in self._script.all():
             for path in changed_by(part.command):
@@ -180,10 +180,11 @@ class Touched:
                         yield name, part
 
     def away(self) -> Iterator[tuple[str, CommandNode]]:
-        """Commands that do what the files of their directory say, and one that is not the session's, as written.
+        """Return commands that run what the files of their directory define, outside the session's directory, as
+        written.
 
         Raises:
-            TooManyNames: not all of them could be looked at.
+            TooManyNames: not all of them could be checked.
         """
         unseen = next((short(part) for part in self._script.all() if _moves_unseen(part.command)), None)
         for part in self._script.all():
@@ -204,13 +205,13 @@ class Touched:
 
 
 def short(part: CommandNode) -> str:
-    """The command in a few words."""
+    """Return an abbreviation of the command."""
     text = part.command.prefix + part.command.written
     return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _bases(script: Script, place: PathContext, start: str) -> Iterator[str]:
-    """The directories that a relative name may be meant from: every change of directory may fail, or be left again."""
+    """Return the possible base directories of a relative name: every change of directory may fail or be undone."""
     found = [start]
     yield start
     if not script.moves:
@@ -224,7 +225,7 @@ def _bases(script: Script, place: PathContext, start: str) -> Iterator[str]:
 
 
 def _targets(script: Script) -> Iterator[str]:
-    """Where the script changes to, as written."""
+    """Return the directories that the script changes to, as written."""
     for part in script.all() if script.moves else ():
         words = part.command.words
         if part.command.name in _MOVES:
@@ -232,7 +233,7 @@ def _targets(script: Script) -> Iterator[str]:
 
 
 def _moves_unseen(command: SimpleCommand) -> bool:
-    """Does it change to a directory that its words do not name?"""
+    """Return whether it changes to a directory that its words do not name."""
     if command.name == "popd":
         return True
     if command.name not in _MOVES:
@@ -242,7 +243,7 @@ def _moves_unseen(command: SimpleCommand) -> bool:
 
 
 def _places(command: SimpleCommand) -> list[str]:
-    """Directories that options name as the place to begin at."""
+    """Return the directories that options name as the starting point."""
     found: list[str] = []
     for number, word in enumerate(command.words[1:], 1):
         value = word.value or word.written
@@ -260,6 +261,6 @@ def _places(command: SimpleCommand) -> list[str]:
 
 
 def _says_where(option: str) -> bool:
-    """Is it one of the options for a place, with one dash or two, or the beginning of one?"""
+    """Return whether it is one of the options for a directory, with one dash or two, or an abbreviation of one."""
     name = option if len(option) == 2 else "--" + option.lstrip("-")
     return name in _PLACES or (len(name) >= _BEGINNING and any(known.startswith(name) for known in _PLACES))

@@ -13,7 +13,7 @@ _FLAGS: Final = names(
     "-p -P -h -v --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice "
     "--literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --help --html-path --man-path"
 )
-# They start programs that their arguments or the configuration name, or write where they are told.
+# They start programs that their arguments or the configuration name, or write to a path that they are given.
 _SUBCOMMANDS: Final = names(
     "archimport bundle citool config credential credential-cache credential-cache--daemon credential-store "
     "cvsexportcommit cvsimport cvsserver daemon difftool fast-export fast-import filter-branch filter-repo "
@@ -28,13 +28,13 @@ _LETTERS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _TRANSPORT = re.compile(r"(?:--[\w-]+=)?(?:ext|fd)::")  # an address that is a command
 _LOOKS: Final = names("--get --get-all --get-regexp --list -l get list")  # what config does without changing anything
-_WORDS_AT_MOST = 200  # that are looked at as operands
+_WORDS_AT_MOST = 200  # that are treated as operands
 _WITH_A_MESSAGE: Final = frozenset({"commit", "tag"})
 _MESSAGE: Final = frozenset({"-m", "-am", "--message"})
 
 
 def git_globals(command: SimpleCommand) -> tuple[int, ...]:
-    """The words between `git` and its subcommand."""
+    """Return the words between `git` and its subcommand."""
     found: list[int] = []
     at = 1
     while at < len(command.words):
@@ -50,7 +50,7 @@ def git_globals(command: SimpleCommand) -> tuple[int, ...]:
 
 
 def strange_globals(command: SimpleCommand) -> bool:
-    """Is there an option before the subcommand of which it is not known how many words it takes?"""
+    """Return whether an option before the subcommand takes an unknown number of words."""
     taken = False
     for number in git_globals(command):
         value = command.words[number].value or ""
@@ -62,9 +62,9 @@ def strange_globals(command: SimpleCommand) -> bool:
 
 
 def risky_in_git(command: SimpleCommand) -> Iterator[int]:
-    """Which words of a git command its options alone do not tell to be harmless."""
+    """Return the words of a git command that its options do not prove to be harmless."""
     before = git_globals(command)
-    # One of unknown value may become several words, the second of them the subcommand.
+    # A word with an unknown value may become several words, and the second of them the subcommand.
     yield from (number for number in before if (command.words[number].value or "-c").startswith("-c"))
     at = len(before) + 1
     if at >= len(command.words):
@@ -84,7 +84,7 @@ def risky_in_git(command: SimpleCommand) -> Iterator[int]:
 
 
 def is_operand(command: SimpleCommand, number: int) -> bool:
-    """Is this word no option, whatever its value: a path behind `--`, or the message of a commit?"""
+    """Return whether this word is no option, whatever its value: a path after `--`, or the message of a commit."""
     words = command.words
     at = len(git_globals(command)) + 1
     if number <= at or number > _WORDS_AT_MOST or words[at].value is None:

@@ -12,11 +12,11 @@ _INTERPRETERS: Final = names(
 )
 _VERSION = re.compile(r"[\d.]+$")
 _BETWEEN = re.compile(r"""[\s'"`()\[\]{},;<>|&@:+=$\\]+""")
-_SAYS: Final = frozenset({"echo", "printf", "cat"})  # what they say may be handed on
+_SAYS: Final = frozenset({"echo", "printf", "cat"})  # their output may be passed on
 
 
 def mentioned_in_code(script: Script) -> tuple[str, list[str]]:
-    """An interpreter that the script starts, and the words of all texts that may be its code; none without one."""
+    """Return an interpreter that the script starts, with the words of all texts that may be its code; or none."""
     commands = [part.command for part in script.all()]
     running = [command for command in commands if _is_interpreter(command.base)]
     if not running:

@@ -38,7 +38,7 @@ _VIM: Final = (
     *("--remote-expr", "--remote-send", "--startuptime"),
 )
 _SVN: Final = (*("--config-option", "--config-dir", "--editor-cmd", "--diff-cmd", "--diff3-cmd", "--merge-cmd"),)
-# A rule such as `git log *` was not meant for these: it covers them only where it spells them out.
+# A rule such as `git log *` is not intended for these: it covers them only if it spells them out.
 RISKY: Final[Mapping[str, tuple[str, ...]]] = {
     "apt": _APT, "apt-cache": _APT, "apt-get": _APT, "aptitude": _APT,
     "ar": ("--plugin",),
@@ -116,9 +116,9 @@ RISKY: Final[Mapping[str, tuple[str, ...]]] = {
 # Their letters are never bundled; npm and its kin take one dash for two.
 _LONG_WITH_ONE_DASH: Final = names("c++ cc clang clang++ find g++ gcc go mvn nmap npm openssl pnpm yarn")
 _ONE_DASH_OR_TWO: Final = frozenset({"npm", "pnpm", "yarn"})
-# Behind -- stands what they hand on.
+# The words after -- are passed on.
 _HANDS_ON: Final = frozenset({"cargo", "npm", "pnpm", "yarn"})
-# What they write with these goes nowhere, if it goes to one of _NOWHERE; other letters end a bundle by taking the rest.
+# With these options the output is discarded if the target is in _NOWHERE; other letters in a bundle take the rest.
 _OUTPUT: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "curl": ("oD", ("--output", "--dump-header")),
     "wget": ("Oo", ("--output-document", "--output-file")),
@@ -131,18 +131,18 @@ _LETTERS: Final = {
     for name, options in RISKY.items()
     if name not in _LONG_WITH_ONE_DASH
 }
-# The shell's own words that set what they name, and evaluate a subscript in the name.
+# Shell builtins that set the variables that they name, and evaluate a subscript in the name.
 _NAMING: Final = names("declare export getopts let local read readonly typeset unset")
 _NAMING_OPTIONS: Final = names("-r -x -g -p -f -F -s -rx -xr -gx")
-# The beginning of a word that is no option, whatever globs and braces in it come to.
+# The beginning of a word that is no option, whatever globs and braces in it expand to.
 _PLAIN_BEGINNING = re.compile(r"[\w./~][^$`]*", re.DOTALL)
-# In a program of awk: it runs something, reads what it makes the name of, or writes; also a comparison looks so.
+# In an awk program: it runs something, reads a computed file name, or writes; a comparison matches too.
 _AWK_ACTS = re.compile(r"system|getline|[|>@]")
 _QUOTED_BEGINNING = re.compile(r'"[\w./]')
 
 
 def risky_words(command: SimpleCommand) -> tuple[int, ...]:
-    """Which words make a known program run or write something else, or may do so for all that can be told."""
+    """Return the words that make a known program run or write something else, or may do so."""
     name = (command.name or "").rpartition("/")[2]
     if name in _NAMING:
         return tuple(number for number, word in enumerate(command.words) if number and not _names_its_own(word))
@@ -174,7 +174,7 @@ def _is_risky(name: str, value: str, options: tuple[str, ...]) -> bool:
 
 
 def _goes_nowhere(command: SimpleCommand, number: int, name: str) -> bool:
-    """Is it an option that says where to write, and is that nowhere?"""
+    """Return whether it is an option for an output path that discards the output."""
     letters, long = _OUTPUT.get(name, ("", ()))
     value = command.words[number].value or ""
     following = command.words[number + 1].value if number + 1 < len(command.words) else None
@@ -188,7 +188,7 @@ def _goes_nowhere(command: SimpleCommand, number: int, name: str) -> bool:
 
 
 def _by_meaning(command: SimpleCommand, name: str) -> Iterator[int]:
-    """The words that are risky by more than being an option."""
+    """Return the words that are risky for another reason than being an option."""
     values = [word.value or "" for word in command.words]
     if name == "git":
         yield from risky_in_git(command)
@@ -203,7 +203,7 @@ def _by_meaning(command: SimpleCommand, name: str) -> Iterator[int]:
 
 
 def _may_be_risky(command: SimpleCommand, number: int, name: str) -> bool:
-    """Could a word of unknown value be one of the program's risky options?"""
+    """Return whether a word of unknown value could be one of the program's risky options."""
     if name == "printf":
         return number == 1 and not _begins_plainly(command.words[1])
     if name in ("sed", "ssh", "test") or RISKY[name] is _AWK:
@@ -219,7 +219,7 @@ def _begins_plainly(word: Word) -> bool:
 
 
 def _names_its_own(word: Word) -> bool:
-    """Does it set one of the script's own variables, or is it an option that changes nothing?"""
+    """Return whether it sets only the script's own variables, or is an option without effect."""
     if word.value in _NAMING_OPTIONS:
         return True
     name, equals, _ = (word.written if word.value is None else word.value).partition("=")

@@ -16,7 +16,7 @@ _EDITORS: Final = names(
     "chmod chown ed ex gzip mkdir mv nano rm rmdir shred tar tee touch truncate unlink unzip vi vim zip"
 )
 _LAST_ONLY: Final = frozenset({"cp", "install", "ln", "rsync", "scp", "uniq"})
-# With one of these options, all that they name may be what they write.
+# With one of these options, every file that they name may be written.
 _WRITING: Final[Mapping[str, tuple[str, str]]] = {
     "cp": ("t", "--t"),
     "curl": ("oOcD", "--"),
@@ -75,12 +75,12 @@ def edited_by(command: SimpleCommand) -> list[str]:
 
 
 def changed_by(command: SimpleCommand) -> list[str]:
-    """Arguments that may be files which come to be, change or go: what is copied keeps its name."""
+    """Return the arguments that may be files that are created, changed or removed; a copied file keeps its name."""
     return arguments(command) if command.base in _LAST_ONLY else edited_by(command)
 
 
 def mentioned_by(command: SimpleCommand) -> list[str]:
-    """Arguments of a program that is not known here: it may do anything to a file of that name."""
+    """Return the arguments of an unknown program: it may do anything to a file of that name."""
     if is_known(command):
         return []
     given = arguments(command)
@@ -89,7 +89,7 @@ def mentioned_by(command: SimpleCommand) -> list[str]:
 
 
 def is_known(command: SimpleCommand) -> bool:
-    """Is it known what the program does to the files that it is given?"""
+    """Return whether the program's effect on its file arguments is known."""
     return command.base in _READERS or command.base in _EDITORS or command.base in TOUCHES_NO_FILES
 
 

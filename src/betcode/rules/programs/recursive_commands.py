@@ -9,18 +9,18 @@ from betcode.rules.syntax.commands import SimpleCommand, names
 
 @dataclass(frozen=True, slots=True)
 class _Descent:
-    """When a program goes below the directories that it is given."""
+    """Describes when a program descends into the directories among its arguments."""
 
     letters: str | None = None  # with one of these short options; None: always
     long: tuple[str, ...] = ()  # or with one of these
-    takes: str = ""  # short options with a value of their own
+    takes: str = ""  # short options that take a value
     takes_long: frozenset[str] = frozenset()
     before: int | None = None  # so many operands are no directory, and with no more it begins where it is
     instead: tuple[str, ...] = ()  # with one of these options it has no such operand
-    lists: bool = False  # it tells names alone
+    lists: bool = False  # it prints only names
     edits: bool = False
     writes: bool = False  # into the directory where it is
-    hidden: tuple[str, ...] | None = None  # it passes over names with a dot, unless one of these is given
+    hidden: tuple[str, ...] | None = None  # it skips names with a leading dot, unless one of these is given
 
 
 _CONTEXT: Final = "--regexp --file --max-count --after-context --before-context --context"
@@ -67,7 +67,7 @@ _DESCENTS: Final[Mapping[str, _Descent]] = {
     "unzip": _Descent(writes=True),
     "zip": _Descent("rR", ("--recurse-paths", "--recurse-patterns")),
 }
-# They are given directories, but look at no more than the directory.
+# They take directories, but read only the directory itself.
 _STAYS: Final = names(
     "cd chdir cksum cmp comm cut date df dirs expr file hash install jq mkdir nl od paste popd printf pushd "
     "readlink realpath rmdir sha1sum stat tac touch tr type umask unset wait which xxd"
@@ -76,7 +76,7 @@ _STAYS: Final = names(
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """How a command goes below the directories among its arguments."""
+    """How a command descends into the directories among its arguments."""
 
     here: bool  # it begins where it is
     lists: bool
@@ -89,7 +89,7 @@ _ANYTHING: Final = Below(here=False, lists=True, edits=True, writes_here=False, 
 
 
 def goes_below(command: SimpleCommand, *, is_known: bool) -> Below | None:
-    """How the command goes below directories; None: it does not. A program that is not known may do anything there."""
+    """Return how the command descends into directories; None if it does not. An unknown program may do anything."""
     descent = _DESCENTS.get(command.base)
     if descent is None:
         return None if is_known or command.base in _STAYS else _ANYTHING
@@ -121,7 +121,7 @@ def _has(value: str, letters: str, long: tuple[str, ...]) -> bool:
 
 
 def _is_given(value: str, options: tuple[str, ...]) -> bool:
-    """Is it one of the options, alone, with its value, or the short one in a bundle?"""
+    """Return whether one of the options is given: by itself, with its value, or as a short one in a bundle."""
     if value.startswith("--"):
         return value.partition("=")[0] in options
     letters = [option[1] for option in options if len(option) == 2]

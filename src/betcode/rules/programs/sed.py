@@ -13,7 +13,7 @@ _ONE = re.compile(rf"\s*(?:{_ADDRESS}(?:,(?:\+?\d+|{_ADDRESS}))?)?\s*!?\s*{_COMM
 
 
 def is_harmless(script: str) -> bool:
-    """Is it nothing but substitutions, printing and deleting?"""
+    """Return whether it contains only substitutions, printing and deleting."""
     at = 0
     while at < len(script):
         found = _ONE.match(script, at)
@@ -24,7 +24,7 @@ def is_harmless(script: str) -> bool:
 
 
 def scripts(values: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The scripts among the words of a sed command, each with the number of its word."""
+    """Return the scripts among the words of a sed command, each with the index of its word."""
     given: list[tuple[int, str]] = []
     operands: list[tuple[int, str]] = []
     number = 1

@@ -40,7 +40,7 @@ def may_start_anything(part: CommandNode) -> bool:
 
 
 def starts_nothing(command: SimpleCommand) -> bool:
-    """Is it a program that starts no other, whatever its arguments are?"""
+    """Return whether it is a program that starts no other, whatever its arguments are."""
     return (command.name or "").rpartition("/")[2] in _STARTS_NOTHING
 
 
@@ -59,7 +59,7 @@ def leading_elsewhere(script: Script) -> str | None:
 
 
 def _plain_value(assigned: Assignment) -> str | None:
-    """What a variable is set to, as one text; None where that is not known."""
+    """Return the value of a variable as one text; None if unknown."""
     try:
         return " ".join(shlex.split(assigned.written.partition("=")[2])) if assigned.known else None
     except ValueError:
@@ -67,7 +67,7 @@ def _plain_value(assigned: Assignment) -> str | None:
 
 
 def possibly_started(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
-    """Commands that a program which is not known here would start, if it starts what its arguments say."""
+    """Return commands that an unknown program would start, if its arguments are a command."""
     for assigned in command.assignments:
         yield _plain_value(assigned) or ""
     if command.name is None or command.name == "git" or starts_nothing(command):
@@ -97,7 +97,7 @@ def may_touch_anything(part: CommandNode) -> bool:
 
 
 def has_unknown(command: SimpleCommand) -> bool:
-    """Is there a word of which it is not known what it is, other than the text of a message?"""
+    """Return whether any word has an unknown value, other than the text of a message."""
     return any(
         word.value is None and not is_at_home(word) and not (command.name == "git" and _is_message(command, number))
         for number, word in enumerate(command.words)

@@ -10,17 +10,17 @@ from betcode.rules.syntax.commands import Assignment, CommandKind, CommandNode, 
 Inside = Callable[[str], tuple[CommandNode, ...] | None]
 _DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=.*", re.DOTALL | re.ASCII)
-_MORE = Word("$@", None, False)  # arguments that come from somewhere else
+_MORE = Word("$@", None, False)  # arguments that come from another source
 NESTED = 8  # wrappers in wrappers
 
 
 @dataclass(frozen=True, slots=True)
 class _Wrapper:
     flags: frozenset[str] = frozenset()
-    valued: frozenset[str] = frozenset()  # options whose value is the next word, or follows in the same
-    operands: int = 0  # words of its own before the command
+    valued: frozenset[str] = frozenset()  # options whose value is the next word, or follows in the same word
+    operands: int = 0  # its own words before the command
     kind: CommandKind = CommandKind.THROUGH
-    sets: bool = False  # NAME=value may stand before the command
+    sets: bool = False  # NAME=value may precede the command
     appends: bool = False  # adds arguments
 
 
@@ -30,7 +30,7 @@ def _wrapper(flags: str = "", valued: str = "", **rest: object) -> _Wrapper:
 
 WRAPPERS: Final[Mapping[str, _Wrapper]] = {
     "timeout": _wrapper("-v --verbose --foreground --preserve-status", "-k -s --kill-after --signal", operands=1),
-    "time": _wrapper("-p", sets=True),  # the shell's own word
+    "time": _wrapper("-p", sets=True),  # a shell keyword
     "nice": _wrapper("", "-n --adjustment"),
     "nohup": _wrapper(),
     "stdbuf": _wrapper("", "-i -o -e --input --output --error"),
@@ -51,13 +51,13 @@ WRAPPERS: Final[Mapping[str, _Wrapper]] = {
         sets=True,
     ),
 }  # fmt: skip
-# No command's name, neither in bash nor in zsh.
+# Not a command's name, neither in bash nor in zsh.
 RESERVED: Final = names(
     "! [[ ]] { } case do done elif else esac fi for foreach function if in nocorrect repeat select then "
     "until while always end -"
 )
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "mksh", "rbash"})
-# They start what their arguments say, in ways that are not followed here.
+# They start the program that their arguments name, in ways that are not followed here.
 _OPAQUE: Final = names(
     "abduco alacritty alias arch asciinema at autoload batch bind bpftrace busybox bwrap caffeinate capsh catatonit "
     "catchsegv cgexec choom chpst chronic chroot chrt compgen complete coproc coreutils cpulimit crontab crun csh "
@@ -77,12 +77,12 @@ _NOTHING_TO_RUN: Final = frozenset({"true", "false", ":", "break", "continue", "
 
 
 def runs_nothing(command: SimpleCommand) -> bool:
-    """Is it one of the shell's own words that only steer?"""
+    """Return whether it is a shell keyword that only controls the flow."""
     return command.name in _NOTHING_TO_RUN and not command.assignments
 
 
 def unwrapped(command: SimpleCommand, inside: Inside, nested: int = 0) -> CommandNode:
-    """The command with what it starts; `inside` takes a script apart."""
+    """Return the command with the commands that it starts; `inside` parses a script."""
     name = command.name
     if name is None:
         return CommandNode(command)
@@ -104,17 +104,17 @@ def unwrapped(command: SimpleCommand, inside: Inside, nested: int = 0) -> Comman
         part = _opaque(command, inside)
     else:
         return CommandNode(command)
-    # A program of that name elsewhere may be anything: what it would start still counts against it.
+    # A program of that name in another directory may be anything; what it would start is still checked for denials.
     return part if trusted else replace(part, kind=CommandKind.OPAQUE)
 
 
 def _guesses(command: SimpleCommand) -> tuple[CommandNode, ...]:
-    """Each rest of the words that may be the command started: only what forbids looks at them."""
+    """Return each remainder of the words that may be the started command; only deny rules use them."""
     return tuple(CommandNode(SimpleCommand(command.words[number:])) for number in range(1, min(len(command.words), 12)))
 
 
 def _opaque(command: SimpleCommand, inside: Inside) -> CommandNode:
-    """A command that starts what cannot be told, with what it may start."""
+    """Return a command that starts something unknown, with the commands that it may start."""
     scripts = [inside(word.value) or () for word in command.words[1:] if word.value and " " in word.value]
     return CommandNode(
         command, CommandKind.OPAQUE, _guesses(command) + tuple(part for parts in scripts for part in parts)
@@ -124,7 +124,7 @@ def _opaque(command: SimpleCommand, inside: Inside) -> CommandNode:
 def _started(command: SimpleCommand, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> CommandNode:
     words = command.words
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
-        return CommandNode(command)  # it only says where a command is
+        return CommandNode(command)  # it only prints where a command is
     own = _own_words(words, wrapper, base)
     if own is None:
         return _opaque(command, inside)
@@ -135,21 +135,21 @@ def _started(command: SimpleCommand, wrapper: _Wrapper, base: str, inside: Insid
     started = SimpleCommand(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
     if wrapper.appends and (part.inner or part.kind is not CommandKind.PLAIN or "{}" in (started.name or "{}")):
-        return CommandNode(command, CommandKind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
+        return CommandNode(command, CommandKind.OPAQUE, (part, *_guesses(command)))  # its input becomes code
     return CommandNode(command, wrapper.kind, (part,), at + max(1, part.named))
 
 
 def _filled_in(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words of a command in which {} is replaced by what nobody knows."""
+    """Return the words of a command in which {} is replaced by an unknown value."""
     return tuple(Word(word.written, None) if "{}" in (word.value or "") else word for word in words)
 
 
 def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int, tuple[Assignment, ...]] | None:
-    """How many of the words are the wrapper's own, and what it sets; None where that is not certain."""
+    """Return how many of the words belong to the wrapper, and what it sets; None if uncertain."""
     at, operands = 1, wrapper.operands
     assignments: list[Assignment] = []
     while at < len(words):
-        # What is quoted is no word of the shell's own.
+        # A quoted word is not a shell keyword.
         value = words[at].value if base != "time" or words[at].value is None else words[at].written
         if value is None or (assignments and value.startswith("-")):
             return None  # behind an assignment an option may be the command
@@ -173,7 +173,7 @@ def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int
 
 
 def _option(value: str, after: Sequence[Word], wrapper: _Wrapper, base: str) -> int | None:
-    """How many words an option takes; None if it is not known."""
+    """Return how many words an option takes; None if unknown."""
     if value in wrapper.flags or (base == "nice" and re.fullmatch(r"-[0-9]+", value)):
         return 1
     name, equals, given = value.partition("=")
@@ -185,7 +185,7 @@ def _option(value: str, after: Sequence[Word], wrapper: _Wrapper, base: str) -> 
         name, given, length = value[:2], value[2:], 1
     else:
         return None
-    # Any other text in the place of {} could be the command itself.
+    # Any other text instead of {} could be the command itself.
     return None if name in ("-I", "--replace") and given != "{}" else length
 
 
@@ -212,11 +212,11 @@ def _shell(command: SimpleCommand, inside: Inside) -> CommandNode:
             break
     if script:
         return _script(command, values[at : at + 1], inside, at + 1)
-    return CommandNode(command) if at < len(values) else _opaque(command, inside)  # a file, or what comes on its input
+    return CommandNode(command) if at < len(values) else _opaque(command, inside)  # a file, or its input
 
 
 def _script(command: SimpleCommand, texts: list[str | None], inside: Inside, named: int = 0) -> CommandNode:
-    """A command whose argument is a script."""
+    """Return a command whose argument is a script."""
     known = [text for text in texts if text is not None]
     parts = inside(" ".join(known)) if len(known) == len(texts) and known else None
     if parts is None or command.assignments:

@@ -13,13 +13,13 @@ def names(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    written: str  # as it stands in the command
-    value: str | None  # what the shell makes of it; None: only running it tells
-    single: bool = True  # whatever its value, it is one word
+    written: str  # as written in the command
+    value: str | None  # its value in the shell; None: known only when it runs
+    single: bool = True  # it is one word, whatever its value
 
     @property
     def plain(self) -> str:
-        """The word with no more quoting than it needs, so that `gi""t` and `git` are one."""
+        """Return the word with minimal quoting, so that `gi""t` and `git` are equal."""
         return self.written if self.value is None else shlex.quote(self.value)
 
 
@@ -64,10 +64,10 @@ class SimpleCommand:
 
 
 class CommandKind(Enum):
-    PLAIN = "plain"  # it is what it does
+    PLAIN = "plain"  # the command itself matters
     THROUGH = "through"  # only what it starts matters: timeout, env, bash -c
     BOTH = "both"  # itself and what it starts: sudo, find -exec
-    OPAQUE = "opaque"  # it starts something that cannot be told
+    OPAQUE = "opaque"  # it starts something unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class CommandNode:
     command: SimpleCommand
     kind: CommandKind = CommandKind.PLAIN
     inner: tuple["CommandNode", ...] = ()
-    named: int = 0  # so many words, from the first, say what is started
+    named: int = 0  # the number of leading words that determine what is started
 
     def all(self) -> Iterator["CommandNode"]:
         yield self
@@ -90,10 +90,10 @@ class Script:
     """Everything a shell command would run, read and write."""
 
     parts: tuple[CommandNode, ...] = ()
-    assignments: tuple[Assignment, ...] = ()  # that stand alone, and so hold for what follows
+    assignments: tuple[Assignment, ...] = ()  # without a command, so that they apply to what follows
     writes: tuple[Word, ...] = ()  # targets of redirections
     reads: tuple[Word, ...] = ()
-    moves: bool = False  # it changes directory, so that relative names mean something else
+    moves: bool = False  # it changes directory, so that relative names refer to other files
     texts: tuple[str, ...] = ()  # here-documents and here-strings, which a program may take for code
 
     def all(self) -> Iterator[CommandNode]:

@@ -18,17 +18,17 @@ _BEFORE_A_COMMENT: Final = frozenset({b"", b" ", b"\t", b"\n", b";", b"&", b"|",
 
 
 def confirm_gaps(source: bytes, node: Node, allowed: re.Pattern[str]) -> None:
-    """Nothing but blanks stands between the children of a node, and something does between two words.
+    """Check that only blanks are between the children of a node, and that two words are separated.
 
     Raises:
-        NotUnderstood: the shell would see more, or other words, than the grammar did.
+        NotUnderstood: the shell would see more, or other, words than the grammar did.
     """
     at = node.start_byte
     touching = False
     for child in node.children:
         wordy = child.type in _WORDY
         if not child.is_named and child.end_byte - child.start_byte != len(child.type):
-            raise NotUnderstood("something")  # a word that the grammar has taken into a token
+            raise NotUnderstood("something")  # a word that the grammar has merged into a token
         if at == child.start_byte:
             if touching and wordy:
                 raise NotUnderstood("a word in pieces")
@@ -44,7 +44,7 @@ def confirm_gaps(source: bytes, node: Node, allowed: re.Pattern[str]) -> None:
 
 
 def confirm_comment(source: bytes, node: Node) -> None:
-    """A comment begins where a word could.
+    """Check that a comment begins where a word could.
 
     Raises:
         NotUnderstood: it belongs to a word, as after `x=(a)` and after a joined line.

@@ -44,12 +44,12 @@ _DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/std
 
 @lru_cache(maxsize=256)
 def taken_apart(text: str) -> Script | Unclear:
-    """All that `text` would run, or why that cannot be told; never raises."""
+    """Return everything that `text` would run, or why that is unknown; never raises."""
     if len(text) > LENGTH_CHARACTERS:
         return Unclear(f"it is longer than {LENGTH_CHARACTERS} characters")
     hidden = hidden_character(text)
     if hidden is not None:
-        return Unclear(f"it contains {hidden}, which hides what it says")
+        return Unclear(f"it contains {hidden}, which hides part of the text")
     try:
         return _Reader(text).script()
     except NotUnderstood as reason:
@@ -112,7 +112,7 @@ class _Reader:
 
     def _statement(self, node: Node, depth: int) -> None:
         if depth > DEPTH:
-            raise NotUnderstood("the depth of what is nested")
+            raise NotUnderstood("the nesting depth")
         read = self._readers.get(node.type)
         if read is None:
             raise NotUnderstood(node.type.replace("_", " "))
@@ -189,7 +189,7 @@ class _Reader:
         self._parts.append(part)
 
     def _inside(self, text: str, depth: int) -> tuple[CommandNode, ...] | None:
-        """The commands of a script that a command is given as an argument; None if they cannot be told."""
+        """Return the commands of a script that is an argument of a command; None if unknown."""
         if depth > DEPTH or hidden_character(text) is not None:
             return None
         try:
@@ -247,7 +247,9 @@ class _Reader:
                     self._statement(child, depth + 1)
 
     def _without_dash(self, node: Node) -> bytes:
-        """The source without the word that the grammar loses in `python - <<EOF`, which goes to the command instead."""
+        """Return the source without the word that the grammar loses in `python - <<EOF`; that word belongs to the
+        command.
+        """
         before, *rest = node.children
         if before.type == "command" and rest and rest[0].type == "heredoc_redirect":
             gap = self._source[before.end_byte : rest[0].start_byte]
@@ -364,9 +366,9 @@ class _Reader:
         self._test(node, depth, splits=not text.startswith("[["))
 
     def _test(self, node: Node, depth: int, *, splits: bool) -> None:
-        """[ … ] and [[ … ]] run nothing, as long as they only compare text or look at files."""
+        """Check that [ … ] and [[ … ]] only compare text or test files, because then they run nothing."""
         if depth > DEPTH:
-            raise NotUnderstood("the depth of what is nested")
+            raise NotUnderstood("the nesting depth")
         self._between(node, BLANK)
         for child in node.children:
             match child.type:
@@ -381,4 +383,4 @@ class _Reader:
                 case _:
                     found = self._word(child, depth)
                     if splits and not found.single:
-                        raise NotUnderstood("a test")  # the words it becomes may be operators
+                        raise NotUnderstood("a test")  # the words it expands to may be operators

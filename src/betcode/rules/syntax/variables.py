@@ -16,7 +16,7 @@ _READ_VARIABLES: Final = names(
     "all_proxy argv cdpath fignore fpath ftp_proxy histchars http_proxy https_proxy mailpath manpath "
     "module_path no_proxy path precmd preexec prompt psvar status watch zsh_eval_context"
 )
-# With them a program starts what they say, or another program than its name does.
+# They make a program start what they name, or another program than its name says.
 _LEADING = re.compile(
     r"F?PATH|IFS|(?:BASH_)?ENV|SHELL|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|(?:LD|DYLD)_\w+|VISUAL|TAR_OPTIONS"
     r"|MAKE(?:FLAGS|FILES)|LESS(?:OPEN|CLOSE)|\w*(?:PAGER|EDITOR|ASKPASS|BROWSER)|\w+_(?:COMMAND|RSH|SSH|WRAPPER)"

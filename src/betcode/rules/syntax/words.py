@@ -32,7 +32,7 @@ _UNSETTLED = re.compile(r"[*?\[\]{}]|^[~=]|[:=]~")  # globs, braces, homes, and 
 _UNSETTLED_BUT_BRACES = re.compile(r"[*?\[\]]|^[~=]|[:=]~")
 _BRACES = re.compile(r",|\.\.")  # what braces must hold to be expanded
 _SIMPLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!_-])")
-# Without subscripts, indirection and @P, all of which can run what a variable holds.
+# Without subscripts, indirection and @P, all of which can run a variable's content.
 _BRACED = re.compile(r"\$\{#?(?:[A-Za-z_]\w*|[0-9]+|[@*#?])(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[\w./*?:,@ ^%+=-]*)?\}")
 _NUMBERS = re.compile(r"\$\(\([\s0-9+*/%()<>=!&|^~?:,-]*\)\)")  # a variable in here is evaluated, not just replaced
 _MANY = re.compile(r"\$\{?@")  # as many words as there are arguments, even in quotes
@@ -46,7 +46,7 @@ _COARSE_CHARACTERS = 40_000
 
 
 class NotUnderstood(Exception):
-    """Something in a command that is not read for certain; the message says what."""
+    """Part of a command whose meaning is uncertain; the message names it."""
 
 
 def text_of(node: Node) -> str:
@@ -54,7 +54,7 @@ def text_of(node: Node) -> str:
 
 
 def hidden_character(text: str) -> str | None:
-    """The name of a character that hides what a text says, such as one that turns the direction of writing."""
+    """Return the name of a character that hides part of a text, such as one that changes the writing direction."""
     if text.isascii() and text.isprintable():
         return None
     for character in text:
@@ -66,10 +66,10 @@ def hidden_character(text: str) -> str | None:
 
 
 def word(node: Node) -> Word:
-    """What one word is.
+    """Convert one word.
 
     Raises:
-        NotUnderstood: the grammar's reading of it cannot be confirmed.
+        NotUnderstood: the grammar's interpretation of it cannot be confirmed.
     """
     text = text_of(node)
     value = _value(node, text)
@@ -77,7 +77,7 @@ def word(node: Node) -> Word:
 
 
 def substitutions(node: Node) -> list[Node]:
-    """The commands inside a word, outermost only."""
+    """Return the commands inside a word, outermost only."""
     if node.type in ("command_substitution", "process_substitution"):
         return [node]
     return [found for child in node.children for found in substitutions(child)]
@@ -136,7 +136,7 @@ def _quoted(node: Node, text: str) -> str | None:
 
 
 def covered_by_expansions(node: Node, text: str, start: int, end: int, rest: re.Pattern[str]) -> bool:
-    """Has the text expansions? All that stands between them must be plain, or the grammar has overlooked one."""
+    """Return whether the text has expansions; the text between them must be plain, or the grammar has missed one."""
     raw = text.encode()
     found = [child for child in node.children if child.type in _EXPANSIONS]
     at = start
@@ -184,12 +184,12 @@ def _joined(node: Node, text: str) -> str | None:
         values.append(_value(child, text_of(child), braces=bool(_BRACES.search(text))))
     if at != node.end_byte or not values:
         raise NotUnderstood("a word in pieces")
-    # A tilde or = counts at the beginning of the whole word only, but a brace or bracket may close in a later piece.
+    # A tilde or = is special only at the beginning of the word, but a brace or bracket may close in a later piece.
     return None if None in values else "".join(value for value in values if value is not None)
 
 
 def coarse_pieces(text: str) -> Iterator[str]:
-    """What may be commands in a text that was not understood: enough to find what is forbidden, never to allow."""
+    """Return possible commands in a text that could not be parsed: enough to find denials, never to allow."""
     for piece in _COARSE.split(text[:_COARSE_CHARACTERS]):
         stripped = " ".join(piece.split()).strip("\"' ")
         if stripped:

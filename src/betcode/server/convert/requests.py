@@ -215,7 +215,7 @@ def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
             raise InvalidRequest(f"{status[:80]!r} is not a session status: use {', '.join(known)}")
     directory = request.working_directory
     if directory and not Path(directory).is_absolute():
-        raise InvalidRequest(f"The working directory {directory[:500]!r} is not absolute: give the whole path")
+        raise InvalidRequest(f"The working directory {directory[:500]!r} is not absolute: give the absolute path")
     if request.limit > PAGE_LIMIT:
         raise InvalidRequest(f"A page has at most {PAGE_LIMIT} sessions: ask for fewer and continue with offset")
     return SessionFilter(

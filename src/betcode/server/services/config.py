@@ -223,7 +223,7 @@ def _json_value(key: str, text: str) -> object:
 
 def _directory(directory: str) -> Path:
     if not Path(directory).is_absolute() or "\0" in directory:
-        raise InvalidRequest("Name the project's directory by its whole path: give a working_directory")
+        raise InvalidRequest("Name the project's directory by its absolute path: give a working_directory")
     return Path(directory)
 
 

@@ -34,7 +34,7 @@ def test_the_commands_of_a_shell_command_stand_on_lines_of_their_own() -> None:
         "  • git add .",
         "  • git push",
         "timeout: 5",
-        "Reason: a rule says so: ask Bash(git push *) (/x:4)",
+        "Reason: a rule asks: ask Bash(git push *) (/x:4)",
     ]
 
 
