@@ -8,19 +8,20 @@ from betcode.domain.agents.commands import WithdrawMessage
 from betcode.domain.errors import InvalidRequest, MessageNotFound
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.store.changes import AddInput
-from betcode.domain.store.rows import OPENS_TURN, InputKind, InputRow, InputState
+from betcode.domain.store.rows import InputKind, InputRow, InputState
 from betcode.domain.values.identifiers import MessageId, NotAnIdentifier, parse_uuid, time_ordered_uuid
 from betcode.engine.core import events
-from betcode.engine.operations.cancel import (
+from betcode.engine.core.cancel import (
     already_begun,
-    cancel_without_agent,
-    is_at_work,
+    is_whole_turn,
     transcript_without,
     waiting_messages,
-    withdrawn,
+    withdraw_messages,
 )
+from betcode.engine.operations.cancel import cancel_without_agent
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
+from betcode.engine.shell.views import run_view, session_view
 from betcode.v1 import agent_pb2 as v1
 
 WITHDRAWN = "withdrawn"  # why a message was cancelled
@@ -55,7 +56,7 @@ async def withdraw_message(session: LiveSession, text: str) -> WithdrawResult:
             row, run = await _row(session, message_id), session.run
             if message_id not in session.inputs:
                 return WithdrawResult(row.state)
-            if row in waiting_messages(session):
+            if row in waiting_messages(session_view(session), None if run is None else run_view(run)):
                 return WithdrawResult(await _take_back(session, row))
             if run is None or not _may_let_go(session, run, message_id):
                 return WithdrawResult(row.state)
@@ -79,20 +80,19 @@ async def _row(session: LiveSession, message_id: MessageId) -> InputRow:
 
 async def _take_back(session: LiveSession, row: InputRow) -> InputState:
     """No agent has it, or only one that makes way; but one that is gone may have begun with it."""
-    if row in already_begun(session, [row]):
+    if row in already_begun(session.writer.state, [row]):
         return row.state
     run, others = session.run, {name: each for name, each in session.inputs.items() if name != row.input_id}
-    works = run is not None and is_at_work(session, run)
-    if not session.at_rest and not works and not any(each.kind in OPENS_TURN for each in others.values()):
+    if is_whole_turn(session_view(session), None if run is None else run_view(run), row):
         await cancel_without_agent(session, [row], cancel_queued=False, why=WITHDRAWN)  # it was to be the turn
         return InputState.CANCELLED
-    said, changes = withdrawn([row], WITHDRAWN)
+    done = withdraw_messages([row], WITHDRAWN)
     told, kept = session.budget.in_vain({row.input_id}, _NOBODY_WAITS, DecidedBy.PERSON)
     if told and not session.turn_open and session.compaction is None:
         told.append(events.status(v1.IDLE))
     status = session.status_after(run, None if run is None else run.row, others)
-    transcript = transcript_without(session, [row])
-    await session.writer.write([*said, *told], [*changes, *kept], status=status, transcript=transcript)
+    transcript = transcript_without(session.writer.state.transcript, [row])
+    await session.writer.write([*done.events, *told], [*done.changes, *kept], status=status, transcript=transcript)
     session.inputs.pop(row.input_id, None)
     session.budget.settle()
     session.settle()

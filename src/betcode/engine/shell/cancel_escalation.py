@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from betcode.domain.runs.state import CancelStep
 from betcode.domain.store.changes import SaveRun
+from betcode.engine.core.cancel import CancelTimes, EndAgent, WaitForAgent, is_insisting, plan_step
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone, HolderRefused
@@ -51,8 +52,8 @@ class Escalation:
             self._run.session.tasks.start_soon(FaultPoint.CANCEL_STEPS, self._climb)
 
     def insist(self) -> None:
-        """Go on to the next step now; right after the last one it is the same cancel, said twice."""
-        if anyio.current_time() - self._since >= self._run.session.context.settings.cancel_insist_s:
+        """Go on to the next step now; right after the last one it is the same cancel, requested twice."""
+        if is_insisting(anyio.current_time() - self._since, self._times):
             self._wake.set()
 
     def note_turn_over(self) -> None:
@@ -84,16 +85,24 @@ class Escalation:
             self._is_at_work = False
 
     async def _take(self, step: CancelStep) -> None:
-        session, settings = self._run.session, self._run.session.context.settings
+        session = self._run.session
         session.context.faults(FaultPoint.CANCEL_STEP, session.session_id)
-        if step is CancelStep.INTERRUPTED:
-            if await self._outlasts(settings.cancel_interrupt_s):
-                await self._advance(step, CancelStep.SIGNALLED)
-        elif step is CancelStep.SIGNALLED:
-            if not await self._signal() or await self._outlasts(settings.cancel_sigint_s):
-                await self._advance(step, CancelStep.ENDING)
-        else:
-            await self._end(settings.cancel_term_s, nothing_open=step is CancelStep.LEAVING)
+        match plan_step(step, self._times):
+            case WaitForAgent() as plan:
+                was_told = not plan.signals or await self._signal()
+                if not was_told or await self._outlasts(plan.wait_s):
+                    await self._advance(step, plan.then)
+            case EndAgent() as plan:
+                await self._end(plan.grace_s, nothing_open=plan.nothing_open)
+            case None:
+                pass
+
+    @property
+    def _times(self) -> CancelTimes:
+        settings = self._run.session.context.settings
+        return CancelTimes(
+            settings.cancel_interrupt_s, settings.cancel_sigint_s, settings.cancel_term_s, settings.cancel_insist_s
+        )
 
     async def _outlasts(self, wait_s: float) -> bool:
         """Whether the turn is still open when the time is up, or when a person insists."""

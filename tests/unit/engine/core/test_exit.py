@@ -11,7 +11,7 @@ from betcode.domain.store.rows import NO_CRASHES, InputKind, InputState
 from betcode.engine.core.exit import (
     ExitFacts,
 )
-from support.core_values import (
+from support.engine.core_values import (
     EARLIER_RUN,
     FORGETFUL,
     RUN,
@@ -20,7 +20,7 @@ from support.core_values import (
     other,
     run,
 )
-from support.exit_facts import (
+from support.engine.exit_facts import (
     ACTIVE,
     CANCELLED,
     CLOSED,

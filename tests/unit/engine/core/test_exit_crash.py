@@ -17,7 +17,7 @@ from betcode.engine.core.exit import (
     exit_effects,
 )
 from betcode.v1 import agent_pb2 as v1
-from support.core_values import (
+from support.engine.core_values import (
     FORGETFUL,
     NOW_NS,
     brief,
@@ -27,7 +27,7 @@ from support.core_values import (
     prompt,
     run,
 )
-from support.exit_facts import (
+from support.engine.exit_facts import (
     ACTIVE,
     CANCELLED,
     CRASH_ERROR,

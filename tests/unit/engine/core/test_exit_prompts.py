@@ -16,7 +16,7 @@ from betcode.engine.core.exit import (
     reason_not_continued,
     withdraw_all,
 )
-from support.core_values import (
+from support.engine.core_values import (
     CAPABLE,
     FORGETFUL,
     NOW_NS,
@@ -29,7 +29,7 @@ from support.core_values import (
     saved_prompts,
     session,
 )
-from support.exit_facts import (
+from support.engine.exit_facts import (
     ACTIVE,
     CLOSED,
     KILLED,

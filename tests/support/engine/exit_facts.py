@@ -15,7 +15,7 @@ from betcode.engine.core.exit import (
     classify_exit,
     exit_effects,
 )
-from support.core_values import (
+from support.engine.core_values import (
     NOW_NS,
     brief,
     moves,
