@@ -27,6 +27,7 @@ from betcode.engine.agents.provider_status import ProviderStatus
 from betcode.engine.client_name import ClientName
 from betcode.engine.context import NOT_WRITABLE_YET
 from betcode.engine.core.prompt_ttl import extend_prompts
+from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
 from betcode.engine.follow.reader import SessionReader
@@ -48,7 +49,6 @@ from betcode.engine.operations.withdraw import WithdrawResult, withdraw_message
 from betcode.engine.permissions.policy import Policy
 from betcode.engine.registry import Registry
 from betcode.engine.results import AcceptedMessage, EngineFacts, Summary
-from betcode.engine.shell.budget_gate import OF_NO_RUN
 from betcode.engine.validation import check_budget, check_message, check_name
 from betcode.util.wall_clock import now_ns
 
@@ -267,7 +267,7 @@ class Engine:
         """Whether an answer to this open prompt is kept for the next agent, since nobody waits for it now."""
         live = self._registry.live.get(session)
         run = None if live is None or live.run is None else live.run.row.key
-        return prompt.run not in (OF_NO_RUN, run)
+        return prompt.run not in (NO_RUN, run)
 
     # ------------------------------------------------------------ the daemon
 

@@ -218,15 +218,15 @@ async def test_what_a_person_put_in_place_of_the_input_runs_though_a_rule_allows
 
 async def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
     intake = await taken(allowed, REQUEST, left=left_with("ALLOW_ONCE"))
-    assert [row.kept for row in intake.left.values()] == [CarriedState.OFFERED]
+    assert [row.kept for row in intake.orphaned.values()] == [CarriedState.OFFERED]
 
 
 async def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
     left = left_with("DENY")
     intake = await taken(None, REQUEST.replace("Bash", "Edit"), left=left)
-    assert (len(intake.given), intake.left) == (1, {})
+    assert (len(intake.given), intake.orphaned) == (1, {})
     intake.refuse("r-1")
-    assert (intake.given, intake.left) == ([], {"r-0": left})
+    assert (intake.given, intake.orphaned) == ([], {"r-0": left})
     assert not any(isinstance(change, SavePrompt) for change in intake.changes)
     assert [change.entry.outcome for change in intake.changes if isinstance(change, AddAudit)] == ["refused"]
 

@@ -16,7 +16,7 @@ from betcode.engine.core.decision_records import decision_changes, with_decider
 from betcode.engine.core.decision_types import Decision, answered_before, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.operations.grants import granted, with_grant
+from betcode.engine.operations.grants import granted
 from betcode.engine.shell.session import LiveSession
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
@@ -36,7 +36,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
-        prompt = session.prompts.get(request_id) or session.open_left(request_id)
+        prompt = session.prompts.get(request_id) or session.open_orphan(request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
         _refuse_if_cancelled(session, prompt)
@@ -58,7 +58,7 @@ async def answer_questions(
         PermissionStale: one of them was answered differently, or none can be answered any more.
     """
     async with _noting_stale(session, request_id), session.changing():
-        prompt = session.prompts.get(request_id) or session.open_left(request_id)
+        prompt = session.prompts.get(request_id) or session.open_orphan(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
         if prompt is None and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
             same_as_before(row, Decision(v1.ALLOW_ONCE, answers=answers))  # who is too late need not know its wording
@@ -77,7 +77,6 @@ async def answer_questions(
             return True, False
         kept = replace(with_decider(prompt, client, now_ns()), answers=given)
         await session.writer.write((), [SavePrompt(kept)])
-        (session.left if request_id in session.left else session.prompts)[request_id] = kept
         return False, False
 
 
@@ -97,27 +96,20 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
 
     Where the agent is gone, the answer waits for the one that goes on with the turn.
     """
-    is_left = prompt.request_id in session.left
+    is_orphan = prompt.request_id in session.orphaned
     answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns())
-    answered = carried_answers.mark_answered(answered) if is_left else answered
-    inputs = [] if is_left else [session.answer_row(decision.command(prompt))]
-    changes: list[Change] = [SavePrompt(answered), entry, *(AddInput(row) for row in inputs)]
-    grants = session.grants
+    answered = carried_answers.mark_answered(answered) if is_orphan else answered
+    changes: list[Change] = [SavePrompt(answered), entry]
+    if not is_orphan:
+        changes.append(AddInput(session.answer_row(decision.command(prompt))))
     if decision.grant is not None:
-        grant, more = granted(session, decision.grant, client, prompt.request_id)
-        changes += more
-        grants = with_grant(grants, grant)
+        changes += granted(session, decision.grant, client, prompt.request_id)[1]
     said = [events.answered(prompt.request_id, decision, client)]
     if note := denial_reason_notice(decision, session.provider.name, session.capabilities):
         said.append(events.notice(v1.NOTICE_KIND_AGENT, note, request_id=prompt.request_id))
     await session.writer.write(said, changes)
-    if is_left:
-        session.left[prompt.request_id] = answered
+    if is_orphan:
         session.recovery.hurry()
-    else:
-        del session.prompts[prompt.request_id]
-    session.inputs |= {row.input_id: row for row in inputs}
-    session.grants = grants
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
     session.context.faults(FaultPoint.AFTER_ANSWER, session.session_id)
     session.go_on()

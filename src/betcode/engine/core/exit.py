@@ -210,14 +210,10 @@ def withdraw_all(session: SessionView, end: RunExit, why: str, now_ns: int) -> o
     return orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, why, now_ns, by, session.stopped_by)
 
 
-def orphan_prompts(
-    facts: ExitFacts, answered: Sequence[PromptRow]
-) -> tuple[orphaned_prompts.PromptEffects, dict[str, PromptRow]]:
+def orphan_prompts(facts: ExitFacts, answered: Sequence[PromptRow]) -> orphaned_prompts.PromptEffects:
     """The prompts that pass to the next agent of the turn. `answered`: those that the turn had answered so far."""
     session = facts.session
-    return orphaned_prompts.orphan(
-        session.prompts, session.orphaned, session.inputs.values(), answered, is_whole=facts.exit is not None
-    )
+    return orphaned_prompts.orphan(session.prompts, session.inputs.values(), answered, is_whole=facts.exit is not None)
 
 
 def _give_up(session: SessionView, end: RunExit, now_ns: int) -> Decision:

@@ -118,11 +118,11 @@ class RecordIngest(PromptIngest):
         if is_cancelled:
             why, by = orphaned_prompts.CANCELLED, DecidedBy.PERSON
         ended = orphaned_prompts.withdraw_prompts(
-            self.session_id, self.left.values(), why, self.now_ns, by, self.stopped_by
+            self.session_id, self.orphaned.values(), why, self.now_ns, by, self.stopped_by
         )
         self.said += ended.said
         self.changes += ended.changes
-        self.left.clear()
+        self.orphaned.clear()
 
     def _move_message(self, change: v1.MessageStateChange) -> bool:
         """False where the message is not open any more: what the agent says of it then is not news."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
 from betcode.domain.store.changes import AddAudit, Change, SavePrompt
 from betcode.domain.store.rows import CarriedState, InputKind, InputRow, PromptRow, PromptState
-from betcode.domain.values.identifiers import RunKey, SessionId
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.core import events
 from betcode.v1 import agent_pb2 as v1
 
@@ -60,28 +60,20 @@ def withdraw_prompts(
 
 
 def orphan(
-    waiting: Mapping[str, PromptRow],
-    orphaned: Mapping[str, PromptRow],
-    inputs: Iterable[InputRow],
-    answered: Iterable[PromptRow],
-    *,
-    is_whole: bool,
-) -> tuple[PromptEffects, dict[str, PromptRow]]:
-    """The prompts that an agent leaves to the next one of its turn; `is_whole`: its journal is known to be complete.
+    waiting: Mapping[str, PromptRow], inputs: Iterable[InputRow], answered: Iterable[PromptRow], *, is_whole: bool
+) -> PromptEffects:
+    """Leave the prompts of an agent to the next one of its turn; `is_whole`: its journal is known to be complete.
 
-    `waiting` are its open prompts, `orphaned` those of agents before it, `answered` those that were answered in the
-    turn.
+    `waiting` are its open prompts, `answered` those that were answered in the turn.
     """
     done = PromptEffects()
-    left = {**orphaned, **waiting}
     if waiting:
         done.said.append(events.notice(v1.NOTICE_KIND_RUN, STAYS_OPEN, request_ids=" ".join(waiting)))
     unheard = {row.content.decode() for row in inputs if _is_unheard(row, is_whole=is_whole)}
     for row in answered:
         kept = CarriedState.UNSPENT if row.request_id in unheard else CarriedState.SPENT
-        left[row.request_id] = replace(row, kept=kept)
-        done.changes.append(SavePrompt(left[row.request_id]))
-    return done, left
+        done.changes.append(SavePrompt(replace(row, kept=kept)))
+    return done
 
 
 def _is_unheard(row: InputRow, *, is_whole: bool) -> bool:
@@ -104,15 +96,6 @@ def audit_change(
     """The audit's line of what was decided about a prompt."""
     about = (session_id, row.request_id, row.tool_name, input_hash(row.input_json))
     return AddAudit(AuditEntry(now_ns, *about, AuditKind.DECISION, outcome, by, rule, client, peer, note))
-
-
-def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict[str, PromptRow], dict[str, PromptRow]]:
-    """The open prompts whose agent waits, and those whose agent is gone."""
-    waited: dict[str, PromptRow] = {}
-    left: dict[str, PromptRow] = {}
-    for row in rows:
-        (waited if row.run == run and run is not None else left)[row.request_id] = row
-    return waited, left
 
 
 def still_open(left: Mapping[str, PromptRow]) -> list[PromptRow]:

@@ -42,7 +42,7 @@ class PromptIngest:
     next_seq: Seq
     inputs: dict[str, InputRow]  # open ones, by id
     prompts: dict[str, PromptRow]  # open ones, by request id
-    left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
+    orphaned: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
     session_id: SessionId
     now_ns: int
     screen: Callable[[v1.PermissionRequest], Awaitable[ScreeningResult]] | None = (
@@ -70,7 +70,9 @@ class PromptIngest:
             self._refuse_again(row)
             return True
         screened = await self._screened(shown[0])
-        recalled = await self._unless_denied(row, carried_answers.match_carried(row, self.left.values(), self.now_ns))
+        recalled = await self._unless_denied(
+            row, carried_answers.match_carried(row, self.orphaned.values(), self.now_ns)
+        )
         if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
@@ -103,8 +105,8 @@ class PromptIngest:
         return carried_answers.AskAgain(carried_answers.EDIT_DENIED, before) if is_denied else recalled
 
     def _pass_over(self) -> None:
-        for row in carried_answers.mark_offered(self.left.values()):
-            self.left[row.request_id] = row
+        for row in carried_answers.mark_offered(self.orphaned.values()):
+            self.orphaned[row.request_id] = row
             self.changes.append(SavePrompt(row))
 
     def was_decided(self, request_id: str) -> bool:
@@ -161,7 +163,7 @@ class PromptIngest:
         )
         self.said.append(events.answered_before(row, before.request_id))
         self.given.append(row)
-        del self.left[before.request_id]
+        del self.orphaned[before.request_id]
         self.changes.append(SavePrompt(row))
         self.changes.append(SavePrompt(replace(before, kept=CarriedState.NO, superseded_by=row.request_id)))
         outcome = "allow" if row.allows else "deny"
@@ -174,9 +176,9 @@ class PromptIngest:
     def _supersede(self, old: PromptRow, by: PromptRow) -> None:
         after = carried_answers.mark_superseded(old, by.request_id)
         if after.state is PromptState.SUPERSEDED:
-            del self.left[old.request_id]
+            del self.orphaned[old.request_id]
         else:
-            self.left[old.request_id] = after
+            self.orphaned[old.request_id] = after
         same = old.input_json == by.input_json
         why = orphaned_prompts.SUPERSEDED if same else orphaned_prompts.SUPERSEDED_OTHERWISE
         self.said.append(events.superseded(old.request_id, by.request_id, why))
@@ -202,7 +204,7 @@ class PromptIngest:
         if asked.same_id is not None:
             self.prompts[request_id] = asked.same_id
         if asked.old is not None:
-            self.left[asked.old.request_id] = asked.old
+            self.orphaned[asked.old.request_id] = asked.old
         for place in asked.said:
             self.said[place] = events.malformed(_REFUSED)
         self.changes.append(

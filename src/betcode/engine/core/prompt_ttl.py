@@ -32,16 +32,8 @@ def lifetime_of(settings: EngineSettings) -> Lifetime:
 
 def open_prompts(session: LiveSession) -> list[PromptRow]:
     """All that wait for a person: those of agents that are gone and a budget's question among them."""
-    asked = [*session.prompts.values(), *still_open(session.left)]
+    asked = [*session.prompts.values(), *still_open(session.orphaned)]
     return asked if session.budget.prompt is None else [*asked, session.budget.prompt]
-
-
-def put(session: LiveSession, row: PromptRow) -> None:
-    """The same open prompt with other times; they are on disk."""
-    if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
-        session.budget.prompt = row
-    else:
-        (session.left if row.request_id in session.left else session.prompts)[row.request_id] = row
 
 
 def assign_expiry(
@@ -94,8 +86,6 @@ async def _extend(session: LiveSession) -> None:
         async with session.changing():
             extended = _extended(session)
             await session.writer.write((), [SavePrompt(row) for row in extended])
-            for row in extended:
-                put(session, row)
     except BetcodeError as trouble:
         logger.warning("the time of prompts was not extended: %s", trouble, extra=session.log_extra)
 

@@ -16,6 +16,7 @@ from betcode.domain.store.changes import Change, ForgetClients
 from betcode.domain.values.identifiers import RunId, SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events, orphaned_prompts
+from betcode.engine.core.state import without_agent
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.orphan_check import orphan_runs
 from betcode.engine.operations.close import wind_up
@@ -189,23 +190,20 @@ async def _commit(context: EngineContext, changes: Sequence[Change]) -> None:
 
 def _rest_without_agent(session: LiveSession) -> PreparedWrite:
     """At start, where a turn was open and no agent is left: it is over, and history says so."""
-    open_prompts = [*session.prompts.values(), *session.left.values()]
+    open_prompts = [*session.prompts.values(), *session.orphaned.values()]
     began, transcript = session.writer.state.conversation_began, session.writer.state.transcript
     done = orphaned_prompts.PromptEffects()
-    if began and session.capabilities.continues_broken_turn:
-        session.left |= session.prompts
-    else:
+    if not (began and session.capabilities.continues_broken_turn):
         done = orphaned_prompts.withdraw_prompts(
             session.session_id, open_prompts, orphaned_prompts.NOT_CONTINUED, now_ns()
         )
-        session.left.clear()
     said = [
         *done.said,
         events.notice(v1.NOTICE_KIND_RUN, _NO_AGENT),
         events.turn_complete("crashed"),
         events.status(v1.IDLE),
     ]
-    session.prompts.clear()
+    session.writer.session = without_agent(session.writer.session)
     if began:
         transcript = transcript.after(TurnOutcome.BROKE_OFF)
     return session.writer.prepare(said, done.changes, status=SessionStatus.IDLE, transcript=transcript)

@@ -18,7 +18,7 @@ from betcode.domain.values.times import short_duration
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.core.orphaned_prompts import audit_change
-from betcode.engine.core.prompt_ttl import extend_prompts, lifetime_of, open_prompts, put
+from betcode.engine.core.prompt_ttl import extend_prompts, lifetime_of, open_prompts
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
@@ -111,7 +111,6 @@ async def _settle(session: LiveSession) -> list[int]:
             if after != row:
                 said = [events.permission_reminder(after, number) for number in numbers]
                 await session.writer.write(said, [SavePrompt(after)])
-                put(session, after)
             if is_untold:
                 _notify(session, after, NotificationReason.ASK, after.push_notification_id)
             elif numbers:
@@ -135,16 +134,13 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
     over = _over(session, row, now_ns)
     if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
         await session.budget.expire(over.message, over.said, over.changes)
-    elif row.request_id in session.left:  # its agent is gone: nobody is to be told but people
+    elif row.request_id in session.orphaned:  # its agent is gone: nobody is to be told but people
         await session.writer.write(over.said, over.changes)
-        del session.left[row.request_id]
     else:
         told = session.answer_row(
             AnswerPermission(row.request_id, Behaviour.DENY, row.input_json, message=over.message)
         )
         await session.writer.write(over.said, [*over.changes, AddInput(told)])
-        del session.prompts[row.request_id]
-        session.inputs[told.input_id] = told
     session.context.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()

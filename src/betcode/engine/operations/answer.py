@@ -18,7 +18,7 @@ from betcode.engine.client_name import ClientName
 from betcode.engine.core.answer import answer_prompt, answer_questions
 from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, json_value, same_as_before
 from betcode.engine.core.prompt_ttl import extend_prompts
-from betcode.engine.shell.budget_gate import OF_NO_RUN
+from betcode.engine.core.state import NO_RUN
 
 if TYPE_CHECKING:
     from betcode.engine.registry import Registry
@@ -104,12 +104,12 @@ class AnswerService:
             return before
 
     async def _also(self, prompt: PromptRow, answer: PermissionAnswer, client: ClientName) -> tuple[str, ...]:
-        wanted = _canonical(prompt) if prompt.run != OF_NO_RUN else None  # each session's budget is its own affair
+        wanted = _canonical(prompt) if prompt.run != NO_RUN else None  # each session's budget is its own affair
         done: list[str] = []
         for session, other in await self._registry.context.store.open_prompts(None):
             if (
                 wanted is None
-                or other.run == OF_NO_RUN
+                or other.run == NO_RUN
                 or other.tool_name != prompt.tool_name
                 or _canonical(other) != wanted
             ):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.runs.state import RunStimulus
-from betcode.domain.store.changes import AddInput, Change
+from betcode.domain.store.changes import AddInput
 from betcode.engine.core import cancel as core
 from betcode.engine.core.cancel import CancelDecision, CancelTarget
 from betcode.engine.operations import compact
@@ -52,14 +52,11 @@ async def _cancel(session: LiveSession, *, cancel_queued: bool) -> CancelDecisio
 
 async def _cancel_agent(session: LiveSession, run: AgentRun, done: CancelDecision) -> CancelDecision:
     assert done.run is not None
-    interrupt = session.interrupt_row(cancel_queued=done.run.cancel_queued) if done.sends_interrupt else None
-    added: list[Change] = [] if interrupt is None else [AddInput(interrupt)]
-    await session.writer.write(done.decision.events, [*added, *done.decision.changes])
-    run.row = done.run
+    changes = list(done.decision.changes)
+    if done.sends_interrupt:
+        changes.append(AddInput(session.interrupt_row(cancel_queued=done.run.cancel_queued)))
+    await session.writer.write(done.decision.events, changes)
     run.asked_to_end = run.asked_to_end or run.row.cancel_step.ends_agent
-    _forget(session, done.dropped)
-    if interrupt is not None:
-        session.inputs[interrupt.input_id] = interrupt
     if done.is_repeated:
         run.escalation.insist()
     else:
@@ -79,8 +76,6 @@ async def cancel_without_agent(
     if done.was_active:
         changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
     await session.writer.write(done.decision.events, changes, **done.decision.fields)
-    session.left.clear()
-    _forget(session, done.dropped)
     if session.run is not None and not session.run.row.key:
         session.run.asked_to_end = True  # it is only being prepared, and may be told to go on with the cancelled turn
     if done.was_active:
@@ -93,14 +88,8 @@ async def cancel_without_agent(
 
 async def _cancel_compaction(session: LiveSession, done: CancelDecision) -> CancelDecision:
     await session.writer.write(done.decision.events, done.decision.changes, **done.decision.fields)
-    _forget(session, done.dropped)
     compact.settle(session, "it was cancelled")
     if done.rests:
         session.context.slots.give_back(session)
     session.go_on()
     return done
-
-
-def _forget(session: LiveSession, rows: Sequence[InputRow]) -> None:
-    for row in rows:
-        session.inputs.pop(row.input_id, None)

@@ -52,7 +52,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
-        open_prompts = [*session.prompts.values(), *session.left.values()]
+        open_prompts = [*session.prompts.values(), *session.orphaned.values()]
         ended = orphaned_prompts.withdraw_prompts(
             session.session_id, open_prompts, session.closed_words, now_ns(), DecidedBy.PERSON, session.stopped_by
         )
@@ -81,11 +81,6 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
             lifecycle.binding, lifecycle.is_stopping = before
             raise
         session.recovery.over()
-        session.prompts.clear()
-        session.left.clear()
-        session.budget.prompt = None
-        for row in waiting:
-            del session.inputs[row.input_id]
         compact.settle(session, session.closed_words)
         session.may_start = False
         session.input_lock.close()

@@ -128,7 +128,6 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
         seq=session.writer.next_seq,
     )
     await session.writer.write([events.status(v1.COMPACTING, why)], [AddInput(row)], status=session.opened())
-    session.inputs[row.input_id] = row
     session.compaction = under_way = Compaction(row.input_id)
     session.may_start = True
     session.context.faults(FaultPoint.AFTER_COMPACTION_ASKED, session.session_id)

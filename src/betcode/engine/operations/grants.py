@@ -13,6 +13,7 @@ from betcode.domain.store.rows import GrantRow
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
+from betcode.engine.core.state import with_grant
 from betcode.rules import (
     FOR_PEOPLE,
     Action,
@@ -67,11 +68,6 @@ def granted(
     return row, [ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]
 
 
-def with_grant(rows: Iterable[GrantRow], row: GrantRow) -> tuple[GrantRow, ...]:
-    others = (old for old in rows if (old.tool_name, old.pattern) != (row.tool_name, row.pattern))
-    return (*others, row)
-
-
 @dataclass(frozen=True, slots=True)
 class GrantService:
     """Where a session's grants are looked at and changed without a prompt."""
@@ -92,11 +88,10 @@ class GrantService:
         rule = _rule(tool_name, pattern, allows=allows)
         async with self._registry.using(session) as live, live.changing():
             live.refuse_if_closed()
-            row, changes = granted(live, rule, client)
+            _, changes = granted(live, rule, client)
             words = "granted" if allows else "refused"
             told = _notice(f"{rule.text} is {words} for this session", pattern=rule.text, client_id=client.client_id)
             await live.writer.write([told], changes)
-            live.grants = with_grant(live.grants, row)
 
     async def clear(self, session: SessionId, tool_name: str, pattern: str, client: ClientName) -> int:
         """Forget the grants of a tool, one of them, or all; how many there were.
@@ -115,7 +110,6 @@ class GrantService:
             names = ", ".join(row.pattern for row in gone[:10]) + (" and more" if len(gone) > 10 else "")
             told = _notice(f"No longer granted or refused: {names}", client_id=client.client_id)
             await live.writer.write([told] if not live.is_closed else (), changes)
-            live.grants = tuple(row for row in live.grants if row not in gone)
             return len(gone)
 
 

@@ -66,7 +66,6 @@ async def submit(
         with session.input_lock.typing(client):
             await session.writer.write(said, [AddInput(row), *blobs, *session.failure.cleared()], status=status)
         session.failure.clear()
-        session.inputs[row.input_id] = row
         session.may_start = True
         session.recovery.hurry()
         session.go_on()

@@ -93,8 +93,6 @@ async def _take_back(session: LiveSession, row: InputRow) -> InputState:
     status = session.status_after(run, None if run is None else run.row, others)
     transcript = transcript_without(session.writer.state.transcript, [row])
     await session.writer.write([*done.events, *told], [*done.changes, *kept], status=status, transcript=transcript)
-    session.inputs.pop(row.input_id, None)
-    session.budget.settle()
     session.settle()
     return InputState.CANCELLED
 
@@ -113,5 +111,4 @@ def _is_asked(session: LiveSession, run: AgentRun, message_id: MessageId) -> boo
 async def _ask(session: LiveSession, message_id: MessageId) -> None:
     row = session.control_row(WithdrawMessage(time_ordered_uuid(), message_id), message_id)
     await session.writer.write((), [AddInput(row)])
-    session.inputs[row.input_id] = row
     session.go_on()

@@ -89,7 +89,6 @@ class ToolCallScreener:
             if rows:
                 changes = [AddInput(row) for row in rows]
                 await session.writer.write_surely((), [*changes, *(AddAudit(entry) for entry in entries)])
-                session.inputs |= {row.input_id: row for row in rows}
 
     def look(self) -> None:
         """Notice rules that have changed while the agent asks nothing; never waits."""
@@ -144,7 +143,6 @@ class ToolCallScreener:
         if session.screening.is_wanted:
             row = session.control_row(ScreenCalls(time_ordered_uuid()))
             await session.writer.write_surely((), [AddInput(row)])
-            session.inputs[row.input_id] = row
             self.told()
 
     @property

@@ -78,9 +78,7 @@ class AutoResponses:
         seq = Seq(session.writer.next_seq + len(intake.said))
         intake.said.append(events.user_input(GO_ON, message.message_id, OWN_CLIENT, ()))
         nobody_sends_it_again = message.message_id.encode()
-        others, intake.inputs = intake.inputs, {}
         hand_over(intake, session.message_row(message, nobody_sends_it_again, seq))
-        intake.inputs |= others  # it comes before messages that wait
 
     async def _answer_by_rule(self, intake: RecordIngest) -> None:
         waits = self._run.dialogue.open_requests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.sessions.budget import Budget, OnReached, describe, limited, raised, reached
 from betcode.domain.store.changes import Change, MoveInput, SavePrompt
 from betcode.domain.store.rows import InputRow, InputState, PromptKind, PromptRow
-from betcode.domain.values.identifiers import RunKey, time_ordered_uuid
+from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import budget as budget_rules
 from betcode.engine.core import events
@@ -21,6 +21,7 @@ from betcode.engine.core.capability_checks import unmeasured_limits_notice
 from betcode.engine.core.decision_records import decision_changes
 from betcode.engine.core.decision_types import Decision
 from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
+from betcode.engine.core.state import NO_RUN
 from betcode.engine.fault_points import FaultPoint
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TOOL_NAME = "Budget"
-OF_NO_RUN = RunKey(0)  # no agent asks this, and none takes it along when it ends
 _NOT_RAISED = "the budget is reached and was not raised"
 _SET_ANEW = "the budget was set anew"
 _WAITS = "Waiting until a person raises the budget"
@@ -42,8 +42,12 @@ class BudgetGate:
 
     def __init__(self, session: LiveSession) -> None:
         self._session = session
-        self.prompt: PromptRow | None = None  # open
         self._is_seen_to = False
+
+    @property
+    def prompt(self) -> PromptRow | None:
+        """The open question whether to raise the budget."""
+        return self._session.writer.session.budget_prompt
 
     @property
     def is_set(self) -> bool:
@@ -106,18 +110,14 @@ class BudgetGate:
             await session.writer.write(said, changes, budget=after, status=status)
             session.may_start = True
         else:
-            dropped = self._drop(decision.message or _NOT_RAISED, said, changes)
+            self._drop(decision.message or _NOT_RAISED, said, changes)
             await session.writer.write(said, changes)
-            self._forget(dropped)
-        self.prompt = None
         session.go_on()
 
     async def expire(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> None:
         """Nobody answered in time: what waited is let go, and the next message asks anew. The lock is held."""
-        dropped = self._drop(why, said, changes)
+        self._drop(why, said, changes)
         await self._session.writer.write(said, changes)
-        self._forget(dropped)
-        self.prompt = None
 
     async def change(self, budget: Budget) -> None:
         """Other limits from now on; what waits goes on when they leave room. The lock is held."""
@@ -133,7 +133,6 @@ class BudgetGate:
             status = session.opened() if self.waiting else status
         await session.writer.write(said, changes, budget=budget, status=status)
         if changes:
-            self.prompt = None
             session.may_start = True
         session.go_on()
 
@@ -144,8 +143,6 @@ class BudgetGate:
         said, changes = self.withdrawn(why)
         dropped = self._drop(why, said, changes)
         await self._session.writer.write(said, changes)
-        self.prompt = None
-        self._forget(dropped)
         return tuple(dropped)
 
     def withdrawn(self, why: str, by: DecidedBy = DecidedBy.PERSON) -> tuple[list[v1.AgentEvent], list[Change]]:
@@ -156,7 +153,7 @@ class BudgetGate:
     def in_vain(
         self, given_up: Container[str], why: str, by: DecidedBy = DecidedBy.AGENT
     ) -> tuple[list[v1.AgentEvent], list[Change]]:
-        """What is said and stored where all that waits for the answer is given up; `settle` follows."""
+        """Withdraw the budget's question where every message that waits for the answer is given up."""
         done = budget_rules.withdraw_if_nothing_waits(
             self._session.session_id, self.prompt, self._session.inputs.values(), given_up, why, now_ns(), by
         )
@@ -164,12 +161,7 @@ class BudgetGate:
 
     def reset(self) -> None:
         """The session has failed: nothing waits and nothing is asked."""
-        self.prompt, self._is_seen_to = None, False
-
-    def settle(self) -> None:
-        """After inputs were given up: nothing waits for an answer any more."""
-        if not self.waiting:
-            self.prompt = None
+        self._is_seen_to = False
 
     # ------------------------------------------------------------ inside
 
@@ -225,11 +217,9 @@ class BudgetGate:
             if not session.turn_open:
                 said.append(events.status(v1.WAITING_FOR_USER))
         opened = assign_expiry(session, said, changes, {})
-        self.prompt = opened[0] if opened else prompt
         left = {name: row for name, row in session.inputs.items() if name not in dropped}
         status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
-        self._forget(dropped)
         record_opened(session, opened)
         session.settle()  # a message that has to wait needs neither slot nor place in line
         logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
@@ -250,7 +240,7 @@ class BudgetGate:
         row = PromptRow(
             request_id=event.permission_request.request_id,
             session=self._session.writer.key,
-            run=OF_NO_RUN,
+            run=NO_RUN,
             kind=PromptKind.PERMISSION,
             tool_name=TOOL_NAME,
             input_json=event.permission_request.input_json,
@@ -268,10 +258,6 @@ class BudgetGate:
         if not self._session.turn_open and self._session.compaction is None:
             said.append(events.status(v1.IDLE))
         return {row.input_id: None for row in self.waiting}
-
-    def _forget(self, dropped: Iterable[str]) -> None:
-        for input_id in dropped:
-            self._session.inputs.pop(input_id, None)
 
     def _figures(self) -> str:
         state, names = self._session.writer.state, self._reached

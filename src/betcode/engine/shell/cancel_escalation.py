@@ -117,7 +117,6 @@ class Escalation:
                 return
             row = replace(run.row, cancel_step=to)
             await run.session.writer.write_surely((), [SaveRun(row)])
-            run.row = row
             run.asked_to_end = True  # nothing is handed to it any more
         logger.warning("the agent does not stop its turn: %s", to.name.lower(), extra=run.session.log_extra)
         run.session.context.faults(FaultPoint(f"cancel-{to.name.lower()}"), run.session.session_id)

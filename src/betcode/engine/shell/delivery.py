@@ -61,9 +61,6 @@ async def _assign(run: AgentRun) -> list[InputRow]:
             return []
         after = replace(run.row, last_input=number)
         await session.writer.write_surely((), [*changes, SaveRun(after)])
-        run.row = after
-        for row in assigned:
-            session.inputs[row.input_id] = row
         run.active_at = anyio.current_time()
         return assigned
 

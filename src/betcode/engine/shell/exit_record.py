@@ -45,7 +45,7 @@ async def record_exit(run: AgentRun, exit_record: Record | None, trouble: str) -
         end = run_exit.classify_exit(facts, now_ns)
         voided = run.dialogue.voided(now_ns) if end.retry_in_s is not None else []
         decision = run_exit.exit_effects(facts, end, voided, now_ns)
-        told, left = await _prompts_after(run, facts, end, decision.fields, now_ns)
+        told = await _prompts_after(run, facts, end, decision.fields, now_ns)
         said, changes = [*told.said, *decision.events], [*told.changes, *decision.changes]
         fields = dict(decision.fields)
         if end.cancelled:
@@ -63,10 +63,6 @@ async def record_exit(run: AgentRun, exit_record: Record | None, trouble: str) -
             changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)  # it could not be followed by this one
         fields |= pause_after_agent(session.writer.state, now_ns)
         await session.writer.write_surely(said, changes, **fields)
-        run.row = row
-        session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
-        session.prompts, session.left = {}, left
-        session.budget.settle()
         compact.settle(session, "it was cancelled" if end.after_cancel else end.note)
         if end.crashed:
             session.context.counts.subprocess_crashes += 1
@@ -106,10 +102,10 @@ def _gather(run: AgentRun, exit_record: Record | None, trouble: str, advice: str
 
 async def _prompts_after(
     run: AgentRun, facts: run_exit.ExitFacts, end: run_exit.RunExit, fields: Mapping[str, object], now_ns: int
-) -> tuple[PromptEffects, dict[str, PromptRow]]:
-    """What becomes of the prompts that are open, and those that pass to the next agent."""
+) -> PromptEffects:
+    """Withdraw the prompts that are open, or leave them to the next agent."""
     if why := run_exit.reason_not_continued(facts.session, end, fields):
-        return run_exit.withdraw_all(facts.session, end, why, now_ns), {}
+        return run_exit.withdraw_all(facts.session, end, why, now_ns)
     return run_exit.orphan_prompts(facts, await _answered_in_turn(run))
 
 

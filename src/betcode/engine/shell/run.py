@@ -72,12 +72,10 @@ class AgentRun:
         session.context.faults(FaultPoint.RUN_INIT if adopted is None else FaultPoint.ADOPT_INIT, session.session_id)
         new, state = session.writer.new, session.writer.state
         self.conversation_id = state.conversation_id or new.session_id
-        self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, clock_ns())
+        self._first = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, clock_ns())
         self.dialogue: Dialogue = session.provider.dialogue(
             new, self.conversation_id, self.row.dialogue_state, version=self.row.dialogue_version
         )
-        # Whatever wrote the state that was read, what is stored from here on is this version's.
-        self.row = replace(self.row, dialogue_version=session.provider.dialogue_version)
         self.attached = anyio.Event()
         self.ended = anyio.Event()
         self.asked_to_end = self.row.cancel_step.ends_agent
@@ -95,6 +93,12 @@ class AgentRun:
         self.calls = ToolCallScreener(self)
         self._replies = AutoResponses(self)
         self._exit: Record | None = None
+
+    @property
+    def row(self) -> RunRow:
+        """The run as stored; until it is stored, as it begins."""
+        stored = self.session.writer.session.run
+        return stored if stored is not None and stored.run_id == self._first.run_id else self._first
 
     @property
     def directory(self) -> Path:
@@ -226,7 +230,6 @@ class AgentRun:
             )
             if row != self.row:
                 await self.session.writer.write_surely((), [SaveRun(row)])
-                self.row = row
 
     # ------------------------------------------------------------ reading
 
@@ -278,7 +281,7 @@ class AgentRun:
                 writer.next_seq,
                 dict(session.inputs),
                 dict(session.prompts),
-                dict(session.left),
+                dict(session.orphaned),
                 session.session_id,
                 clock_ns(),
                 self._screen,
@@ -289,7 +292,9 @@ class AgentRun:
             intake.stopped_by = session.stopped_by
             answering, before = self.dialogue.answering, self.row
             began_ns = session.turns.parsing()
-            row = await intake.take(self.dialogue, self.row, records)
+            # Whatever version wrote the dialogue's state that was read, the state that is stored now is this one's.
+            row = replace(self.row, dialogue_version=session.provider.dialogue_version)
+            row = await intake.take(self.dialogue, row, records)
             session.turns.parsed(began_ns, len(records))
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
@@ -315,10 +320,8 @@ class AgentRun:
                 crashes=state.crashes.turn_finished() if intake.turn_completed else state.crashes,
                 **pause_fields(self.dialogue.api_pause),
             )
-            self.row = row
             self.was_begun = True
             self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
-            session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
             record_opened(session, opened)
             compact.note_events(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed

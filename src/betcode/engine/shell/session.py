@@ -1,7 +1,7 @@
 """A session in memory: accept messages, run its agent, handle answers."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from betcode.domain.errors import (
     StorageFailed,
 )
 from betcode.domain.ports import Provider
-from betcode.domain.runs.state import LIVE, CancelStep
+from betcode.domain.runs.state import CancelStep
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
 from betcode.domain.store.rows import (
@@ -37,7 +37,8 @@ from betcode.domain.store.rows import (
 from betcode.domain.values.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.engine.context import EngineContext
 from betcode.engine.core.exit import RunExit
-from betcode.engine.core.orphaned_prompts import sorted_by_agent, still_open
+from betcode.engine.core.orphaned_prompts import still_open
+from betcode.engine.core.state import restored
 from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.follow.followers import Followers
@@ -45,7 +46,7 @@ from betcode.engine.operations import compact
 from betcode.engine.operations.lifecycle.lifecycle import Lifecycle
 from betcode.engine.permissions.project_guard import ProjectGuard
 from betcode.engine.permissions.screening import Screening
-from betcode.engine.shell.budget_gate import OF_NO_RUN, BudgetGate
+from betcode.engine.shell.budget_gate import BudgetGate
 from betcode.engine.shell.input_lock_service import InputLockService
 from betcode.engine.shell.restart_backoff import Recovery
 from betcode.engine.shell.run import AgentRun
@@ -77,10 +78,6 @@ class LiveSession:
         self.followers = Followers(context, self.writer, self.input_lock, self.tasks)
         self.budget = BudgetGate(self)
         self.lock = anyio.Lock()
-        self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
-        self.prompts: dict[str, PromptRow] = {}  # open ones that the agent waits for
-        self.left: dict[str, PromptRow] = {}  # of agents that are gone, for the one that goes on with their turn
-        self.grants: tuple[GrantRow, ...] = ()  # what people granted, oldest first
         self.run: AgentRun | None = None
         self.compaction: compact.Compaction | None = None
         self.compacts_itself = True  # until that has failed, or did not help
@@ -97,6 +94,22 @@ class LiveSession:
         self.changed = ChangeSignal()  # rung when something was taken in, or an agent came or went
 
     # ------------------------------------------------------------ what others see
+
+    @property
+    def inputs(self) -> Mapping[str, InputRow]:
+        return self.writer.session.inputs
+
+    @property
+    def prompts(self) -> Mapping[str, PromptRow]:
+        return self.writer.session.prompts
+
+    @property
+    def orphaned(self) -> Mapping[str, PromptRow]:
+        return self.writer.session.orphaned
+
+    @property
+    def grants(self) -> tuple[GrantRow, ...]:
+        return self.writer.session.grants
 
     @property
     def session_id(self) -> SessionId:
@@ -144,7 +157,7 @@ class LiveSession:
             return WaitReason("retry", self.recovery.due_ns)
         if self.context.slots.is_waiting(self):
             return WaitReason("slot")
-        if self.at_rest and still_open(self.left):
+        if self.at_rest and still_open(self.orphaned):
             return WaitReason("person")
         return for_api(self.writer.state, now_ns())
 
@@ -167,14 +180,13 @@ class LiveSession:
         store, key = self.context.store, self.writer.key
         self.lifecycle.take_up(await store.bound(key), self.writer.state.status)
         await self.writer.jump_after_epoch()
-        self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
-        prompts = [row for _, row in await store.open_prompts(key)]
-        self.budget.prompt = next((row for row in prompts if row.run == OF_NO_RUN), None)
-        newest = await store.newest_run(key)
-        run = newest.key if newest is not None and newest.state in LIVE else None
-        self.prompts, self.left = sorted_by_agent((row for row in prompts if row.run != OF_NO_RUN), run)
-        self.left |= {row.request_id: row for row in await store.kept_prompts(key)}
-        self.grants = tuple(await store.grants(key))
+        self.writer.session = restored(
+            self.writer.state,
+            await store.newest_run(key),
+            await store.open_inputs(key),
+            [*(row for _, row in await store.open_prompts(key)), *await store.kept_prompts(key)],
+            await store.grants(key),
+        )
         await compact.restore_compaction(self)
         self.may_start = not self.at_rest
         if self.may_start:
@@ -236,7 +248,7 @@ class LiveSession:
                 slots.give_back(self)  # or its place in line
         self.go_on()
 
-    def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: dict[str, InputRow]) -> SessionStatus:
+    def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: Mapping[str, InputRow]) -> SessionStatus:
         """The session's status once the run is like this, and these inputs are the open ones."""
         status = self.writer.state.status
         leaving = row is not None and row.cancel_step is CancelStep.LEAVING
@@ -268,9 +280,9 @@ class LiveSession:
             self.may_start = False
         self.go_on()
 
-    def open_left(self, request_id: str) -> PromptRow | None:
+    def open_orphan(self, request_id: str) -> PromptRow | None:
         """The open prompt of that id whose agent is gone."""
-        row = self.left.get(request_id)
+        row = self.orphaned.get(request_id)
         return row if row is not None and row.state is PromptState.OPEN else None
 
     async def peer_of_answer(self, prompt: PromptRow) -> str:

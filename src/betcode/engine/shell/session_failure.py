@@ -25,6 +25,7 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.domain.values.secrets import redacted
 from betcode.engine.agents.run_processes import end_run
 from betcode.engine.core import events, orphaned_prompts
+from betcode.engine.core.state import Session
 from betcode.engine.core.status import pause_after_agent
 from betcode.engine.operations import compact
 from betcode.util import wall_clock
@@ -216,7 +217,7 @@ class SessionFailure:
         except Exception:
             logger.exception("what the failed session has open cannot be read", extra=session.log_extra)
             newest = run.row if run is not None and run.row.key else None
-            prompts = [*session.prompts.values(), *session.left.values()]
+            prompts = [*session.prompts.values(), *session.orphaned.values()]
             inputs = list(session.inputs.values())
         if run is not None and newest is not None and run.row.key == newest.key:
             newest = run.row
@@ -248,7 +249,7 @@ class SessionFailure:
             run.attachment = None
             run.attached.set()
             run.ended.set()
-        session.inputs, session.prompts, session.left = {}, {}, {}
+        session.writer.session = Session(session.writer.state, session.writer.session.run, grants=session.grants)
         session.budget.reset()
         session.recovery.reset()
         compact.settle(session, _REASON)

@@ -83,13 +83,13 @@ async def _start(run: AgentRun) -> bool:
     )
     launch = await _launch(session, launch_context)
     async with session.lock:
-        run.row = await _created(run)
+        row = await _created(run)
         if launch.opening:
-            run.row = replace(run.row, last_input=1)
+            row = replace(row, last_input=1)
         if launch_context.screens_calls:
             run.calls.told()
         said += session.screening.newly_out_of_reach()
-        await writer.write_surely(said, [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
+        await writer.write_surely(said, [SaveRun(row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
         session.recovery.over()
     if run.asked_to_end:
         return False

@@ -18,7 +18,7 @@ def session_view(session: LiveSession) -> SessionView:
         capabilities=session.capabilities,
         inputs=session.inputs,
         prompts=session.prompts,
-        orphaned=session.left,
+        orphaned=session.orphaned,
         budget_prompt=session.budget.prompt,
         closed_reason=session.closed_words,
         stopped_by=session.stopped_by,

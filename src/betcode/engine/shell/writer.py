@@ -1,4 +1,4 @@
-"""One writer per session: it numbers events, serializes each once, commits them, then announces them."""
+"""One writer per session: it numbers events, serializes each once, commits them, applies and announces them."""
 
 import logging
 import time
@@ -19,6 +19,7 @@ from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import events
 from betcode.engine.core.counters import SessionCounters
+from betcode.engine.core.state import Session, apply
 from betcode.engine.follow.growth import GrownLogs, Growth
 from betcode.engine.follow.tail import Tail
 from betcode.engine.shell.turn_metrics import TurnTimes
@@ -60,7 +61,7 @@ class SessionWriter:
     ) -> None:
         self.key = row.key
         self.new = row.new
-        self.state: SessionState = row.state
+        self.session = Session(row.state)
         self.tail = Tail(row.state.last_seq)
         self.degraded_reason = ""
         self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
@@ -69,6 +70,10 @@ class SessionWriter:
         self.on_status: Callable[[], None] | None = None  # called when the session's status has changed
         self._growth = growth
         self._store = store
+
+    @property
+    def state(self) -> SessionState:
+        return self.session.state
 
     @property
     def next_seq(self) -> Seq:
@@ -121,7 +126,8 @@ class SessionWriter:
 
     def written(self, prepared: PreparedWrite) -> None:
         """It is on disk: go on from there, and tell every follower."""
-        before, self.state = self.state, prepared.state
+        before = self.state
+        self.session = apply(self.session, prepared.changes)
         began_ns = time.monotonic_ns()
         self.tail.announce(prepared.stored)
         self.turns.announced(began_ns, len(prepared.stored))
@@ -156,12 +162,13 @@ class SessionWriter:
         """After a power cut or a restored backup no number is used again: leave room and say why."""
         if self.state.epoch == self._store.epoch or self.state.status is SessionStatus.CLOSED:
             return
-        before = self.state
-        self.state = replace(before, last_seq=Seq(before.last_seq + EPOCH_JUMP), epoch=self._store.epoch)
+        before = self.session
+        jumped = replace(before.state, last_seq=Seq(before.state.last_seq + EPOCH_JUMP), epoch=self._store.epoch)
+        self.session = replace(before, state=jumped)
         try:
             await self.write([events.gap(self._store.epoch_reason)])
         except BaseException:
-            self.state = before
+            self.session = before
             raise
 
     async def _until_written(

@@ -1,0 +1,188 @@
+"""A session as a value, and the one function that changes it.
+
+`apply` takes the same changes that the store commits, so memory and database cannot diverge.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from betcode.domain.runs.state import LIVE
+from betcode.domain.sessions.input_transitions import OPEN
+from betcode.domain.store.changes import (
+    AddGrant,
+    AddInput,
+    AssignInput,
+    Change,
+    ClearGrant,
+    MoveInput,
+    SavePrompt,
+    SaveRun,
+    SaveSession,
+)
+from betcode.domain.store.rows import (
+    CarriedState,
+    GrantRow,
+    InputKind,
+    InputRow,
+    PromptRow,
+    PromptState,
+    RunRow,
+    SessionState,
+)
+from betcode.domain.values.identifiers import RunKey
+
+NO_RUN = RunKey(0)  # the run of a prompt that the engine itself opens: no agent asks it, and none withdraws it
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The open rows of a session. Only `apply` and `without_agent` make a new one."""
+
+    state: SessionState
+    run: RunRow | None = None  # the newest one, live or ended
+    inputs: Mapping[str, InputRow] = field(default_factory=dict)  # open ones by id, in the order of delivery
+    prompts: Mapping[str, PromptRow] = field(default_factory=dict)  # open ones that a live agent waits for
+    orphaned: Mapping[str, PromptRow] = field(default_factory=dict)  # open or carried ones whose agent has ended
+    budget_prompt: PromptRow | None = None  # the open question whether to raise the budget
+    grants: tuple[GrantRow, ...] = ()  # oldest first
+
+
+def restored(
+    state: SessionState,
+    run: RunRow | None,
+    inputs: Iterable[InputRow],
+    prompts: Iterable[PromptRow],
+    grants: Iterable[GrantRow],
+) -> Session:
+    """Return the session that the stored open rows describe."""
+    rows: list[Change] = [AddInput(row) for row in inputs]
+    rows += [SavePrompt(row) for row in prompts]
+    return apply(Session(state, run, grants=tuple(grants)), rows)
+
+
+def apply(session: Session, changes: Iterable[Change]) -> Session:
+    """Return the session after these changes."""
+    after = _Draft(session)
+    for change in changes:
+        match change:
+            case SaveSession():
+                after.state = change.state
+            case SaveRun():
+                after.save_run(change.run)
+            case AddInput():
+                after.add_input(change.row)
+            case AssignInput():
+                after.assign_input(change)
+            case MoveInput():
+                after.move_input(change)
+            case SavePrompt():
+                after.save_prompt(change.row)
+            case AddGrant():
+                after.grants = with_grant(after.grants, change.grant)
+            case ClearGrant():
+                named = (change.tool_name, change.pattern)
+                after.grants = tuple(row for row in after.grants if (row.tool_name, row.pattern) != named)
+            case _:
+                pass  # events, blobs, clients, bindings and audit entries are not part of the value
+    return after.session()
+
+
+def without_agent(session: Session) -> Session:
+    """Return the session of an agent that has ended without a record: the prompts it waited for are orphaned."""
+    return replace(session, prompts={}, orphaned={**session.orphaned, **session.prompts})
+
+
+def with_grant(rows: Iterable[GrantRow], row: GrantRow) -> tuple[GrantRow, ...]:
+    """Return the grants with one more. It replaces the grant of the same pattern."""
+    others = (old for old in rows if (old.tool_name, old.pattern) != (row.tool_name, row.pattern))
+    return (*others, row)
+
+
+def is_continuation(row: InputRow) -> bool:
+    """Whether the engine itself sent this message, so that the agent continues a broken turn."""
+    return row.kind is InputKind.MESSAGE and row.content == row.input_id.encode()
+
+
+class _Draft:
+    """Applies changes to copies. A mapping is copied only when a change touches it: most commits touch none."""
+
+    def __init__(self, session: Session) -> None:
+        self._before = session
+        self.state = session.state
+        self.grants = session.grants
+        self._run = session.run
+        self._budget_prompt = session.budget_prompt
+        self._inputs: dict[str, InputRow] | None = None
+        self._prompts: dict[str, PromptRow] | None = None
+        self._orphaned: dict[str, PromptRow] | None = None
+
+    def session(self) -> Session:
+        before = self._before
+        return Session(
+            self.state,
+            self._run,
+            before.inputs if self._inputs is None else self._inputs,
+            before.prompts if self._prompts is None else self._prompts,
+            before.orphaned if self._orphaned is None else self._orphaned,
+            self._budget_prompt,
+            self.grants,
+        )
+
+    @property
+    def inputs(self) -> dict[str, InputRow]:
+        if self._inputs is None:
+            self._inputs = dict(self._before.inputs)
+        return self._inputs
+
+    @property
+    def prompts(self) -> dict[str, PromptRow]:
+        if self._prompts is None:
+            self._prompts = dict(self._before.prompts)
+        return self._prompts
+
+    @property
+    def orphaned(self) -> dict[str, PromptRow]:
+        if self._orphaned is None:
+            self._orphaned = dict(self._before.orphaned)
+        return self._orphaned
+
+    def save_run(self, row: RunRow) -> None:
+        if self._run is not None and row.key < self._run.key:
+            return  # an earlier run got its final state
+        self._run = row
+        if row.state not in LIVE and (self._prompts or self._before.prompts):
+            self.orphaned.update(self.prompts)
+            self.prompts.clear()
+
+    def add_input(self, row: InputRow) -> None:
+        if is_continuation(row):  # before the messages that wait: their turn is not the broken one
+            self._inputs = {row.input_id: row, **self.inputs}
+        else:
+            self.inputs[row.input_id] = row
+
+    def assign_input(self, change: AssignInput) -> None:
+        if (row := self.inputs.get(change.input_id)) is not None:
+            self.inputs[change.input_id] = replace(row, run=change.run, number=change.number, payload=change.payload)
+
+    def move_input(self, change: MoveInput) -> None:
+        if (row := self.inputs.get(change.input_id)) is None:
+            return
+        if change.state in OPEN:
+            self.inputs[change.input_id] = replace(row, state=change.state)
+        else:
+            del self.inputs[change.input_id]
+
+    def save_prompt(self, row: PromptRow) -> None:
+        is_open = row.state is PromptState.OPEN
+        if row.run == NO_RUN:
+            if is_open or (self._budget_prompt is not None and self._budget_prompt.request_id == row.request_id):
+                self._budget_prompt = row if is_open else None
+            return
+        if is_open and self._run is not None and self._run.state in LIVE and row.run == self._run.key:
+            self.prompts[row.request_id] = row
+        elif is_open or row.kept is not CarriedState.NO:
+            self.prompts.pop(row.request_id, None)
+            self.orphaned[row.request_id] = row
+        else:
+            self.prompts.pop(row.request_id, None)
+            self.orphaned.pop(row.request_id, None)
