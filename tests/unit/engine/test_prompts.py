@@ -93,7 +93,7 @@ def test_a_plan_is_accepted_or_denied_and_nothing_else() -> None:
     assert decided(v1.ALLOW_ONCE, PLAN).allows
     assert not decided(v1.DENY, PLAN).allows
     assert "cannot be edited" in refused(v1.ALLOW_WITH_EDIT, PLAN, updated_input="{}")
-    assert "people only" in refused(v1.ALLOW_SESSION, PLAN)
+    assert "only by people" in refused(v1.ALLOW_SESSION, PLAN)
 
 
 def test_for_the_session_means_this_very_use_unless_a_pattern_is_named() -> None:
