@@ -112,7 +112,7 @@ def test_where_nothing_was_noted_a_sentence_says_why(here: Shell) -> None:
     session = str(here.json("run", "--json", "-C", str(plain), "say hello")["session_id"])
     refused = here.run("session", "diff", session)
     assert refused.returncode == 5
-    assert "Nothing was noted of this session's turns: it works in no git repository" in refused.stderr
+    assert "This session has no snapshots of turns: it works in no git repository" in refused.stderr
 
 
 def test_a_worktree_is_compared_with_its_base(here: Shell) -> None:

@@ -19,10 +19,10 @@ _AGAIN_AFTER_S = 1.0
 
 
 async def insist(write: Callable[[], Awaitable[T]]) -> T:
-    """Write down how something ended, also where there is no room on the disk for a while.
+    """Record the result of an operation, retrying while the disk is full.
 
     Raises:
-        StorageDegraded: it lasted too long; the next daemon takes it up.
+        StorageDegraded: it lasted too long; the next daemon finishes it.
     """
     for _ in range(_ATTEMPTS):
         with suppress(StorageDegraded):
@@ -32,7 +32,7 @@ async def insist(write: Callable[[], Awaitable[T]]) -> T:
 
 
 class BackgroundWork(Generic[T]):
-    """Something under way: `feed` tells of it, and `result` waits for its end."""
+    """A running operation: `feed` reports its progress, and `result` waits for its end."""
 
     def __init__(self) -> None:
         self.feed = ProgressFeed()
@@ -41,7 +41,7 @@ class BackgroundWork(Generic[T]):
         self._trouble: Exception | None = None
 
     async def result(self) -> T:
-        """How it ended; whoever is cancelled here leaves the work to itself.
+        """Return its result; cancelling the wait does not cancel the work.
 
         Raises:
             BetcodeError: whatever the work raised.
@@ -52,7 +52,7 @@ class BackgroundWork(Generic[T]):
         return self._result  # type: ignore[return-value] # it is set where there was no trouble
 
     async def _carry(self, work: Callable[[ProgressFeed], Awaitable[T]]) -> None:
-        self._trouble = DaemonStopping()  # unless it comes to another end
+        self._trouble = DaemonStopping()  # unless it ends otherwise
         try:
             self._result = await work(self.feed)
             self._trouble = None
@@ -68,7 +68,7 @@ class BackgroundWork(Generic[T]):
 
 
 def begin(tasks: TaskGroup, work: Callable[[ProgressFeed], Awaitable[T]]) -> BackgroundWork[T]:
-    """Have it done in a task group that outlives whoever asked."""
+    """Start it in a task group that outlives the caller."""
     begun: BackgroundWork[T] = BackgroundWork()
     tasks.start_soon(begun._carry, work)
     return begun

@@ -24,7 +24,7 @@ def no_faults(step: str) -> None:
 
 
 class SessionService(Protocol):
-    """What is asked of the engine."""
+    """The operations of the engine that worktrees need."""
 
     @property
     def file_io(self) -> BoundedIOPort: ...
@@ -39,7 +39,7 @@ class SessionService(Protocol):
 
 class Trust(Protocol):
     async def __call__(self, directory: str) -> bool:
-        """Whether a person has trusted what comes with this project."""
+        """Return whether a person has trusted this project's files."""
         ...
 
 
@@ -52,13 +52,13 @@ class WorktreeContext:
     state_dir: Path
     is_trusted: Trust
     environment: Callable[[], Awaitable[Mapping[str, str]]]  # of the user's login shell
-    tasks: TaskGroup  # for what goes on when whoever asked has left
+    tasks: TaskGroup  # for work that continues if the caller disconnects
     faults: Faults = no_faults
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     user_file: Path | None = None  # with the user's own settings
     umask: int = -1  # the user's; -1: our own
     queues: RepositoryQueues = field(default_factory=RepositoryQueues)
-    at_work: set[WorktreeId] = field(default_factory=set)  # those that somebody removes or restores
+    at_work: set[WorktreeId] = field(default_factory=set)  # worktrees that are being removed or restored
 
     @contextmanager
     def at_work_on(self, worktree: WorktreeId) -> Iterator[None]:

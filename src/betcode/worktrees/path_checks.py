@@ -17,17 +17,17 @@ class DirectoryState:
     """A directory, seen from the files."""
 
     directory: str  # links followed
-    top: str  # of the worktree that it is in, as far as files tell; empty: none
+    top: str  # of the worktree that contains it, as far as files show; empty: none
     found: OnDisk = NOTHING
 
 
 def directory_states(common_dir: str, main_path: str, listed: Sequence[ListedWorktree]) -> RepositoryScan:
-    """What stands where git says that its worktrees are; without a `common_dir` nothing is looked at."""
+    """Return the directories at the paths that git lists; without a `common_dir` nothing is checked."""
     main = listed[0]
-    # Where git's directory is not in the main worktree (of a submodule, say) git names that directory instead.
+    # If the git directory is not in the main worktree (as in a submodule), git names that directory instead.
     if common_dir and not main.is_bare and on_disk(main.path).git_dir != common_dir:
         main = replace(main, path=main_path) if on_disk(main_path).git_dir == common_dir else main
-    # A path that is no UTF-8 can be neither stored nor sent: such a worktree is left to git alone.
+    # A path that is not UTF-8 can be neither stored nor sent: such a worktree is ignored.
     every = [each for each in (main, *listed[1:]) if not each.is_bare and is_valid(each.path)]
     found = {each.path: on_disk(each.path) if common_dir else NOTHING for each in every}
     present = {
@@ -53,7 +53,7 @@ def directory_state(directory: str) -> DirectoryState:
 
 
 def row_at(rows: Sequence[WorktreeRow], spot: DirectoryState) -> WorktreeRow | None:
-    """The row of the worktree in which a directory is, where files and rows tell that without git."""
+    """Return the row of the worktree that contains a directory, if files and rows show that without git."""
     for row in rows if spot.top else ():
         if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
             return row
@@ -61,10 +61,10 @@ def row_at(rows: Sequence[WorktreeRow], spot: DirectoryState) -> WorktreeRow | N
 
 
 def is_same(row: WorktreeRow, found: OnDisk) -> bool:
-    """Not so where another worktree, or another repository, was made in its place."""
+    """Return whether it is the same worktree: another worktree or repository may have been created at its path."""
     return bool(found.git_dir) and row.git_dir in ("", found.git_dir) and row.git_mark in ("", found.mark)
 
 
 def _is_of(git_dir: str, common_dir: str) -> bool:
-    """Not so where somebody made another repository in place of the worktree."""
+    """Return whether it belongs to the repository: another one may have been created at its path."""
     return git_dir == common_dir or Path(git_dir).parent == Path(common_dir) / "worktrees"

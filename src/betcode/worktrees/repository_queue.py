@@ -9,14 +9,14 @@ from betcode.domain.repositories.worktrees import RepositoryId
 
 
 class RepositoryQueues:
-    """One line for each repository at which somebody works; git's own locks would fail where these wait."""
+    """One queue for each repository in use; git's own locks would fail where these wait."""
 
     def __init__(self) -> None:
         self._lines: dict[RepositoryId, anyio.Lock] = {}
 
     @asynccontextmanager
     async def turn(self, repository: RepositoryId) -> AsyncIterator[None]:
-        """Wait until nobody else works on the repository. Setups and looks need no turn."""
+        """Wait for exclusive use of the repository. Setups and reads need no turn."""
         line = self._lines.setdefault(repository, anyio.Lock())
         try:
             async with line:

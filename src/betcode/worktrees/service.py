@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Worktrees:
-    """What people and programs may ask; made by `open_worktrees`."""
+    """The operations on worktrees; made by `open_worktrees`."""
 
     def __init__(self, context: WorktreeContext, snapshots: Snapshots) -> None:
         self._context = context
@@ -66,7 +66,8 @@ class Worktrees:
         self._snapshots.use(settings)
 
     async def listed(self, repo_path: str) -> list[SeenWorktree]:
-        """The worktrees of the repository that a directory belongs to; with an empty path those of all that are known.
+        """Return the worktrees of the repository that a directory belongs to; with an empty path, those of all known
+        ones.
 
         Raises:
             InvalidRequest, RepositoryNotFound, GitFailed
@@ -84,7 +85,7 @@ class Worktrees:
         return await self._switching.switch(worktree, start_as)
 
     async def repositories(self) -> list[tuple[RepositoryRow, int]]:
-        """Those that are known, each with the number of its worktrees; from the rows alone."""
+        """Return the known repositories, each with the number of its worktrees; only from the rows."""
         counts = Counter(row.repository for row in await self._context.store.worktrees())
         return [(row, counts[row.id]) for row in await self._context.store.repositories()]
 
@@ -97,7 +98,7 @@ class Worktrees:
         return await branches(self._context, self.registry, repo_path, remote=remote)
 
     async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
-        """What worktrees are called, by their ids; those that are not known are left out."""
+        """Return the names of worktrees by their ids; unknown ones are omitted."""
         return await self._context.store.names(worktrees) if any(worktrees) else {}
 
     def create(self, wanted: CreateRequest) -> BackgroundWork[SeenWorktree]:
@@ -117,7 +118,7 @@ class Worktrees:
         return begin(self._context.tasks, work)
 
     async def setup_output(self, worktree: WorktreeId) -> list[SetupOutput]:
-        """What the last setup wrote, as far as it is kept.
+        """Return the stored output of the last setup.
 
         Raises:
             WorktreeNotFound
@@ -125,7 +126,7 @@ class Worktrees:
         return await self._setups.output(worktree)
 
     async def inspect(self, text: str) -> Contents:
-        """What would be lost if a worktree were removed now.
+        """Return what would be lost if a worktree were removed now.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, GitFailed
@@ -133,7 +134,7 @@ class Worktrees:
         return await inspect(self._context.git, await self.registry.seen_one((await self.registry.find(text)).id))
 
     async def remove(self, text: str, *, force: bool, by: str = "") -> RemovalResult:
-        """Remove a worktree; it goes on when the caller leaves.
+        """Remove a worktree; the removal continues if the caller disconnects.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, WorktreeHasChanges, GitFailed, StorageDegraded
@@ -142,7 +143,7 @@ class Worktrees:
         return await self._undertaken(partial(self._removing.remove, worktree, force=force, by=by))
 
     async def forget(self, text: str) -> None:
-        """Forget a worktree that is not there any more.
+        """Forget a missing worktree.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, GitFailed
@@ -150,7 +151,7 @@ class Worktrees:
         await self._removing.forget((await self.registry.find(text)).id)
 
     async def removed(self, repo_path: str) -> list[RemovedWorktree]:
-        """What can be restored in a repository, or in all that are known and can be read.
+        """Return the removed worktrees that can be restored, in a repository or in all known ones that can be read.
 
         Raises:
             InvalidRequest, RepositoryNotFound, GitFailed
@@ -167,7 +168,7 @@ class Worktrees:
         return removed.removed_ns + self._trash.keep_ns
 
     async def restore(self, repo_path: str, wanted: str, path: str) -> SeenWorktree:
-        """Bring a removed worktree back; it goes on when the caller leaves.
+        """Restore a removed worktree; the work continues if the caller disconnects.
 
         Raises:
             InvalidRequest, RepositoryNotFound, WorktreeNotFound, WorktreeExists, GitFailed, StorageDegraded
@@ -178,7 +179,7 @@ class Worktrees:
 
     @asynccontextmanager
     async def reports(self, repo_path: str) -> AsyncIterator[ObjectReceiveStream[WorktreeReport]]:
-        """On each worktree of a repository, or of all that are known, as it becomes known.
+        """Yield a report on each worktree of a repository, or of all known ones, when it is ready.
 
         Raises:
             InvalidRequest, RepositoryNotFound, GitFailed
@@ -187,15 +188,15 @@ class Worktrees:
             yield reports
 
     async def recover_removals(self, rows: Sequence[WorktreeRow]) -> None:
-        """What a daemon before this one began with these."""
+        """Finish removals that an earlier daemon began."""
         await recover_removals(rows, self.registry, self._removing, self._restoring)
 
     async def run_trash_expiry(self) -> None:
-        """Drop what was kept long enough, again and again."""
+        """Delete expired saved worktrees periodically."""
         await run_trash_expiry(self._context, self._trash)
 
     async def _undertaken(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What goes on when the caller leaves."""
+        """Run work that continues if the caller disconnects."""
 
         async def carry(_: ProgressFeed) -> T:
             return await work()
@@ -220,16 +221,16 @@ async def open_worktrees(
     umask: int = -1,
     writable: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
 ) -> AsyncIterator[Worktrees]:
-    """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon.
+    """Serve until the block ends; running work is then cancelled, and finished by the next daemon.
 
-    What an earlier daemon left is taken up when `writable` returns.
+    The work of an earlier daemon is continued when `writable` returns.
     """
     async with anyio.create_task_group() as tasks:
         context = WorktreeContext(
             store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file, umask
         )
         worktrees = Worktrees(context, snapshots)
-        rows = await store.worktrees()  # read before anybody can begin something new
+        rows = await store.worktrees()  # read before a new operation can begin
         sessions.place_with(worktrees.placing)
 
         async def take_up() -> None:

@@ -20,7 +20,7 @@ from betcode.worktrees.path_checks import DirectoryState, directory_state, is_sa
 
 logger = logging.getLogger(__name__)
 
-_GIT_WITHIN_S = 5.0  # a session is not kept waiting for longer by a look that it can do without
+_GIT_WITHIN_S = 5.0  # a session does not wait longer for an optional check
 
 
 class SessionWorktrees:
@@ -31,13 +31,13 @@ class SessionWorktrees:
         self._registry = registry
 
     async def placed(self, new: NewSession, *, in_active: bool) -> NewSession:
-        """The session in its worktree, if it has one.
+        """Return the session in its worktree, if it has one.
 
-        Which one is known from files and rows; git is asked once where they do not tell, and what goes wrong with
-        that keeps no session from being made: it belongs to no worktree then.
+        Files and rows name the worktree; git is asked once if they do not. An error there does not prevent the session,
+        which then belongs to no worktree.
 
         Raises:
-            WorktreeNotFound, WorktreeUnusable, InvalidRequest: it names a worktree in which it cannot be.
+            WorktreeNotFound, WorktreeUnusable, InvalidRequest: it names a worktree that it cannot use.
         """
         if new.worktree_id:
             return await self._in_named(new)
@@ -57,17 +57,17 @@ class SessionWorktrees:
         return await self._in_active(new, row) if in_active and row.origin is WorktreeOrigin.MAIN else new
 
     async def directory_of(self, new: NewSession) -> str:
-        """Where the agent of a session that has a worktree is to be started now.
+        """Return where the agent of a session with a worktree is to be started now.
 
         Raises:
-            WorktreeUnusable: the worktree is not there.
+            WorktreeUnusable: the worktree is missing.
         """
         row = await self._context.store.worktree(WorktreeId(new.worktree_id))
         if row is None:  # it was forgotten
             if await self._is_directory(new.working_directory):
                 return new.working_directory
             raise WorktreeUnusable(
-                f"The worktree of this session is not known any more, and {new.working_directory} is gone: "
+                f"The worktree of this session is no longer known, and {new.working_directory} is missing: "
                 "start a new session elsewhere",
                 worktree_id=new.worktree_id,
             )
@@ -100,7 +100,7 @@ class SessionWorktrees:
         return max(around, key=lambda each: len(each.path), default=row).id
 
     async def _in_active(self, new: NewSession, main: WorktreeRow) -> NewSession:
-        """The session at the same place of the active worktree, or as it is where there is none to work in."""
+        """Return the session moved to the same directory of the active worktree, or unchanged if there is none."""
         repository = await self._registry.repositories.get(main.repository)
         active = repository.active_worktree
         row = await self._context.store.worktree(WorktreeId(active)) if active and active != main.id else None
@@ -117,7 +117,7 @@ class SessionWorktrees:
         return replace(new, worktree_id=row.id, working_directory=same)
 
     async def _usable(self, row: WorktreeRow) -> WorktreeRow:
-        """The row of a worktree that can be worked in, after it was moved; git is asked only where files do not tell.
+        """Return the row of a usable worktree, also after it was moved; git is asked only if files do not suffice.
 
         Raises:
             WorktreeUnusable
@@ -127,7 +127,7 @@ class SessionWorktrees:
         try:
             found = await self._context.sessions.file_io.run(row.path, partial(on_disk, row.path))
         except (FilesystemTimeout, OSError):
-            return row  # who starts something there will hear of it
+            return row  # starting something there reports the error
         if found.git_dir and is_same(row, found) and row.state is WorktreeState.READY:
             return row
         seen = None

@@ -158,7 +158,7 @@ async def test_what_is_mounted_in_a_worktree_is_not_deleted_with_it(
     row = await row_of(bench, place)
     with small_disk(place / "da ta", 1) as disk:
         (disk / "of-others").write_text("words")
-        with pytest.raises(WorktreeUnusable, match=f"Something is mounted at {disk}"):
+        with pytest.raises(WorktreeUnusable, match=f"{disk} is a mount point"):
             await bench.worktrees.remove(row.id, force=True)
         assert (disk / "of-others").read_text() == "words"
 
@@ -202,9 +202,9 @@ async def test_a_repository_that_goes_during_a_removal_leaves_the_files_and_says
     row = await row_of(bench, place)
     (place / "notes").write_text("only here\n")
     at(bench, "removal-going", lambda: shutil.rmtree(repository))
-    with pytest.raises(WorktreeUnusable, match="The repository is gone, and the files of fix are at ") as told:
+    with pytest.raises(WorktreeUnusable, match="The repository is missing, and the files of fix are at ") as told:
         await bench.worktrees.remove(row.id, force=True)
-    aside = Path(told.value.message.split(" are at ")[1].split(": take")[0])
+    aside = Path(told.value.message.split(" are at ")[1].split(": copy")[0])
     assert (aside / "notes").read_text() == "only here\n"
     shutil.rmtree(aside)
     await bench.worktrees.remove(row.id, force=False)

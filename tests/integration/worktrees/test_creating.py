@@ -168,13 +168,13 @@ async def test_a_name_path_or_branch_that_is_taken_is_refused_and_stays_as_it_wa
         ("other", {"path": there.path, "create_branch": True}, "is called fix already"),
         ("fix", {"name": "x", "path": str(tmp_path / "x")}, f"checked out at {there.path}"),
         ("main", {}, f"checked out at {repository}"),
-        ("fix", {"name": "x", "path": str(tmp_path / "x"), "create_branch": True}, "leave --new out"),
+        ("fix", {"name": "x", "path": str(tmp_path / "x"), "create_branch": True}, "omit --new"),
     ):
         with pytest.raises(WorktreeExists, match=words):
             await made(bench, repository, branch, **more)
     (tmp_path / "shop-other").mkdir()
     (tmp_path / "shop-other" / "mine").touch()
-    with pytest.raises(WorktreeExists, match="something at"):
+    with pytest.raises(WorktreeExists, match="already exists"):
         await made(bench, repository, "other", create_branch=True)
     assert (tmp_path / "shop-other" / "mine").exists()
     assert git(repository, "branch", "--format=%(refname:short)").split() == ["fix", "main"]
@@ -187,7 +187,7 @@ async def test_a_path_is_resolved_before_it_is_judged(bench: Bench, repository: 
     for path in (tmp_path / "link" / "x", repository / ".git" / "x", repository / ".git"):
         with pytest.raises(InvalidRequest, match="git's own files"):
             await wanted(path=str(path))
-    with pytest.raises(InvalidRequest, match="make it first"):
+    with pytest.raises(InvalidRequest, match="create it first"):
         await wanted(path=str(tmp_path / "no" / "where"))
     (tmp_path / "file").touch()
     with pytest.raises(WorktreeExists):
@@ -199,7 +199,7 @@ async def test_a_path_is_resolved_before_it_is_judged(bench: Bench, repository: 
 async def test_a_parent_that_cannot_be_written_to_is_refused(bench: Bench, repository: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
         await anyio.run_process(["mount", "-o", "remount,ro", str(disk)])
-        with pytest.raises(InvalidRequest, match="Nothing can be written to"):
+        with pytest.raises(InvalidRequest, match="is not writable"):
             await made(bench, repository, "fix", create_branch=True, path=str(disk / "fix"))
     assert "fix" not in git(repository, "branch")
 

@@ -95,5 +95,5 @@ async def test_what_cannot_be_compared_is_refused_in_a_sentence(bench: Bench, re
     with pytest.raises(WorktreeUnusable, match="is not there"):
         await _diff(bench, row.id)
     (tmp_path / "fix").mkdir()
-    with pytest.raises(WorktreeUnusable, match="not at"):
+    with pytest.raises(WorktreeUnusable, match="no longer at"):
         await _diff(bench, row.id)

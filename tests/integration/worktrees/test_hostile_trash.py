@@ -54,9 +54,9 @@ async def test_where_it_was_is_not_believed_and_what_it_names_is_checked(
     free = tmp_path / "autostart"
     facts = {"name": "hostile", "path": str(free), "head": "--upload-pack=x", "removed_at_ns": 1, "worktree": "x" * 999}
     foreign(repository, _ID, json.dumps(facts))
-    with pytest.raises(InvalidRequest, match="say where it is to be"):
+    with pytest.raises(InvalidRequest, match="give its path"):
         await bench.worktrees.restore(str(repository), _ID, "")
-    with pytest.raises(GitFailed, match="does not say which commit"):
+    with pytest.raises(GitFailed, match="does not name the commit"):
         await bench.worktrees.restore(str(repository), _ID, str(tmp_path / "y"))
     assert not free.exists()
     assert not (tmp_path / "y").exists()

@@ -113,7 +113,7 @@ async def test_nothing_is_accepted_while_the_worktree_is_gone_and_it_goes_on_whe
     talk = await _talk(bench, session, fix)
     shutil.rmtree(fix)
     with pytest.raises(
-        WorktreeUnusable, match=r"gone from .*fix: .* `betcode worktree create fix`, or start a new session"
+        WorktreeUnusable, match=r"missing at .*fix: .* `betcode worktree create fix`, or start a new session"
     ):
         await talk.say("hello")
     history, total = await bench.engine.summaries(SessionFilter())
@@ -132,7 +132,7 @@ async def test_a_session_whose_worktree_was_forgotten_works_where_it_was_made_if
     await bench.store.worktrees.forget_worktree((await _row(bench, fix)).id)
     assert await where_it_works(talk) == str(fix / "src")
     shutil.rmtree(fix)
-    with pytest.raises(WorktreeUnusable, match=r"not known any more.*start a new session"):
+    with pytest.raises(WorktreeUnusable, match=r"no longer known.*start a new session"):
         await talk.say("hello")
 
 
@@ -142,7 +142,7 @@ async def test_another_repository_in_place_of_a_worktree_is_not_worked_in(
     talk = await _talk(bench, await bench.engine.create(a_new(fix)), fix)
     shutil.rmtree(fix)
     make_repository(fix)
-    with pytest.raises(WorktreeUnusable, match="gone from"):
+    with pytest.raises(WorktreeUnusable, match="missing at"):
         await talk.say("hello")
     other = await bench.engine.create(a_new(fix))
     new, old = (await bench.engine.row(other)).new, (await bench.engine.row(talk.session)).new

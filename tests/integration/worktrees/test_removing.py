@@ -283,7 +283,7 @@ async def test_files_that_git_does_not_know_any_more_are_left_alone(
 
 async def test_only_what_is_gone_is_forgotten(bench: Bench, place: Path) -> None:
     row = await row_of(bench, place)
-    with pytest.raises(WorktreeUnusable, match="is there: remove it"):
+    with pytest.raises(WorktreeUnusable, match="exists: remove it instead"):
         await bench.worktrees.forget(row.id)
     shutil.rmtree(place)
     await bench.worktrees.forget(row.id)
@@ -329,7 +329,7 @@ async def test_what_cannot_be_deleted_is_told_and_tried_again(
     assert "cannot be deleted (cannot remove 'x': Operation not permitted)" in await refusal(bench, row, force=True)
     left = await row_of(bench, place)
     assert (left.state, left.id) == (WorktreeState.REMOVING, row.id)
-    assert "mend that, and remove it again" in left.trouble
+    assert "fix that, and remove it again" in left.trouble
     monkeypatch.undo()
     done = await bench.worktrees.remove(row.id, force=False)
     assert not list(tmp_path.glob(".betcode*"))
@@ -348,7 +348,7 @@ async def test_a_file_that_cannot_be_kept_keeps_the_worktree(bench: Bench, place
     (place / "notes").write_text("x")
     kept = bench.places.state_dir / "trash"
     kept.write_text("in the way")
-    with pytest.raises(Exception, match="cannot be kept, and was not removed"):
+    with pytest.raises(Exception, match="cannot be saved, and was not removed"):
         await bench.worktrees.remove(row.id, force=True)
     assert (place / "notes").read_text() == "x"
     assert (await row_of(bench, place)).state is WorktreeState.READY

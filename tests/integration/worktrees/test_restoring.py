@@ -68,7 +68,7 @@ async def test_a_name_that_is_taken_or_means_two_is_refused(bench: Bench, reposi
         await bench.worktrees.restore(str(repository), first, str(place.parent / "x"))
     assert not (place.parent / "x").exists()
     await removed(bench, place)
-    with pytest.raises(InvalidRequest, match="Several removed worktrees were called fix"):
+    with pytest.raises(InvalidRequest, match="Several removed worktrees were named fix"):
         await bench.worktrees.restore(str(repository), "fix", "")
 
 
@@ -78,7 +78,7 @@ async def test_a_name_that_is_taken_or_means_two_is_refused(bench: Bench, reposi
         ("gone", "fix", ""),
         ("moved", "", "The branch fix has moved meanwhile: HEAD is detached at"),
         ("checked out", "", "The branch fix is checked out in"),
-        ("in the way", "", "There cannot be a branch fix beside those there are"),
+        ("in the way", "", "The branch fix conflicts with an existing one"),
     ],
 )
 async def test_a_branch_that_is_not_what_it_was(

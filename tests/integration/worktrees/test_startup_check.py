@@ -62,7 +62,7 @@ async def test_rows_whose_directory_is_gone_are_stale_after_the_start_and_kept(
         "fix": (WorktreeState.STALE, str(tmp_path / "fix")),
         "try": (WorktreeState.READY, str(tmp_path / "tried")),
     }
-    assert [record.levelname for record in caplog.records if "a worktree is gone" in record.message] == ["WARNING"]
+    assert [record.levelname for record in caplog.records if "a worktree is missing" in record.message] == ["WARNING"]
 
 
 async def test_a_disk_that_hangs_does_not_hold_up_the_start(tmp_path: Path, repository: Path) -> None:

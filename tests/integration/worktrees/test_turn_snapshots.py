@@ -105,7 +105,7 @@ async def test_a_beginning_that_comes_behind_a_tool_says_so_and_holds_nobody_up(
     await talk.until(is_idle)  # though git has not ended
     release.touch()
     (row,) = await noted.rows(talk)
-    assert row.note == "the beginning was noted late: a tool was in use before the tree was read"
+    assert row.note == "the snapshot of the beginning is late: a tool was used before the tree was read"
     await talk.say("say nothing")
     await talk.until(is_idle)
     assert (await noted.rows(talk))[1].note == ""
@@ -133,7 +133,7 @@ async def test_nothing_is_noted_where_nobody_wants_it(tmp_path: Path) -> None:
         noted.snapshots.use(Settings())
         await noted.edit(talk, "echo 2 > second")
         assert [row.turn for row in await noted.rows(talk)] == [2]
-        with pytest.raises(InvalidRequest, match="Turn 1 was not noted: the first that was is 2"):
+        with pytest.raises(InvalidRequest, match="Turn 1 has no snapshot: the first one is of turn 2"):
             await noted.diff(talk, 1)
 
 
@@ -183,7 +183,7 @@ async def test_an_end_that_no_daemon_noted_is_noted_by_the_next_one(tmp_path: Pa
     async with noted_engine(tmp_path) as noted:
         again = replace(talk, supervisor=noted.supervisor, store=noted.store)
         (late,) = await noted.rows(again)
-        assert (late.end_tree, late.note) == (row.end_tree, "the end was noted late: by the next daemon")
+        assert (late.end_tree, late.note) == (row.end_tree, "the snapshot of the end is late: it is by the next daemon")
         note, patch = await noted.diff(again)
         assert (note, _lines(patch)) == (late.note, {"+++ b/first", "+1"})
 
@@ -200,7 +200,8 @@ async def test_a_turn_of_which_no_daemon_noted_anything_is_shown_from_the_end_of
         note, patch = await noted.diff(again, 2)
         assert _lines(patch) == {"+++ b/second", "+2"}
         assert note == (
-            "the beginning was not noted; compared with the end of turn 1; the end was noted late: by the next daemon"
+            "there is no snapshot of the beginning; compared with the end of turn 1; "
+            "the snapshot of the end is late: it is by the next daemon"
         )
 
 

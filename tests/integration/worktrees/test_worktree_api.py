@@ -78,7 +78,7 @@ async def test_sessions_of_worktrees_over_the_api(channel: aio.Channel, reposito
     assert await _refusal(worktrees.SwitchWorktree(v1.SwitchWorktreeRequest(worktree_id=fix.id))) == unusable
     stale = (await worktrees.ListWorktrees(v1.ListWorktreesRequest())).worktrees[1]
     assert stale.state == v1.WORKTREE_STATE_STALE
-    assert "is gone from" in stale.trouble
+    assert "is missing at" in stale.trouble
 
 
 async def test_repositories_that_vanished_are_listed_and_hold_up_no_list(

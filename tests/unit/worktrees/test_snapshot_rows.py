@@ -20,7 +20,7 @@ def test_an_end_belongs_to_the_beginning_of_its_turn() -> None:
 
 def test_an_end_that_is_noted_long_after_the_turn_says_how_long() -> None:
     (row,) = rows_after(TurnsEnded(3, 3, 88 * _S), {3: _BEGUN}, _NOW)
-    assert row.note == "the end was noted late: 12 s after the turn"
+    assert row.note == "the snapshot of the end is late: 12 s after the turn"
 
 
 def test_of_turns_that_ended_together_the_first_has_the_changes() -> None:
@@ -37,9 +37,9 @@ def test_a_turn_whose_beginning_nobody_saw_begins_where_the_one_before_has_ended
     before = replace(_BEGUN, end_tree="between", ended_ns=95 * _S)
     (row,) = rows_after(TurnsEnded(4, 4, 99 * _S), {3: before}, _NOW)
     assert (row.turn, row.start_tree, row.end_tree) == (4, "between", "tree")
-    assert row.note == "the beginning was not noted; compared with the end of turn 3"
+    assert row.note == "there is no snapshot of the beginning; compared with the end of turn 3"
     (alone,) = rows_after(TurnsEnded(4, 4, 99 * _S), {}, _NOW)
-    assert (alone.start_tree, alone.end_tree, alone.note) == ("", "tree", "the beginning was not noted")
+    assert (alone.start_tree, alone.end_tree, alone.note) == ("", "tree", "there is no snapshot of the beginning")
 
 
 def test_a_turn_that_goes_on_keeps_its_beginning() -> None:
@@ -50,10 +50,13 @@ def test_a_turn_that_goes_on_keeps_its_beginning() -> None:
 def test_what_went_wrong_is_told_once_and_the_turn_is_over_all_the_same() -> None:
     failed = TreeSnapshot(_KEY, 100 * _S, "", "/top", trouble="git does not work here")
     (begun,) = rows_after(TurnBegan(3), {}, failed)
-    assert (begun.start_tree, begun.note) == ("", "the beginning was not noted: git does not work here")
+    assert (begun.start_tree, begun.note) == ("", "there is no snapshot of the beginning: git does not work here")
     (ended,) = rows_after(TurnsEnded(3, 3, 99 * _S), {3: begun}, replace(failed, trouble="again"))
     assert (ended.end_tree, ended.ended_ns) == ("", 99 * _S)
-    assert ended.note == "the beginning was not noted: git does not work here; the end was not noted: again"
+    assert (
+        ended.note
+        == "there is no snapshot of the beginning: git does not work here; there is no snapshot of the end: again"
+    )
     left_out = replace(_NOW, note="left out: big (larger than 1 KiB)")
     (begun,) = rows_after(TurnBegan(3), {}, left_out)
     (ended,) = rows_after(TurnsEnded(3, 3, 99 * _S), {3: begun}, left_out)

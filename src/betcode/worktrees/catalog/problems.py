@@ -6,20 +6,20 @@ from betcode.domain.repositories.worktrees import WorktreeOrigin, WorktreeRow, W
 
 
 def why_unusable(row: WorktreeRow) -> str:
-    """Why nothing can be done there now, and what to do about it."""
+    """Return why it cannot be used now, and the remedy."""
     match row.state:
         case WorktreeState.CREATING:
             return f"The worktree {row.name} is still being made: try again when it is ready"
         case WorktreeState.REMOVING:
             return f"The worktree {row.name} is being removed: start a session elsewhere"
         case WorktreeState.STALE | WorktreeState.READY:
-            return f"The worktree {row.name} is gone from {row.path}: {_remedy(row)}, or start a new session elsewhere"
+            return f"The worktree {row.name} is missing at {row.path}: {_remedy(row)}, or start a new session elsewhere"
 
 
 def problem_of(row: WorktreeRow) -> str:
-    """What is wrong with it and what to do, one sentence; empty: nothing is."""
+    """Return the problem and the remedy in one sentence; empty if there is none."""
     if row.state is WorktreeState.STALE:
-        return f"It is gone from {row.path}: {_remedy(row)}, or forget it with `betcode worktree prune`"
+        return f"It is missing at {row.path}: {_remedy(row)}, or forget it with `betcode worktree prune`"
     return row.trouble or row.setup_note
 
 

@@ -20,7 +20,7 @@ _BEING_CHANGED = frozenset({WorktreeState.CREATING, WorktreeState.REMOVING})
 
 @dataclass(frozen=True, slots=True)
 class RepositoryScan:
-    """What git lists of a repository, and what stands at each of those paths."""
+    """The worktrees that git lists for a repository, and the directories at their paths."""
 
     main: ListedWorktree  # or the bare repository itself
     present: Mapping[str, ListedWorktree]  # by path; those that are there
@@ -30,7 +30,7 @@ class RepositoryScan:
 def reconciled_rows(
     repository: RepositoryRow, rows: Sequence[WorktreeRow], look: RepositoryScan, now_ns: int
 ) -> tuple[list[WorktreeRow], list[WorktreeRow]]:
-    """The rows that were there, as they are now, and those of worktrees that nobody knew."""
+    """Return the existing rows brought up to date, and rows for unknown worktrees."""
     places = _places(rows, look)
     after = [
         _at(row, look.present[places[row.id]], look.found[places[row.id]]) if row.id in places else made_stale(row)
@@ -41,15 +41,15 @@ def reconciled_rows(
 
 
 def made_stale(row: WorktreeRow) -> WorktreeRow:
-    """The row of a worktree that is not there; of one that is being made or removed others know more."""
+    """Return the row of a missing worktree; one that is being created or removed is unchanged."""
     return row if row.state in _BEING_CHANGED else replace(row, state=WorktreeState.STALE)
 
 
 def _places(rows: Sequence[WorktreeRow], look: RepositoryScan) -> dict[str, str]:
-    """Where each row's worktree is: known by its mark, wherever it went, else by its path."""
+    """Return the path of each row's worktree: found by its marker, even if it was moved, else by its path."""
     marks = {on_disk.mark: path for path, on_disk in look.found.items() if on_disk.mark and path in look.present}
     places: dict[str, str] = {}
-    # Of several that were at one path the one that is there still comes first, then the one that was there last.
+    # Of several rows with one path, the one that still exists comes first, then the one that was there last.
     ordered = sorted(rows, key=lambda row: (row.state is WorktreeState.STALE, -row.last_used_ns))
     for row in ordered:
         if row.git_mark in marks and marks[row.git_mark] not in places.values():
@@ -63,7 +63,7 @@ def _places(rows: Sequence[WorktreeRow], look: RepositoryScan) -> dict[str, str]
 
 
 def _at(row: WorktreeRow, listed: ListedWorktree, on_disk: OnDisk) -> WorktreeRow:
-    """The row after what git and the files say of its worktree; of one that is being made that may be anything."""
+    """Return the row updated from git and the files; the row of a worktree that is being created is unchanged."""
     if row.state in _BEING_CHANGED:
         return row
     return replace(
@@ -83,7 +83,7 @@ def _adopted(
     look: RepositoryScan,
     now_ns: int,
 ) -> list[WorktreeRow]:
-    """Rows for worktrees that somebody else made."""
+    """Return rows for worktrees that other programs created."""
     names = {row.name for row in rows}
     made = []
     for listed in unknown:

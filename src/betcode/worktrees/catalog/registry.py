@@ -34,22 +34,22 @@ from betcode.worktrees.repository_queue import RepositoryQueues
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 8  # repositories that are looked at
+_AT_ONCE = 8  # repositories that are checked
 _LOOK_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class SeenWorktree:
-    """A worktree as it is now: its row, what git says of it, and its sessions."""
+    """A worktree as it is now: its row, git's entry, and its sessions."""
 
     repository: RepositoryRow
     row: WorktreeRow
-    git: ListedWorktree | None  # None: git does not know it, or it is gone and nobody locked it
+    git: ListedWorktree | None  # None: git does not list it, or it is missing and not locked
     sessions: WorktreeSessions = NO_SESSIONS
 
     @property
     def is_there(self) -> bool:
-        """Whether git knows it, and it is where git says."""
+        """Return whether git lists it, and it is at that path."""
         return self.git is not None and self.row.state is not WorktreeState.STALE
 
     @property
@@ -58,14 +58,12 @@ class SeenWorktree:
 
 
 class WorktreeRegistry:
-    """The rows, brought up to date whenever somebody looks. No worktree is ever deleted here."""
+    """The rows, updated on every access. This class never deletes a worktree."""
 
     def __init__(self, context: WorktreeContext) -> None:
         self._context = context
         self.repositories = Repositories(context)
-        self._rows = (
-            RepositoryQueues()
-        )  # read and written in one turn: nobody writes back what somebody else has changed
+        self._rows = RepositoryQueues()  # read and written in one turn, so that no concurrent change is overwritten
 
     async def find(self, text: str) -> WorktreeRow:
         """The worktree of that id, or of which only one id begins so.
@@ -107,7 +105,7 @@ class WorktreeRegistry:
         raise WorktreeNotFound(worktree)
 
     async def save(self, row: WorktreeRow) -> None:
-        """A new row, or all of one that nobody else changes.
+        """Write a new row, or all of one that has no other writer.
 
         Raises:
             WorktreeExists: another one has the name, in its repository, or the path.
@@ -116,7 +114,7 @@ class WorktreeRegistry:
             await self._context.store.save_worktrees([row])
 
     async def change(self, worktree: WorktreeId, **facts: Any) -> WorktreeRow:
-        """The row with other values in the fields that are named, whatever became of the rest of it meanwhile.
+        """Change the named fields of the row; other fields may have changed meanwhile.
 
         Raises:
             WorktreeNotFound: it was forgotten.
@@ -133,12 +131,12 @@ class WorktreeRegistry:
             return changed
 
     async def forget(self, row: WorktreeRow) -> None:
-        """The worktree is gone; who looks at this moment does not bring its row back."""
+        """Delete the row of a removed worktree; a concurrent reader does not restore it."""
         async with self._rows.turn(row.repository):
             await self._context.store.forget_worktree(row.id)
 
     async def seen_everywhere(self) -> list[SeenWorktree]:
-        """Those of all repositories that are known; of one that cannot be read, its rows as far as files tell."""
+        """Return those of all known repositories; if one cannot be read, its rows as far as the files show."""
         repositories = await self._context.store.repositories()
         found: dict[RepositoryId, list[SeenWorktree]] = {}
         limit = anyio.CapacityLimiter(_AT_ONCE)
@@ -153,7 +151,7 @@ class WorktreeRegistry:
         return [seen for repository in repositories for seen in found[repository.id]]
 
     async def seen_if_possible(self, repository: RepositoryRow) -> list[SeenWorktree]:
-        """Like `seen`; where git does not tell, the rows as far as files do."""
+        """Like `seen`; if git fails, the rows as far as the files show."""
         trouble = f"git did not answer within {_LOOK_WITHIN_S:g} s"
         with anyio.move_on_after(_LOOK_WITHIN_S):
             try:
@@ -164,24 +162,24 @@ class WorktreeRegistry:
         return await self._with_sessions(repository, await self.checked(repository), {})
 
     async def rows(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
-        """As they were when somebody looked last; those that are gone are left out."""
+        """Return the rows as of the last check; missing ones are omitted."""
         rows = await self._context.store.worktrees(repository.id)
         return [row for row in rows if row.state is not WorktreeState.STALE]
 
     async def missing(self, repository: RepositoryRow, rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
-        """Those of the rows at whose path there is no worktree; none where the disk does not tell."""
+        """Return the rows without a worktree at their path; none if the disk does not answer."""
         work = partial(all_there, [row.path for row in rows])
         try:
             there = await self._context.sessions.file_io.run(repository.common_dir, work)
         except (FilesystemTimeout, OSError) as trouble:
-            logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, trouble)
+            logger.warning("the worktrees of %s cannot be read: %s", repository.path, trouble)
             return []
         return [row for row in rows if row.path not in there]
 
     async def checked(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
-        """Its rows after a look at files alone: those whose directory is gone are stale.
+        """Return its rows after a check of the files only: those whose directory is missing are stale.
 
-        A repository that is gone, and of which nobody kept a worktree, is forgotten.
+        A missing repository without a saved worktree is forgotten.
         """
         async with self._rows.turn(repository.id):
             rows = await self._context.store.worktrees(repository.id)
@@ -190,11 +188,11 @@ class WorktreeRegistry:
             await self._save(after, rows)
             if not rows and await self.repositories.is_gone(repository):
                 await self._context.store.forget_repository(repository.id)
-                logger.info("a repository is not known any more", extra={"repository": repository.path})
+                logger.info("a repository is no longer known", extra={"repository": repository.path})
             return after
 
     async def _look(self, repository: RepositoryRow, listed: Sequence[ListedWorktree]) -> RepositoryScan:
-        """What stands where git says that its worktrees are; while the files give no answer, git's word counts."""
+        """Return the directories at the paths that git lists; without an answer from the disk, git's list is used."""
         work = partial(directory_states, repository.common_dir, repository.path, listed)
         try:
             return await self._context.sessions.file_io.run(repository.common_dir, work)
@@ -221,14 +219,16 @@ class WorktreeRegistry:
         known = {row.id: row for row in before}
         changed = [row for row in rows if known.get(row.id) != row]
         if changed:
-            # What git lists here is not there for another repository, whatever its row says.
+            # A path that git lists here belongs to no other repository, whatever its row contains.
             for path in await self._context.store.save_seen(changed):
-                logger.warning("a worktree is gone: another stands there; its row is kept", extra={"path": path})
+                logger.warning(
+                    "a worktree is missing: another one is at its path; its row is kept", extra={"path": path}
+                )
         for row in changed:
             was = known.get(row.id)
             if was is None:
-                logger.info("a worktree is known from now on", extra={"worktree": row.name, "path": row.path})
+                logger.info("a worktree was registered", extra={"worktree": row.name, "path": row.path})
             elif row.state is WorktreeState.STALE is not was.state:
-                logger.warning("a worktree is gone; its row is kept", extra={"worktree": row.name, "path": row.path})
+                logger.warning("a worktree is missing; its row is kept", extra={"worktree": row.name, "path": row.path})
             elif row.path != was.path:
                 logger.info("a worktree was moved", extra={"worktree": row.name, "path": row.path})

@@ -23,17 +23,17 @@ logger = logging.getLogger(__name__)
 class Repositories:
     def __init__(self, context: WorktreeContext) -> None:
         self._context = context
-        self._registering = anyio.Lock()  # of two who come at once the second finds the row of the first
+        self._registering = anyio.Lock()  # of two concurrent callers the second finds the row of the first
 
     async def get(self, repository: RepositoryId) -> RepositoryRow:
         """Raises RepositoryNotFound."""
         for row in await self._context.store.repositories():
             if row.id == repository:
                 return row
-        raise RepositoryNotFound("The repository is not known any more")
+        raise RepositoryNotFound("The repository is no longer known")
 
     async def of(self, directory: str) -> RepositoryRow:
-        """The repository that a directory belongs to; one that was not known is from now on.
+        """Return the repository that a directory belongs to; an unknown one is registered.
 
         Raises:
             InvalidRequest, RepositoryNotFound, GitFailed
@@ -55,10 +55,10 @@ class Repositories:
             async with self._registering:
                 return await self._known(place.common_dir, place.top if is_main else "")
         except (FilesystemTimeout, OSError) as trouble:
-            raise GitFailed(f"{directory[:500]} cannot be looked at: {trouble}") from None
+            raise GitFailed(f"{directory[:500]} cannot be read: {trouble}") from None
 
     async def is_gone(self, repository: RepositoryRow) -> bool:
-        """Whether git's directory of it is; not so where the disk does not tell."""
+        """Return whether its git directory is missing; False if the disk does not answer."""
         path = repository.common_dir
         try:
             return not await self._context.sessions.file_io.run(path, Path(path).exists)
@@ -73,13 +73,13 @@ class Repositories:
         look = self._context.sessions.file_io.run
         now = replace(found, mark=await look(common_dir, partial(mark_of, common_dir)))
         if main_top and (await look(found.path, partial(on_disk, found.path))).git_dir != common_dir:
-            now = replace(now, path=main_top)  # git's directory stayed where it was, and its main worktree did not
+            now = replace(now, path=main_top)  # the git directory is where it was, and the main worktree is not
         if now != found:
             await self._context.store.save_repository(now)
         return now
 
     async def _register(self, common_dir: str, main_top: str, known: Sequence[RepositoryRow]) -> RepositoryRow:
-        """A row for it: that of a repository which somebody moved, or a new one."""
+        """Return a row for it: that of a repository that was moved, or a new one."""
         main = (await listed_worktrees(self._context.git, common_dir))[0]
         path = main.path if main.is_bare else await self._main_path(common_dir, main.path, main_top)
         mark = await self._context.sessions.file_io.run(common_dir, partial(mark_of, common_dir))
@@ -92,11 +92,13 @@ class Repositories:
         now_ns = wall_clock.now_ns()
         row = RepositoryRow(new_repository_id(), common_dir, path, main.is_bare, now_ns, now_ns, mark=mark)
         await self._context.store.save_repository(row)
-        logger.info("a repository is known from now on", extra={"repository": row.path})
+        logger.info("a repository was registered", extra={"repository": row.path})
         return row
 
     async def _main_path(self, common_dir: str, listed: str, claimed: str) -> str:
-        """Where the main worktree is: what git and the files both say, before what a `.git` file of anybody claims."""
+        """Return the path of the main worktree: one on which git and the files agree, before one that only a `.git`
+        file claims.
+        """
         if (await self._context.sessions.file_io.run(listed, partial(on_disk, listed))).git_dir == common_dir:
             return listed
         return await configured_top(self._context.git, common_dir) or claimed or listed

@@ -11,9 +11,9 @@ logger = logging.getLogger(__name__)
 
 
 async def check_at_startup(context: WorktreeContext, registry: WorktreeRegistry) -> None:
-    """Mark the rows whose directory is gone as stale, after git was asked whether somebody moved it; none is deleted.
+    """Mark the rows whose directory is missing as stale, unless git reports that it was moved; none is deleted.
 
-    Nobody waits for this, and a disk that does not answer is left alone.
+    Nothing waits for this, and a disk that does not answer is skipped.
     """
     try:
         for repository in await context.store.repositories():
@@ -22,4 +22,4 @@ async def check_at_startup(context: WorktreeContext, registry: WorktreeRegistry)
             if gone:
                 await registry.seen_if_possible(repository)
     except BetcodeError as trouble:
-        logger.warning("worktrees could not be looked at: %s", trouble.message)
+        logger.warning("worktrees could not be checked: %s", trouble.message)

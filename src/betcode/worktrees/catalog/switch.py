@@ -38,7 +38,7 @@ class WorktreeSwitcher:
         self._turns = RepositoryQueues()
 
     async def switch(self, worktree: str, start_as: StartAs) -> SwitchResult:
-        """Go on in this worktree: in its session, or in a new one as `start_as` says. No agent is started.
+        """Make this worktree active, with its session or a new one as `start_as` says. No agent is started.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, InvalidRequest, GitFailed, StorageDegraded: and nothing is switched.
@@ -48,7 +48,7 @@ class WorktreeSwitcher:
             seen = await self._registry.seen_one(row.id)
             if seen.row.state is not WorktreeState.READY:
                 raise WorktreeUnusable(why_unusable(seen.row), worktree_id=row.id)
-            with anyio.CancelScope(shield=True):  # whoever asked may leave; it takes two writes
+            with anyio.CancelScope(shield=True):  # the caller may disconnect between the two writes
                 done = await self._go(seen, start_as)
         return done
 

@@ -20,7 +20,7 @@ from betcode.git.tree import Tree
 
 _MOST_FILES = 1000
 _MOST_BYTES = 100 * 1024 * 1024
-_NAMED = 5  # of what was left out
+_NAMED = 5  # of the omitted ones
 _NAME_CHARACTERS = 80
 _PIECE_BYTES = 1024 * 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -40,7 +40,7 @@ class CopyResult:
 
     @property
     def note(self) -> str:
-        """What people should know; empty where everything that was wanted is there."""
+        """Return a notice; empty if everything that was requested is there."""
         if not self.left_out_count:
             return ""
         more = self.left_out_count - len(self.left_out)
@@ -51,16 +51,16 @@ class CopyResult:
 async def copy_untracked(
     git: Git, source: str, target: str, patterns: Sequence[str], before: Mapping[str, str]
 ) -> CopyResult:
-    """Copy what matches and is not tracked; what is there already stays as it is.
+    """Copy untracked files that match; existing ones are unchanged.
 
-    That is worth a word only where it did not come from here `before`.
+    An existing file is reported only if it was not copied from here `before`.
 
     Raises:
         GitFailed
     """
     git_dir = await anyio.to_thread.run_sync(git_directory, source, abandon_on_cancel=True)
     if not git_dir:
-        raise GitFailed(f"Nothing can be brought along from {source}: it is no worktree any more")
+        raise GitFailed(f"No files can be copied from {source}: it is no longer a worktree")
     names, more = await _matching(git, Tree(source, git_dir, git_dir), patterns)
     brought = await anyio.to_thread.run_sync(_copy_all, source, target, names, before, abandon_on_cancel=True)
     if more:
@@ -70,13 +70,13 @@ async def copy_untracked(
 
 
 async def _matching(git: Git, source: Tree, patterns: Sequence[str]) -> tuple[list[str], int]:
-    """What git does not track there, ignored or not; the first of it, and how many more there are."""
+    """Return the untracked files there, ignored or not; the first ones, and the number of others."""
     # git itself matches: its patterns do not follow links, and tracked files are not in this list.
     pathspecs = [f":(top,glob){pattern}" for pattern in patterns]
     names: list[str] = []
     more = 0
     words = ("ls-files", "-z", "--others", "--", *pathspecs)
-    # It is told where the files are: settings of a repository may name any directory as its worktree.
+    # The directory is passed explicitly: settings of a repository may name any directory as its worktree.
     async with aclosing(records(git.stream(*words, at=source.top, variables=source.variables))) as told:
         async for name in told:
             if len(names) < _MOST_FILES:
@@ -108,7 +108,7 @@ def _copy_all(source: str, target: str, names: Sequence[str], before: Mapping[st
 
 
 class _Skipped(Exception):
-    """Not copied; the message says why."""
+    """The file is not copied; the message gives the reason."""
 
 
 class _AlreadyExists(_Skipped):
@@ -124,7 +124,7 @@ def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int,
     if not _is_plain(source, Path(name).parent):
         raise _Skipped("behind a link")
     try:
-        # Not blocked by a pipe that nobody writes to, and not led elsewhere by a link.
+        # Opened so that neither a pipe without a writer nor a link can block or redirect it.
         handle = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as trouble:
         if trouble.errno == errno.ELOOP:
@@ -138,7 +138,7 @@ def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int,
             raise _Skipped(f"more than {_MOST_BYTES // 1024 // 1024} MB together")
         _make_parents(source, target, Path(name).parent)
         try:
-            # Private until it is whole; it is not followed where somebody put a link meanwhile.
+            # Private until it is complete; a link that was created meanwhile is not followed.
             copy = os.open(wanted, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except FileExistsError:
             raise _AlreadyExists("there already") from None
@@ -160,7 +160,7 @@ def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int,
 
 
 def _make_parents(source: Path, target: Path, parent: Path) -> None:
-    """The directories of a copy, each as private as the one it stands for; none behind a link."""
+    """Create the directories of a copy with the modes of the originals; none behind a link."""
     made = Path()
     for part in parent.parts:
         made /= part
@@ -172,7 +172,7 @@ def _make_parents(source: Path, target: Path, parent: Path) -> None:
 
 
 def _is_plain(top: Path, parent: Path) -> bool:
-    """Whether all the way from the top are directories, not links to some."""
+    """Return whether every part of the path is a directory, not a link to one."""
     made = top
     for part in parent.parts:
         made /= part

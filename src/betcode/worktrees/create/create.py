@@ -49,10 +49,10 @@ class WorktreeCreator:
         self._removing = removing
 
     async def create(self, wanted: CreateRequest, feed: ProgressFeed) -> WorktreeRow:
-        """A worktree that is there and set up, or was not to be.
+        """Return a worktree that exists and is set up, unless no setup was requested.
 
         Raises:
-            InvalidRequest, RepositoryNotFound, BranchNotFound, WorktreeExists, GitFailed: nothing was made.
+            InvalidRequest, RepositoryNotFound, BranchNotFound, WorktreeExists, GitFailed: nothing was created.
             SetupFailed: `kept` says whether there is one.
         """
         wanted.checked()
@@ -77,7 +77,7 @@ class WorktreeCreator:
         return row
 
     async def _added(self, repository: RepositoryRow, wanted: CreateRequest, feed: ProgressFeed) -> WorktreeRow:
-        """The row of a worktree whose files are there."""
+        """Return the row of a worktree whose files are complete."""
         async with self._context.queues.turn(repository.id):
             row, start, before = await self._begun(repository, wanted)
             feed.step("git worktree add", 1)
@@ -102,7 +102,7 @@ class WorktreeCreator:
     async def _begun(
         self, repository: RepositoryRow, wanted: CreateRequest
     ) -> tuple[WorktreeRow, StartPoint, WorktreeRow | None]:
-        """The row that says what is wanted, where it begins, and the row as it was if its worktree comes back."""
+        """Return the new row, the start point, and the previous row if a missing worktree is created again."""
         await self._registry.seen(repository)  # so that the rows are those of this moment
         rows = await self._context.store.worktrees(repository.id)
         listed = await listed_worktrees(self._context.git, repository.common_dir)
@@ -134,31 +134,31 @@ class WorktreeCreator:
         return row, start, before
 
     async def _rolled_back(self, repository: RepositoryRow, row: WorktreeRow) -> str:
-        """Why not; empty: it is gone. What the setup, or somebody else, has written in it meanwhile is kept."""
+        """Return why it was not rolled back; empty if it was. Files written meanwhile are saved."""
         await insist(lambda: self._registry.change(row.id, state=WorktreeState.READY))
         try:
             await self._removing.remove(row.id, force=True, by="a setup that failed")
-        except WorktreeNotFound:  # somebody was quicker
+        except WorktreeNotFound:  # created concurrently
             pass
         except BetcodeError as trouble:
             return trouble.message
         async with self._context.queues.turn(repository.id):
             trouble_with_branch = await take_branch_back(self._context.git, repository, row)
         if await self._context.store.sessions_of([row.id]):
-            with suppress(WorktreeExists):  # somebody has made another one
+            with suppress(WorktreeExists):  # another worktree was created there
                 await self._given_up(row, None)
         logger.info("a worktree was removed again", extra={"worktree": row.name, "path": row.path})
         return trouble_with_branch
 
     async def _given_up(self, row: WorktreeRow, before: WorktreeRow | None) -> None:
-        """Nothing is left of it but, where sessions belong to it, a row that says so."""
+        """Delete everything of it except, if sessions belong to it, a row that records this."""
         await insist(lambda: abandon(self._context, self._registry, row, before))
 
 
 async def abandon(
     context: WorktreeContext, registry: WorktreeRegistry, row: WorktreeRow, before: WorktreeRow | None = None
 ) -> None:
-    """Forget a worktree that was not made; one that was there before is gone as it was."""
+    """Forget a worktree that was not created; one that existed before is missing again."""
     if before is not None:
         await registry.save(before)
     elif await context.store.sessions_of([row.id]):

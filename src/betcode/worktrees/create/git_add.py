@@ -22,10 +22,10 @@ _REMOVE_WITHIN_S = 600.0
 
 
 async def make_branch(git: Git, repository: RepositoryRow, row: WorktreeRow, start: StartPoint) -> None:
-    """The branch that a worktree is made with; its log says for which.
+    """Create the branch of a worktree; its reflog names the worktree.
 
     Raises:
-        GitFailed: also where somebody was quicker.
+        GitFailed: also if it was created concurrently.
     """
     at = repository.common_dir
     ref = f"refs/heads/{start.branch}"
@@ -35,7 +35,7 @@ async def make_branch(git: Git, repository: RepositoryRow, row: WorktreeRow, sta
 
 
 async def add(git: Git, repository: RepositoryRow, row: WorktreeRow) -> None:
-    """The worktree, with a lock that says whose it is from its first moment until it is whole.
+    """Add the worktree, with a lock that names its owner until it is complete.
 
     Raises:
         GitFailed, StorageDegraded
@@ -50,12 +50,12 @@ async def unlock(git: Git, repository: RepositoryRow, row: WorktreeRow) -> None:
 
 
 def is_unready(row: WorktreeRow, listed: ListedWorktree) -> bool:
-    """Whether git lists there what was made for this row, and nobody has said yet that it is whole."""
+    """Return whether git lists a worktree that was created for this row and is not marked complete yet."""
     return listed.is_locked and listed.locked == _reason(row)
 
 
 async def forget_registration(git: Git, repository: RepositoryRow, path: str) -> None:
-    """Have git forget a worktree whose directory is gone; one that is locked it keeps.
+    """Make git forget a worktree whose directory is missing; git keeps a locked one.
 
     Raises:
         GitFailed
@@ -64,9 +64,9 @@ async def forget_registration(git: Git, repository: RepositoryRow, path: str) ->
 
 
 async def take_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> str:
-    """Remove the worktree and the branch that were made; what could not be removed and why, for people.
+    """Remove the created worktree and branch; return what could not be removed and why, for people.
 
-    What is there and cannot be shown to be ours stays.
+    Anything that is not provably ours remains.
     """
     try:
         there = [each for each in await listed_worktrees(git, repository.common_dir) if each.path == row.path]
@@ -82,11 +82,11 @@ async def take_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> st
 
 
 def _clear_what_was_begun(path: str) -> None:
-    """Where git was ended before it had written its link, it does not remove the place itself. It may block."""
+    """Delete an incomplete directory: git does not, if it was ended before it had written its link. It may block."""
     if git_directory(path):
         return
     with suppress(OSError):
-        names = os.listdir(path)  # noqa: PTH208 - names alone
+        names = os.listdir(path)  # noqa: PTH208 - only names
         if names in ([], [".git"]):
             for name in names:
                 Path(path, name).unlink()
@@ -94,7 +94,7 @@ def _clear_what_was_begun(path: str) -> None:
 
 
 async def take_branch_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> str:
-    """Remove the branch that was made, if nobody has used it; why it could not be removed, for people."""
+    """Remove the created branch if it is unused; return why it could not be removed, for people."""
     try:
         if row.made_branch:
             await _remove_branch(git, repository, row)
@@ -120,7 +120,7 @@ async def _remove_branch(git: Git, repository: RepositoryRow, row: WorktreeRow) 
 
 
 async def holds_only_what_git_wrote(git: Git, row: WorktreeRow, git_dir: str) -> bool:
-    """Whether a worktree that git has not finished has no file in it that is not just as it was committed.
+    """Return whether every file in an unfinished worktree is unchanged from its commit.
 
     Raises:
         GitFailed
@@ -136,7 +136,7 @@ async def holds_only_what_git_wrote(git: Git, row: WorktreeRow, git_dir: str) ->
 
 
 async def complete(git: Git, row: WorktreeRow) -> None:
-    """Write the files that are missing in a worktree that git has not finished; what is there stays as it is.
+    """Write the missing files of an unfinished worktree; existing ones are unchanged.
 
     Raises:
         GitFailed, StorageDegraded

@@ -1,4 +1,4 @@
-"""Determines branch, commit, name and path of a new worktree. Changes nothing."""
+"""Determine branch, commit, name and path of a new worktree. Changes nothing."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _PATH_BYTES = 3000  # git adds to it, and the system takes 4096
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """What somebody asks for."""
+    """The parameters of a new worktree."""
 
     repo_path: str
     branch: str
@@ -29,10 +29,10 @@ class CreateRequest:
     create_branch: bool = False
     base: str = ""
     roll_back: bool = False  # where the setup fails
-    not_set_up: str = ""  # why there is to be no setup; empty: there is to be one
+    not_set_up: str = ""  # why no setup is run; empty: it is run
 
     def checked(self) -> "CreateRequest":
-        """The same, if its words make sense; nothing else is looked at.
+        """Validate the texts; nothing else is checked.
 
         Raises:
             InvalidRequest
@@ -52,7 +52,7 @@ class CreateRequest:
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """Where the new worktree's HEAD begins."""
+    """The commit and branch where the new worktree's HEAD begins."""
 
     branch: str
     commit: str = ""  # that the branch is made from; empty: it is there
@@ -60,7 +60,7 @@ class StartPoint:
 
 
 def name_for(wanted: CreateRequest) -> str:
-    """Raises InvalidRequest: the branch gives no name for a directory, and nobody gave another."""
+    """Return the directory name; raises InvalidRequest if the branch gives none and no other is given."""
     name = wanted.name or name_of_branch(wanted.branch)
     try:
         return check_worktree_name(name)
@@ -69,17 +69,17 @@ def name_for(wanted: CreateRequest) -> str:
 
 
 async def path_for(wanted: CreateRequest, repository: RepositoryRow) -> str:
-    """Where it goes, links followed.
+    """Return its path, links followed.
 
     Raises:
-        InvalidRequest: there it cannot be.
+        InvalidRequest: the path is not allowed.
     """
     path = wanted.path or _beside(repository, name_of_branch(wanted.branch))
     return await anyio.to_thread.run_sync(place_at, path, repository)
 
 
 async def check_free(path: str) -> None:
-    """There is a directory above it that can be written to, and nothing at it.
+    """Check that the directory above the path is writable, and that the path is free.
 
     Raises:
         InvalidRequest, WorktreeExists
@@ -96,7 +96,7 @@ def _beside(repository: RepositoryRow, suffix: str) -> str:
 
 
 def place_at(wanted: str, repository: RepositoryRow) -> str:
-    """Where a worktree of the repository would be, links followed. It may block.
+    """Return the path of a new worktree, links followed. It may block.
 
     Raises:
         InvalidRequest: no worktree can be there.
@@ -110,7 +110,7 @@ def place_at(wanted: str, repository: RepositoryRow) -> str:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nothing is there, or an empty directory. It may block.
+    """Return whether nothing is there, or an empty directory. It may block.
 
     Raises:
         OSError
@@ -121,12 +121,12 @@ def is_free(path: Path) -> bool:
 def _check_free(path: Path) -> None:
     try:
         if not is_free(path):
-            raise WorktreeExists(f"There is something at {path} already: give another path, or move that away")
+            raise WorktreeExists(f"{path} already exists: give another path, or move it away")
         if not path.parent.is_dir():
-            raise InvalidRequest(f"{path.parent} is no directory: make it first, or give another path")
+            raise InvalidRequest(f"{path.parent} is not a directory: create it first, or give another path")
         written = path if path.is_dir() else path.parent
         if not os.access(written, os.W_OK | os.X_OK):
-            raise InvalidRequest(f"Nothing can be written to {written}: give a path elsewhere with --path")
+            raise InvalidRequest(f"{written} is not writable: give another path with --path")
     except OSError as trouble:
         raise InvalidRequest(f"{path} cannot be used: {trouble.strerror}") from None
 
@@ -151,13 +151,13 @@ async def start_for(
 
 async def _base(git: Git, wanted: CreateRequest, at: str, is_there: bool) -> str:
     if is_there:
-        raise WorktreeExists(f"There is a branch {wanted.branch} already: leave --new out, or give another name")
+        raise WorktreeExists(f"The branch {wanted.branch} already exists: omit --new, or give another name")
     commit = await commit_named(git, at, wanted.base or "HEAD")
     if not commit and wanted.base:
-        raise BranchNotFound(f"The repository has no branch, tag or commit {wanted.base!r} to begin from")
+        raise BranchNotFound(f"The repository has no branch, tag or commit {wanted.base!r} to start from")
     if not commit:
         raise BranchNotFound(
-            "The repository has nothing to begin from, since its HEAD is at no commit yet: make the first commit, "
+            "The repository has no commit to start from, since its HEAD has none yet: make the first commit, "
             "or give a base"
         )
     return commit
@@ -187,12 +187,12 @@ async def _remote(git: Git, at: str, branch: str) -> StartPoint:
 def _checked_out(branch: str, there: ListedWorktree) -> str:
     where = f"The branch {branch} is checked out at {there.path}"
     if there.prunable:
-        return f"{where}, which is gone: forget it with git worktree prune, or make a new branch (--new)"
+        return f"{where}, which is missing: forget it with git worktree prune, or make a new branch (--new)"
     return f"{where} already: work there, or make a new branch (--new)"
 
 
 def reused_row(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow | None:
-    """The row of a worktree that is gone and comes back by this; None: there is none, and name and path are free.
+    """Return the row of a missing worktree that is created again; None: there is none, and name and path are free.
 
     Raises:
         WorktreeExists
@@ -207,5 +207,5 @@ def reused_row(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow
                 "give another name or path, or remove that one"
             )
     if len(there) > 1:
-        raise WorktreeExists(f"Two worktrees that are gone were called {name} or stood at {path}: forget one of them")
+        raise WorktreeExists(f"Two missing worktrees were named {name} or were at {path}: forget one of them")
     return there[0] if there else None

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def unfinished_rows(rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
-    """Those that somebody was making or setting up."""
+    """Return the rows of worktrees that were being created or set up."""
     return [row for row in rows if row.state is WorktreeState.CREATING or row.setup is SetupState.RUNNING]
 
 
@@ -33,18 +33,18 @@ async def recover_creations(context: WorktreeContext, registry: WorktreeRegistry
             async with context.queues.turn(row.repository):
                 await _take_up(context, registry, repository, row)
         except BetcodeError as trouble:
-            logger.warning("a worktree that was begun stays as it is: %s", trouble.message, extra={"path": row.path})
+            logger.warning("an unfinished worktree is unchanged: %s", trouble.message, extra={"path": row.path})
             note = f"The daemon ended while it was made, and it could not be finished or taken back: {trouble.message}"
             with suppress(BetcodeError):
                 await registry.change(row.id, setup_note=note)
         except Exception:
-            logger.exception("a worktree that was begun stays as it is", extra={"path": row.path})
+            logger.exception("an unfinished worktree is unchanged", extra={"path": row.path})
 
 
 async def _take_up(
     context: WorktreeContext, registry: WorktreeRegistry, repository: RepositoryRow, row: WorktreeRow
 ) -> None:
-    # git itself may be at it still, and takes back what it has done when it is told to end.
+    # git itself may still be running, and rolls back its work when it is ended.
     ended = await end_setup_process(row.id, row.setup_process)
     if row.state is WorktreeState.CREATING and not row.git_dir:
         git_dir = await _finished(context.git, repository, row)
@@ -60,10 +60,10 @@ async def _take_up(
 
 
 async def _finished(git: Git, repository: RepositoryRow, row: WorktreeRow) -> str:
-    """git's directory of the worktree, which is whole now; empty: nothing is left of it.
+    """Return git's directory of the worktree, which is now complete; empty if nothing of it exists.
 
     Raises:
-        GitFailed, StorageDegraded: it is tried again by the next daemon.
+        GitFailed, StorageDegraded: the next daemon tries again.
     """
     listed = {each.path: each for each in await listed_worktrees(git, repository.common_dir)}
     there = listed.get(row.path)
@@ -71,7 +71,7 @@ async def _finished(git: Git, repository: RepositoryRow, row: WorktreeRow) -> st
     if there is not None and not there.prunable and git_dir:
         if not is_unready(row, there):
             return git_dir
-        # git writes the index when all files are there. Until then somebody may have found it, and worked in it.
+        # git writes the index when all files are there. Until then a person may have found it, and worked in it.
         is_whole = await anyio.to_thread.run_sync((Path(git_dir) / "index").exists)
         if is_whole or not await holds_only_what_git_wrote(git, row, git_dir):
             if not is_whole:

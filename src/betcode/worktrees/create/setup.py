@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 _KEPT_EVERY_S = 1.0
 _LAST_LINES = 5
-_LINE, _BETWEEN_LINES = "\n", " | "  # a note is one line
-_LAST_CHARACTERS = 400  # in a note
-_TOLD_CHARACTERS = 1000  # of the last words, with an error: a status is small
+_LINE, _BETWEEN_LINES = "\n", " | "  # a notice is one line
+_LAST_CHARACTERS = 400  # in a notice
+_TOLD_CHARACTERS = 1000  # of the last lines, with an error: a status is small
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class _SetupResult:
 
 @dataclass(slots=True)
 class _RunningSetup:
-    """One setup under way."""
+    """A running setup."""
 
     repository: RepositoryRow
     row: WorktreeRow
@@ -58,7 +58,7 @@ class _RunningSetup:
 
 
 class SetupRunner:
-    """Runs them, and knows those that run."""
+    """Runs setups, and tracks the running ones."""
 
     def __init__(self, context: WorktreeContext, registry: WorktreeRegistry) -> None:
         self._context = context
@@ -83,12 +83,12 @@ class SetupRunner:
     async def run(
         self, repository: RepositoryRow, row: WorktreeRow, feed: ProgressFeed, begun_steps: int = 0
     ) -> WorktreeRow:
-        """The row when the setup has ended, however it did; its note has the reason."""
+        """Return the row when the setup has ended; its note has the reason of a failure."""
         kept = self._kept[row.id] = OutputBuffer()
         try:
             before, running = row, {"setup": SetupState.RUNNING, "setup_note": "", "setup_process": ""}
             row = await self._registry.change(row.id, **running)
-            if row.state is WorktreeState.REMOVING:  # since it was looked at
+            if row.state is WorktreeState.REMOVING:  # since it was read
                 await self._registry.change(row.id, setup=before.setup, setup_note=before.setup_note)
                 raise WorktreeUnusable(f"The worktree {row.name} is being removed: it cannot be set up now")
             end = await self._kept_while(row.id, kept, lambda: self._all(repository, row, feed, kept, begun_steps))
@@ -108,7 +108,7 @@ class SetupRunner:
             raise SetupFailed(f"{row.setup_note}; {now}", **facts)
 
     async def output(self, worktree: WorktreeId) -> list[SetupOutput]:
-        """What the last setup wrote, or has written so far.
+        """Return the output of the last setup, or the output so far.
 
         Raises:
             WorktreeNotFound
@@ -120,7 +120,7 @@ class SetupRunner:
         return unpacked(await self._context.store.output(worktree))
 
     async def last_words(self, worktree: WorktreeId) -> str:
-        """Of what is kept of its last setup."""
+        """Return the last lines of the stored output of its last setup."""
         kept = OutputBuffer()
         for piece in await self.output(worktree):
             kept.add(piece.data)
@@ -129,7 +129,7 @@ class SetupRunner:
     async def _kept_while(
         self, worktree: WorktreeId, kept: OutputBuffer, work: Callable[[], Awaitable[_SetupResult]]
     ) -> _SetupResult:
-        """What is written is kept while it is written, so that a crash leaves it."""
+        """Store the output while it is written, so that it survives a crash."""
 
         async def keep() -> None:
             done_bytes = -1
@@ -146,9 +146,9 @@ class SetupRunner:
                 end = await work()
             except BetcodeError as trouble:
                 end = _SetupResult(SetupState.FAILED, f"The setup was broken off: {trouble.message}")
-            except Exception:  # whatever it is, the worktree must not wait for its setup for ever
+            except Exception:  # whatever it is, the worktree must not wait for its setup forever
                 logger.exception("a setup was broken off")
-                end = _SetupResult(SetupState.FAILED, "The setup was broken off: the daemon's log says why")
+                end = _SetupResult(SetupState.FAILED, "The setup was interrupted: see the daemon's log")
             tasks.cancel_scope.cancel()
         return end
 
@@ -177,7 +177,7 @@ class SetupRunner:
             end = await self._stages(running, environment)
         if limit.cancelled_caught:
             words = plan.stages[running.number - of + len(plan.stages) - 1].words
-            note = f"{words} did not end in time: after {plan.timeout_s:g} s the setup was ended"
+            note = f"{words} timed out: the setup was ended after {plan.timeout_s:g} s"
             end = _SetupResult(SetupState.TIMED_OUT, _with_words(note, kept))
         if end.state is SetupState.DONE and not plan.stages and not brings:
             end = _SetupResult(SetupState.NONE)
@@ -205,9 +205,10 @@ class SetupRunner:
         return _SetupResult(SetupState.DONE)
 
     async def _distrusted(self, repository: RepositoryRow, row: WorktreeRow) -> str:
-        """Which of the two places that a setup comes from nobody has trusted yet; empty: somebody has trusted both.
+        """Return which of the two sources of a setup is not trusted yet; empty if both are trusted.
 
-        Each may be a lie of the other: settings of a repository say where its main worktree is, a link whose it is.
+        Either may lie about the other: settings of a repository name its main worktree, and a link names its
+        repository.
         """
         for place in (repository.path, row.path):
             if not await self._context.is_trusted(place):
@@ -215,7 +216,7 @@ class SetupRunner:
         return ""
 
     async def _one(self, running: _RunningSetup, stage: SetupCommand, hook: SetupProcess) -> str:
-        """Why it failed; empty where it did not."""
+        """Return why it failed; empty if it succeeded."""
 
         async def started(name: str) -> None:
             await self._registry.change(running.row.id, setup_process=name)
@@ -226,7 +227,7 @@ class SetupRunner:
         except SetupNotStarted as trouble:
             return f"{stage.words} could not be started: {trouble}"
         if ended.left_behind:
-            logger.info("a setup left %d processes behind; they were ended", ended.left_behind)
+            logger.info("a setup left %d processes running; they were ended", ended.left_behind)
         if ended.code < 0:
             return f"{stage.words} was ended by {_signal_name(-ended.code)}"
         return f"{stage.words} ended with code {ended.code}" if ended.code else ""
@@ -251,6 +252,6 @@ def _joined(note: str, more: str) -> str:
 
 def _untrusted(plan: SetupPlan, running: _RunningSetup, place: str) -> str:
     return (
-        f"{', '.join(plan.untrusted)}: not run, since nobody had trusted this repository; do so with: "
+        f"{', '.join(plan.untrusted)}: not run, because this repository is not trusted; trust it with: "
         f"betcode policy trust {place or running.repository.path}, then: betcode worktree setup {running.row.name}"
     )

@@ -12,14 +12,14 @@ _WAITING_BYTES = 1024 * 1024  # for a listener that does not read
 _PIECE_BYTES = 64 * 1024
 _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 192 * 1024
-_LAST_BYTES = 8 * 1024  # of them the last words are taken
+_LAST_BYTES = 8 * 1024  # the last lines are taken from these
 
 
 @dataclass(frozen=True, slots=True)
 class SetupStep:
     what: str
     number: int
-    of: int = 0  # 0: not known yet
+    of: int = 0  # 0: unknown yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ Progress: TypeAlias = SetupStep | SetupOutput
 
 
 class ProgressFeed:
-    """Progress on its way to one listener, who may be slow or gone: nobody waits for it."""
+    """Progress for one listener, who may be slow or disconnected: nothing waits for it."""
 
     def __init__(self) -> None:
         self._items: deque[Progress] = deque()
@@ -44,7 +44,7 @@ class ProgressFeed:
         self._add(SetupStep(what, number, of))
 
     def output(self, data: bytes) -> None:
-        """What comes too quickly pushes the oldest of it out, and that is counted."""
+        """Add output; if it arrives too fast, the oldest part is dropped and counted."""
         self._waiting_bytes += len(data)
         last = self._items[-1] if self._items else None
         if isinstance(last, SetupOutput) and len(last.data) + len(data) <= _PIECE_BYTES:
@@ -55,7 +55,7 @@ class ProgressFeed:
             self._drop_oldest()
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End the feed."""
         self._is_closed = True
         self._news.set()
 
@@ -77,7 +77,7 @@ class ProgressFeed:
         self._news.set()
 
     def _drop_oldest(self) -> None:
-        """The piece behind it says how much is missing before it; the newest is never dropped."""
+        """Drop the oldest piece; the next one carries the number of missing bytes. The newest is never dropped."""
         places = [number for number, item in enumerate(self._items) if isinstance(item, SetupOutput)]
         oldest, heir = self._items[places[0]], self._items[places[1]]
         assert isinstance(oldest, SetupOutput)
@@ -90,7 +90,7 @@ class ProgressFeed:
 
 @dataclass(slots=True)
 class OutputBuffer:
-    """The beginning and the end of what a setup wrote, as bytes."""
+    """The beginning and the end of a setup's output, as bytes."""
 
     _head: bytearray = field(default_factory=bytearray)
     _tail: bytearray = field(default_factory=bytearray)
@@ -107,18 +107,18 @@ class OutputBuffer:
             del self._tail[:-_TAIL_BYTES]
 
     def packed(self) -> bytes:
-        """To be kept in one piece: how long the beginning is and how much is missing behind it, then both parts."""
+        """Return one value to store: the length of the beginning and the number of missing bytes, then both parts."""
         tail = self._tail[-_TAIL_BYTES:]
         missing = self.total_bytes - len(self._head) - len(tail)
         return b"%d %d\n%b%b" % (len(self._head), missing, bytes(self._head), bytes(tail))
 
     def last_words(self, lines: int, characters: int) -> str:
-        """The last lines that say something, without what a terminal would obey."""
+        """Return the last lines with text, without terminal control characters."""
         return last_words(bytes(self._head + self._tail), lines, characters)
 
 
 def unpacked(kept: bytes) -> list[SetupOutput]:
-    """What was packed, in pieces that can be sent."""
+    """Yield the stored output in pieces that can be sent."""
     if not kept:
         return []
     facts, _, data = kept.partition(b"\n")
@@ -130,7 +130,7 @@ def unpacked(kept: bytes) -> list[SetupOutput]:
 
 
 def last_words(data: bytes, lines: int, characters: int) -> str:
-    """The last lines that say something, without what a terminal would obey; cut at their beginning."""
+    """Return the last lines with text, without terminal control characters; truncated at their beginning."""
     text = without_escapes(data[-_LAST_BYTES:].decode(errors="replace")).replace("\r", "\n")
     said = ["".join(filter(str.isprintable, line)).strip() for line in text.split("\n")]
     words = "\n".join([line for line in said if line][-lines:])

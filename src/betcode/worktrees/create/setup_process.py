@@ -13,7 +13,7 @@ from betcode.git.process import next_piece
 from betcode.holder.platform import Process, descendants, marked, processes, start_time
 from betcode.holder.tool_leftovers import end_found
 
-# Everything below a hook carries the worktree's id in it, also what left its session and its parent.
+# Every descendant of a hook has the worktree's id in its environment, even if it left its session and its parent.
 MARKER = "BETCODE_SETUP"
 _GRACE_S = 1.0
 _ENDED_WITHIN_S = 10.0
@@ -30,7 +30,7 @@ class SetupProcess:
 
 
 class SetupNotStarted(Exception):
-    """The system does not run it; the message says why."""
+    """The system cannot run it; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ProcessResult:
 async def run_setup_process(
     hook: SetupProcess, on_start: Callable[[str], Awaitable[None]], on_output: Callable[[bytes], None]
 ) -> ProcessResult:
-    """Run it to its end; whoever cancels this ends it, with everything it started.
+    """Run it to its end; cancelling ends it, with everything it started.
 
     Raises:
         SetupNotStarted
@@ -59,7 +59,7 @@ async def run_setup_process(
             tasks.start_soon(_pump, process, on_output, drained)
             code = await _ended(process)
             left = await end_setup_process(hook.marker, name, is_ours=True)
-            # What left even that, unmarked, may hold the pipe for ever.
+            # A process that left even that, unmarked, may hold the pipe forever.
             with anyio.move_on_after(_DRAINED_WITHIN_S):
                 await drained.wait()
             tasks.cancel_scope.cancel()
@@ -90,7 +90,7 @@ def _start(hook: SetupProcess) -> "Popen[bytes]":
 
 
 async def _ended(process: "Popen[bytes]") -> int:
-    """Its code; a limiter of its own, since it may run for long."""
+    """Return its exit code; uses a separate limiter, since it may run for long."""
     own = anyio.CapacityLimiter(1)
     return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True, limiter=own)
 
@@ -103,22 +103,22 @@ async def _pump(process: "Popen[bytes]", on_output: Callable[[bytes], None], dra
 
 
 async def end_setup_process(marker: str, name: str = "", *, is_ours: bool = False) -> int:
-    """End what carries the marker, and what is below or in the session of the process of that name; how many.
+    """End processes with the marker, and those below or in the session of the named process; return their number.
 
-    `is_ours`: it was started by this process, so that its session is known although it may have left it.
+    `is_ours`: it was started by this process, so its session is known although it may have left it.
     """
     return await anyio.to_thread.run_sync(lambda: end_found(lambda: _found(marker, name, is_ours), grace_s=_GRACE_S))
 
 
 def process_name(pid: int) -> str:
-    """What names a process for good."""
+    """Return a name that identifies a process permanently."""
     return f"{pid}:{start_time(pid)}"
 
 
 def _found(marker: str, name: str, is_ours: bool) -> list[Process]:
     found = {one.pid: one for one in marked(marker, MARKER)}
     pid, _, start = name.partition(":")
-    # A session keeps the number of its first process from being given to another.
+    # While a session exists, the pid of its first process is not reused.
     if pid and start_time(int(pid)) in ((int(start), 0) if is_ours else (int(start),)):
         found |= {one.pid: one for one in [*_of_session(int(pid)), *descendants(int(pid))]}
     return [one for one in found.values() if one.pid != os.getpid()]

@@ -30,22 +30,22 @@ class SetupCommand:
 
 @dataclass(frozen=True, slots=True)
 class SetupPlan:
-    """All of a setup. What a project brings is in it only if somebody has trusted the project."""
+    """All steps of a setup. Steps of the project are included only if the project is trusted."""
 
     stages: tuple[SetupCommand, ...]
     bring_along: tuple[str, ...]
     timeout_s: float
     variables: tuple[str, ...]  # names
-    untrusted: tuple[str, ...] = ()  # what is not in it for that reason
+    untrusted: tuple[str, ...] = ()  # steps that are omitted for that reason
 
 
 def setup_plan(context: WorktreeContext, repository: RepositoryRow, worktree: str, *, trusted: bool) -> SetupPlan:
-    """What a setup of the worktree at that path consists of. It may block.
+    """Return the steps of a setup of the worktree at that path. It may block.
 
     Raises:
         WrongSetting: of the project, or of the user.
     """
-    # A bare repository has no files of its own but those of its worktrees.
+    # A bare repository has only the files of its worktrees.
     project = worktree if repository.is_bare else repository.path
     mine = worktrees_in_project(context.settings, "", context.fixed, context.user_file)
     script = _script(worktree, project)
@@ -92,7 +92,7 @@ def _runs_by_itself(file: Path) -> bool:
 def environment_for(
     login: Mapping[str, str], names: Sequence[str], repository: RepositoryRow, row: WorktreeRow
 ) -> dict[str, str]:
-    """What a setup sees: what is declared, and nothing that looks like a key."""
+    """Return the environment of a setup: the declared variables, and nothing that looks like a key."""
     usual = {n: v for n, v in login.items() if n in _PASSED_ON or n.startswith(_PASSED_ON_FAMILIES)}
     wanted = {n: login[n] for n in names if n in login and not is_secret_name(n) and redacted(login[n]) == login[n]}
     return {

@@ -14,7 +14,7 @@ _PIECE_BYTES = 1024 * 1024
 
 
 def changed_since(top: Path, brought: Mapping[str, str]) -> list[str]:
-    """Those that are there and are not what they were when they were copied. It may block."""
+    """Return those that exist and have changed since they were copied. It may block."""
     return [path for path, known in sorted(brought.items()) if (now := _hash(top, path)) and now != known]
 
 
@@ -33,7 +33,7 @@ def store_copies(top: Path, paths: Iterable[str], into: Path) -> None:
 
 
 def restore_copies(kept: Path, top: Path, modes: Mapping[str, int]) -> list[str]:
-    """Bring private copies back to where nothing is; those that were there. It may block.
+    """Restore private copies to free paths; return those that were restored. It may block.
 
     Raises:
         OSError
@@ -82,6 +82,6 @@ def _is_own_file(top: Path, path: str) -> bool:
 
 
 def _stays_inside(top: Path, path: str) -> bool:
-    """No directory on the way is a link that leads elsewhere."""
+    """Return whether no directory on the path is a link to another directory."""
     parent = os.path.realpath(top / os.path.dirname(path))  # noqa: PTH120 - a name of git's
     return os.path.commonpath([os.path.realpath(top), parent]) == os.path.realpath(top) and ".." not in Path(path).parts

@@ -42,20 +42,20 @@ class Contents:
     in_progress: str = ""
     brought_along_changed: tuple[str, ...] = ()
     submodules: tuple[SubmoduleWork, ...] = ()
-    repositories: tuple[str, ...] = ()  # untracked directories that are repositories of their own
+    repositories: tuple[str, ...] = ()  # untracked directories that are repositories
     changed_count: int = 0
     untracked_count: int = 0
     unpushed_count: int = 0
 
     @property
     def is_clean(self) -> bool:
-        """Removing it loses nothing."""
+        """Return whether removing it loses nothing."""
         counts = self.changed_count + self.untracked_count + self.unpushed_count
         return not (counts or self.in_progress or self.brought_along_changed or self.submodules or self.repositories)
 
     @property
     def words(self) -> str:
-        """What would be lost, in one sentence's middle; names are safe to be shown."""
+        """Return what would be lost, for the middle of a sentence; names are safe to show."""
         parts = [
             counted(self.changed_count, "changed file", [each.path for each in self.changed]),
             counted(self.untracked_count, "untracked file", self.untracked),
@@ -73,7 +73,7 @@ class Contents:
                 plural="changed copies of files that were brought along",
             ),
             *(held.words for held in self.submodules),
-            *(f"a repository of its own in {named(path)}" for path in self.repositories[:3]),
+            *(f"a nested repository in {named(path)}" for path in self.repositories[:3]),
             f"{self.in_progress} that is not finished" if self.in_progress else "",
         ]
         return joined([part for part in parts if part])
@@ -98,7 +98,7 @@ class _Bounded:
 
 
 async def contents_of(git: Git, tree: Tree, row: WorktreeRow) -> Contents:
-    """What is in the worktree now; nothing is changed by the look.
+    """Return what is in the worktree now; nothing is changed.
 
     Raises:
         GitFailed
@@ -120,7 +120,7 @@ async def contents_of(git: Git, tree: Tree, row: WorktreeRow) -> Contents:
                         tracked.names.append(each.path)
                         changed.append(each)
                 case _:
-                    pass  # brought along, or told with its submodule
+                    pass  # copied on creation, or reported with its submodule
     odd = await odd_entries(git, tree)
     hidden = await hidden_changes(git, tree, [each for each in odd if each.is_hidden])
     changed += hidden[: max(LISTED - len(changed), 0)]

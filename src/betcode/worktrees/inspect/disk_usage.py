@@ -15,7 +15,7 @@ class DiskUsage:
 
 
 def disk_usage(path: str, bound_s: float) -> DiskUsage:
-    """What its files take on the disk, each once; links are not followed. It blocks, for as long as it may."""
+    """Return the disk space of its files, each once; links are not followed. It may block for long."""
     until = time.monotonic() + bound_s
     taken, seen, waiting = 0, set[tuple[int, int]](), [path]
     is_partial, looked_at = not Path(path).is_dir(), 0

@@ -13,7 +13,7 @@ from betcode.git.tree import Tree
 
 
 async def fingerprint(git: Git, tree: Tree) -> str:
-    """What a change of any file changes; without submodules, which only work where they were.
+    """Return a value that changes with any file; without submodules, which work only at their original path.
 
     Raises:
         GitFailed

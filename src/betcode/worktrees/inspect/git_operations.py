@@ -12,7 +12,7 @@ _OPERATIONS = (
     ("sequencer", "a cherry-pick or revert"),
     ("BISECT_LOG", "a bisection"),
 )
-# What a restore brings back of it, and what else belongs to one worktree alone. Refs of a bisection are not in files.
+# Files of one worktree, which a restore brings back. Refs of a bisection are not in files.
 KEPT_FILES = (
     "MERGE_HEAD",
     "MERGE_MODE",
@@ -32,7 +32,7 @@ _FILE_LIMIT_BYTES = 8 * 1024 * 1024
 
 
 def in_progress(git_dir: Path) -> str:
-    """Such as "a merge"; empty: nothing. It may block."""
+    """Return the operation in progress, such as "a merge"; empty: none. It may block."""
     return next((words for name, words in _OPERATIONS if (git_dir / name).exists()), "")
 
 

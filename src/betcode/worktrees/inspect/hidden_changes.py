@@ -13,7 +13,7 @@ from betcode.git.tree import Tree
 
 
 async def hidden_changes(git: Git, tree: Tree, hidden: Sequence[IndexEntry]) -> list[Changed]:
-    """Those of the marked files that are there, or should be, and are not what the index has.
+    """Return the marked files that exist, or should, and differ from the index.
 
     Raises:
         GitFailed
@@ -36,13 +36,13 @@ async def hidden_changes(git: Git, tree: Tree, hidden: Sequence[IndexEntry]) -> 
 
 
 def to_look_at(tree: Tree, hidden: Sequence[IndexEntry]) -> list[str]:
-    """A file that need not be there is looked at only if it is. It may block."""
+    """Return whether to check a file; an optional one is checked only if it exists. It may block."""
     top = Path(tree.top)
     return [each.path for each in hidden if not each.is_skipped or is_file_at(top, each.path)]
 
 
 def is_file_at(top: Path, path: str) -> bool:
-    """A file or a link, below the top and not behind a link. It may block."""
+    """Return whether it is a file or a link, below the top and not behind a link. It may block."""
     file = top / path
     if ".." in file.parts or not file.is_relative_to(top):
         return False

@@ -15,13 +15,13 @@ from betcode.worktrees.inspect.refusals import called
 async def inspect(git: Git, seen: SeenWorktree) -> Contents:
     """Raises WorktreeUnusable, GitFailed."""
     if not seen.is_there:
-        raise WorktreeUnusable(f"{called(seen)} is not there any more: there is nothing to look at")
+        raise WorktreeUnusable(f"{called(seen)} no longer exists: there is nothing to inspect")
     return await contents_of(git, await tree_of(seen), seen.row)
 
 
 async def tree_of(seen: SeenWorktree) -> Tree:
-    """Raises WorktreeUnusable: git's file in it is gone."""
+    """Return its tree; raises WorktreeUnusable if its .git file is missing."""
     git_dir = await anyio.to_thread.run_sync(git_directory, seen.row.path)
     if not git_dir:
-        raise WorktreeUnusable(f"{placed(seen.row.path)} has no .git any more: mend it with git worktree repair")
+        raise WorktreeUnusable(f"{placed(seen.row.path)} has no .git file: repair it with git worktree repair")
     return Tree(seen.row.path, git_dir, seen.repository.common_dir)

@@ -10,9 +10,9 @@ from betcode.worktrees.context import WorktreeContext
 
 
 async def find_nested(context: WorktreeContext, seen: SeenWorktree) -> str:
-    """Another repository, the user's home or our own files, in a worktree or at its place; empty: nothing is there.
+    """Return another repository, the user's home or our own files, in a worktree or at its path; empty: none.
 
-    What git ignores goes with a worktree, and whoever made the worktree says what that is.
+    Files that git ignores are deleted with a worktree, and the worktree's creator controls what git ignores.
     """
     # Submodules are part of it: git has them in its own directory.
     own = Path(seen.repository.common_dir)

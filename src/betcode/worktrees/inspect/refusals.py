@@ -30,10 +30,10 @@ def refuse_what_is_never_removed(seen: SeenWorktree) -> None:
 
 
 def refuse_nested(seen: SeenWorktree, listed: Sequence[ListedWorktree]) -> None:
-    """Raises WorktreeUnusable: another one of its repository lies in it."""
+    """Raise WorktreeUnusable if another worktree of its repository is inside it."""
     inside = [each.path for each in listed if each.path.startswith(seen.row.path + os.sep) and not each.prunable]
     if inside:
-        raise WorktreeUnusable(f"{called(seen)} has another one in it: remove {placed(inside[0])} first")
+        raise WorktreeUnusable(f"{called(seen)} contains another worktree: remove {placed(inside[0])} first")
 
 
 def refuse_at_work(seen: SeenWorktree) -> None:
@@ -45,14 +45,14 @@ def refuse_at_work(seen: SeenWorktree) -> None:
 
 
 def refuse_loss(seen: SeenWorktree, contents: Contents, *, force: bool) -> None:
-    """Raises WorktreeHasChanges: something would be lost, or cannot be kept although that was asked for by force."""
+    """Raise WorktreeHasChanges if something would be lost, or cannot be saved although the removal is forced."""
     if contents.is_clean:
         return
     has = f"{called(seen)} has {contents.words}"
     if contents.repositories:
         place = named(contents.repositories[0])
-        raise WorktreeHasChanges(f"{has}: it cannot be kept; move {place} elsewhere, or delete it, first")
+        raise WorktreeHasChanges(f"{has}: it cannot be saved; move {place} elsewhere, or delete it, first")
     if any(each.is_within for each in contents.submodules):
-        raise WorktreeHasChanges(f"{has}: it cannot be kept as it is; run git submodule absorbgitdirs first")
+        raise WorktreeHasChanges(f"{has}: it cannot be saved in this state; run git submodule absorbgitdirs first")
     if not force:
         raise WorktreeHasChanges(f"{has}: commit and push them, or remove it by force (--force)")

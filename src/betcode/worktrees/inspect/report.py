@@ -46,7 +46,7 @@ class WorktreeReport:
 async def open_reports(
     git: Git, seen: Sequence[SeenWorktree]
 ) -> AsyncGenerator[ObjectReceiveStream[WorktreeReport], None]:
-    """Reports on all of them, those that are known first first; leaving the block ends the looks."""
+    """Yield reports on all of them, in the order in which they are ready; leaving the block cancels the rest."""
     send, receive = anyio.create_memory_object_stream[WorktreeReport](len(seen))
     limiter = anyio.CapacityLimiter(_AT_ONCE)
     async with anyio.create_task_group() as tasks, receive:
@@ -70,7 +70,7 @@ async def _report(
 
 
 async def _measured(path: str) -> DiskUsage:
-    with anyio.move_on_after(_MEASURED_WITHIN_S * 1.5):  # a disk that gives no answer keeps its thread, and nobody else
+    with anyio.move_on_after(_MEASURED_WITHIN_S * 1.5):  # a disk that does not answer blocks only its own thread
         limiter = anyio.CapacityLimiter(1)
         return await anyio.to_thread.run_sync(
             disk_usage, path, _MEASURED_WITHIN_S, abandon_on_cancel=True, limiter=limiter
@@ -85,7 +85,7 @@ async def _looked_at(git: Git, seen: SeenWorktree) -> tuple[Contents, str]:
     except BetcodeError as trouble:
         return Contents(), trouble.message
     except TimeoutError:
-        return Contents(), f"git gives no answer within {_LOOKED_AT_WITHIN_S:g} s"
+        return Contents(), f"git did not answer within {_LOOKED_AT_WITHIN_S:g} s"
 
 
 def _branch(seen: SeenWorktree, contents: Contents, trouble: str) -> BranchState:
@@ -105,9 +105,9 @@ def _judged(seen: SeenWorktree, contents: Contents, trouble: str) -> tuple[bool,
     if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
         return False, row.trouble or "It is being made, set up or removed"
     if seen.git is None or not seen.is_there:
-        return True, "Its directory is gone"
+        return True, "Its directory is missing"
     if trouble:
-        return False, f"It cannot be looked at: {trouble}"
+        return False, f"It cannot be read: {trouble}"
     if seen.git.is_locked:
         return False, f"It is locked{f': {named(seen.git.locked)}' if seen.git.locked else ''}"
     if seen.sessions.at_work_count:

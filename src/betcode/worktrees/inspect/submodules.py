@@ -22,7 +22,7 @@ class SubmoduleWork:
 
     path: str
     what: str
-    is_within: bool = False  # its repository lies in the worktree itself, not in git's directory of that
+    is_within: bool = False  # its repository is in the worktree itself, not in the git directory
 
     @property
     def words(self) -> str:
@@ -31,7 +31,7 @@ class SubmoduleWork:
 
 @dataclass(frozen=True, slots=True)
 class FilledSubmodule:
-    """A submodule whose files are there."""
+    """A submodule whose files are checked out."""
 
     path: str  # below the worktree's top
     tree: Tree
@@ -63,7 +63,7 @@ def module_directories(tree: Tree) -> list[Path]:
 
 
 async def held_by_submodules(git: Git, tree: Tree, paths: Sequence[str]) -> list[SubmoduleWork]:
-    """What would be lost with them.
+    """Return what would be lost with them.
 
     Raises:
         GitFailed
@@ -90,14 +90,14 @@ async def _changes(git: Git, tree: Tree) -> str:
     count = 0
     async with aclosing(changes(git, tree)) as found:
         async for each in found:
-            # A submodule within it is told by itself.
+            # A nested submodule is reported separately.
             count += isinstance(each, Changed) and not each.is_inside_submodule
     return f"{count} changed {'file' if count == 1 else 'files'}" if count else ""
 
 
 async def _commits(git: Git, git_dir: str) -> str:
-    """Its branches, its stash and what is checked out count, since all of its repository goes."""
-    variables = {"GIT_DIR": git_dir, "GIT_WORK_TREE": git_dir}  # its own files may be gone
+    """Return the commits of its branches, its stash and HEAD, since its whole repository would be deleted."""
+    variables = {"GIT_DIR": git_dir, "GIT_WORK_TREE": git_dir}  # its own files may be missing
     heads = await git.ask("rev-parse", "--verify", "-q", "HEAD", at=git_dir, variables=variables)
     stash = await git.ask("rev-parse", "--verify", "-q", "refs/stash", at=git_dir, variables=variables)
     starts = [answer.text.strip() for answer in (heads, stash) if not answer.code]

@@ -1,1 +1,1 @@
-"""Removes worktrees, keeps what was removed, and restores it."""
+"""Remove worktrees, save what was removed, and restore it."""

@@ -12,31 +12,31 @@ import anyio.to_thread
 from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.values.phrases import placed
 
-_OCTAL = re.compile(r"\\([0-7]{3})")  # how the system writes spaces and such in a list of mounts
+_OCTAL = re.compile(r"\\([0-7]{3})")  # the system's escapes for spaces and such in a list of mounts
 
 
 def aside_of(path: str, identifier: str) -> str:
-    """Where a directory is moved before it is deleted: beside it, so that the move is one step."""
+    """Return where a directory is moved before it is deleted: next to it, so that the move is atomic."""
     return str(Path(path).parent / f".betcode-removing-{identifier}")
 
 
 def move(source: str, target: str) -> None:
-    """Raises WorktreeUnusable where it cannot be moved; nothing has changed then. It may block."""
+    """Move it; raises WorktreeUnusable if it cannot be moved, and then nothing has changed. It may block."""
     if os.path.lexists(target):
-        raise WorktreeUnusable(f"{placed(target)} is in the way: look what it is, and move it elsewhere")
+        raise WorktreeUnusable(f"{placed(target)} is in the way: check its content, and move it elsewhere")
     try:
-        os.rename(source, target)  # noqa: PTH104 - one step, and never over something
+        os.rename(source, target)  # noqa: PTH104 - atomic, and never over something
     except OSError as trouble:
         raise WorktreeUnusable(
-            f"{placed(source)} cannot be moved, and so not be deleted: {trouble.strerror}; "
-            "see that you may write to the directory above it, and that nothing is mounted there"
+            f"{placed(source)} cannot be moved, so it cannot be deleted: {trouble.strerror}; "
+            "check that the directory above it is writable, and that nothing is mounted there"
         ) from None
 
 
 def mounted_in(path: str) -> list[str]:
-    """Where other file systems, or other directories, are mounted in a directory; none where that cannot be told.
+    """Return where file systems or directories are mounted in a directory; none if that is unknown.
 
-    Such a directory can be moved, and what is mounted would then be deleted with it. It may block.
+    Such a directory can be moved, and the mounted content would then be deleted with it. It may block.
     """
     try:
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
@@ -47,10 +47,11 @@ def mounted_in(path: str) -> list[str]:
 
 
 async def delete(path: str) -> None:
-    """All of it; links are not followed. Directories that are read-only, as some tools make them, are made writable.
+    """Delete all of it; links are not followed. Directories that are read-only, as some tools make them, are made
+    writable.
 
     Raises:
-        WorktreeUnusable: something of it stays.
+        WorktreeUnusable: some of it could not be deleted.
     """
     for try_again in (True, False):
         done = await anyio.run_process(["rm", "-rf", "--", path], check=False)
@@ -60,9 +61,9 @@ async def delete(path: str) -> None:
             await anyio.to_thread.run_sync(_make_writable, path)
         else:
             words = done.stderr.decode(errors="replace").strip().splitlines()
-            why = placed(words[0].removeprefix("rm: ")) if words else "something is still there"
+            why = placed(words[0].removeprefix("rm: ")) if words else "some files still exist"
             raise WorktreeUnusable(
-                f"What is left of it at {placed(path)} cannot be deleted ({why}): mend that, and remove it again"
+                f"The rest of it at {placed(path)} cannot be deleted ({why}): fix that, and remove it again"
             )
 
 

@@ -20,31 +20,31 @@ _LEAP_NS = 3600 * 10**9
 
 
 async def run_trash_expiry(context: WorktreeContext, trash: Trash) -> None:
-    """Look again and again. A clock that was set ahead, perhaps by mistake, deletes nothing at once."""
+    """Expire periodically. A clock that was set ahead, perhaps by mistake, deletes nothing at once."""
     ahead_ns = wall_clock.now_ns() - time.monotonic_ns()
-    await anyio.sleep(_FIRST_AFTER_S)  # a start has other things to do
+    await anyio.sleep(_FIRST_AFTER_S)  # not during the start
     while True:
         before_ns, ahead_ns = ahead_ns, wall_clock.now_ns() - time.monotonic_ns()
         if ahead_ns - before_ns > _LEAP_NS:
-            logger.info("the clock has leapt ahead: removed worktrees are looked at in the next round")
+            logger.info("the clock was set ahead: removed worktrees are checked in the next round")
         else:
             try:
                 await expire(context, trash, wall_clock.now_ns())
             except Exception:
-                # Tried again; nothing else is harmed.
-                logger.exception("removed worktrees could not be looked at")
+                # Tried again; nothing else is affected.
+                logger.exception("removed worktrees could not be checked")
         await anyio.sleep(_EVERY_S)
 
 
 async def expire(context: WorktreeContext, trash: Trash, now_ns: int) -> int:
-    """Drop what is older than it is to be kept; how many there were. Repositories that are gone are passed over."""
+    """Drop expired saved worktrees; return their number. Missing repositories are skipped."""
     before_ns = now_ns - trash.keep_ns
     dropped = 0
     for repository in await context.store.repositories():
         try:
             dropped += await _expire_in(repository, trash, before_ns)
         except BetcodeError as trouble:
-            logger.info("the removed worktrees of %s cannot be looked at: %s", repository.path, trouble.message)
+            logger.info("the removed worktrees of %s cannot be read: %s", repository.path, trouble.message)
     await anyio.to_thread.run_sync(_expire_private, trash, before_ns)
     return dropped
 
@@ -58,7 +58,7 @@ async def _expire_in(repository: RepositoryRow, trash: Trash, before_ns: int) ->
 
 
 def _expire_private(trash: Trash, before_ns: int) -> None:
-    """Files whose repository is gone go by their own facts; where these are gone, too, by their age."""
+    """Delete files of missing repositories by their own facts; without facts, by their age."""
     for identifier in trash.private_ids():
         kept = trash.privately(identifier)
         if (kept.removed_ns if kept else trash.changed_ns(identifier)) < before_ns:

@@ -49,7 +49,7 @@ class TreeChanges:
 
 
 async def tree_changes(git: Git, tree: Tree, leave_out: Collection[str]) -> TreeChanges:
-    """Everything that is changed, but untracked files that are to be left out.
+    """Return all changes, except untracked files that are to be omitted.
 
     Raises:
         GitFailed
@@ -76,7 +76,7 @@ class KeepCommit:
 
 
 class KeepCommitBuilder:
-    """Makes the objects for one tree; `scratch` is a private directory of its own."""
+    """Creates the objects for one tree; `scratch` is a private directory."""
 
     def __init__(self, git: Git, tree: Tree, scratch: Path) -> None:
         self._git = git
@@ -92,7 +92,7 @@ class KeepCommitBuilder:
         *,
         are_files_gone: bool = False,
     ) -> KeepCommit:
-        """The commits of everything; no ref leads to it yet. Of files that are gone the index tells what they were.
+        """Return the commits of everything; no ref points to them yet. For missing files, the index is used.
 
         Raises:
             GitFailed, StorageDegraded, OSError
@@ -113,7 +113,7 @@ class KeepCommitBuilder:
         return KeepCommit(commit, index_commit, rest_commit, keep)
 
     async def work_tree(self, leave_out: Collection[str]) -> tuple[str, str]:
-        """The names that the trees of the index and of the files have; the files are not kept."""
+        """Return the names of the trees of the index and of the files; the files are not saved."""
         whole = await self._prepared(leave_out)
         return await self._index_tree(whole), await self._work_tree(whole, names_only=True)
 
@@ -126,7 +126,7 @@ class KeepCommitBuilder:
         return whole
 
     def _copy_index(self) -> bool:
-        """Whether there is one."""
+        """Copy the index; return whether there is one."""
         whole = self._plain.index("whole")
         remove(whole)
         self._tree.copy_index(whole)
@@ -218,7 +218,7 @@ def _odd_modes(top: Path, paths: Sequence[str]) -> dict[str, int]:
 
 
 def facts_in(message: str) -> dict[str, object]:
-    """What a commit says of itself.
+    """Return the facts in a commit's message.
 
     Raises:
         GitFailed: it is none of ours.
@@ -233,7 +233,7 @@ def facts_in(message: str) -> dict[str, object]:
 
 
 def _read(path: Path) -> bytes | None:
-    """None: there is no such file. It may block."""
+    """Return the content; None if there is no such file. It may block."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

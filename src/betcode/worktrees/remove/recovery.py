@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 async def recover_removals(
     rows: Sequence[WorktreeRow], registry: WorktreeRegistry, removing: WorktreeRemover, restoring: WorktreeRestorer
 ) -> None:
-    """Each that an earlier daemon began; what cannot be is told, and stays to be tried again."""
+    """Recover each operation of an earlier daemon; one that fails is logged, and tried again later."""
     for row in rows:
         removal = removal_of(row.removal)
         if removal is not None:
@@ -24,10 +24,10 @@ async def recover_removals(
                 await _recover(row, removal, registry, removing, restoring)
             except BetcodeError as trouble:
                 logger.warning(
-                    "what was begun with a worktree is not finished: %s", trouble.message, extra={"worktree": row.name}
+                    "an operation on a worktree is not finished: %s", trouble.message, extra={"worktree": row.name}
                 )
             except Exception:
-                logger.exception("what was begun with a worktree is not finished", extra={"worktree": row.name})
+                logger.exception("an operation on a worktree is not finished", extra={"worktree": row.name})
 
 
 async def _recover(
@@ -44,7 +44,7 @@ async def _recover(
             repository = await registry.repositories.get(row.repository)
             try:
                 removed = await restoring.find(repository, removal.id)
-            except WorktreeNotFound:  # somebody has dropped what was kept; what is there is there
+            except WorktreeNotFound:  # the saved state was dropped; existing files remain
                 await registry.change(row.id, state=WorktreeState.READY, removal="")
                 return
             await restoring.restore(removed, row.path)

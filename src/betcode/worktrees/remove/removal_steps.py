@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class RemovalStep(StrEnum):
-    BEGUN = "begun"  # nothing is gone: it is taken back
-    GOING = "going"  # all is kept that must be: it is finished
-    RESTORING = "restoring"  # it is finished; what was kept is there until then
+    BEGUN = "begun"  # nothing is deleted yet: it is rolled back
+    GOING = "going"  # everything necessary is saved: it is finished
+    RESTORING = "restoring"  # it is finished; until then the saved state remains
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    id: str  # of what is kept
+    id: str  # of the saved state
     step: RemovalStep
     aside: str = ""  # where the directory is moved before it is deleted
     has_kept: bool = False  # there is something to restore
@@ -23,7 +23,7 @@ class Removal:
 
 
 def removal_of(text: str) -> Removal | None:
-    """None: nothing was begun, or it cannot be read."""
+    """Return the step; None if there is none, or it cannot be read."""
     try:
         facts = json.loads(text)
         return Removal(facts["id"], RemovalStep(facts["step"]), facts["aside"], facts["has_kept"])

@@ -48,15 +48,15 @@ from betcode.worktrees.remove.trash import Trash
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 3  # where somebody writes into it meanwhile
+_TRIES = 3  # if another program writes into it meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalResult:
-    """A worktree is gone."""
+    """The result of a removal."""
 
     sessions_closed: int = 0
-    removed_id: str = ""  # for a restore; empty: there was nothing to keep
+    removed_id: str = ""  # for a restore; empty: there was nothing to save
     kept_until_ns: int = 0
 
 
@@ -67,7 +67,7 @@ class WorktreeRemover:
         self._trash = trash
 
     async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> RemovalResult:
-        """Remove it, or finish what an earlier try has left.
+        """Remove it, or finish an earlier attempt.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, WorktreeHasChanges, GitFailed, StorageDegraded
@@ -96,12 +96,12 @@ class WorktreeRemover:
         tree = await tree_of(seen)
         if mounts := await anyio.to_thread.run_sync(mounted_in, row.path):
             raise WorktreeUnusable(
-                f"Something is mounted at {placed(mounts[0])}, and would be deleted with it: unmount that first"
+                f"{placed(mounts[0])} is a mount point, and its content would be deleted: unmount it first"
             )
         refuse_nested(seen, await listed_worktrees(self._context.git, tree.common_dir))
         if other := await find_nested(self._context, seen):
             raise WorktreeUnusable(
-                f"{called(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
+                f"{called(seen)} contains {placed(other)}, which is not part of it: move that elsewhere first"
             )
         if not force:
             refuse_at_work(seen)
@@ -110,7 +110,7 @@ class WorktreeRemover:
         row = await self._note(row, removal)
         self._context.faults("removal-noted")
         try:
-            if row.setup is SetupState.RUNNING:  # since the row was looked at
+            if row.setup is SetupState.RUNNING:  # since the row was read
                 raise WorktreeUnusable(f"{called(seen)} is being set up: wait until that is done")
             closed = await self._close_sessions(row.id)
             self._context.faults("removal-sessions-closed")
@@ -139,10 +139,10 @@ class WorktreeRemover:
     async def _keep_and_move(
         self, seen: SeenWorktree, tree: Tree, row: WorktreeRow, removal: Removal, *, force: bool, by: str
     ) -> Removal:
-        """The directory is moved aside and is what was looked at; what would be lost is kept."""
+        """Move the directory aside, check that it is unchanged, and save what would be lost."""
         aside = replace(tree, top=removal.aside)
         for _ in range(_TRIES):
-            # First: what comes after it is in the contents, or is seen in the end.
+            # First: later changes are in the contents, or are seen at the end.
             before = await fingerprint(self._context.git, tree)
             contents = await contents_of(self._context.git, tree, row)
             self._context.faults("removal-looked")
@@ -163,15 +163,15 @@ class WorktreeRemover:
         for session in await self._context.store.open_sessions(worktree):
             try:
                 closed += await self._context.sessions.close(session)
-            except SessionNotFound:  # somebody has deleted it meanwhile
+            except SessionNotFound:  # it was deleted meanwhile
                 continue
         return closed
 
     async def finish(self, row: WorktreeRow, removal: Removal) -> None:
-        """From where the row says that it goes.
+        """Continue from the step in the row.
 
         Raises:
-            WorktreeUnusable, GitFailed: the row says what is left, and it can be tried again.
+            WorktreeUnusable, GitFailed: the row has the remaining steps, and it can be tried again.
         """
         try:
             repository = await self._registry.repositories.get(row.repository)
@@ -181,10 +181,10 @@ class WorktreeRemover:
                 if removal.aside:
                     await delete(removal.aside)
                 self._context.faults("removal-deleted")
-            elif await anyio.to_thread.run_sync(os.path.lexists, removal.aside):  # what was kept has gone with it
+            elif await anyio.to_thread.run_sync(os.path.lexists, removal.aside):  # the saved state was deleted with it
                 raise WorktreeUnusable(
-                    f"The repository is gone, and the files of {named(row.name)} are at {placed(removal.aside)}: "
-                    "take what you want of them, delete them and remove it again"
+                    f"The repository is missing, and the files of {named(row.name)} are at {placed(removal.aside)}: "
+                    "copy what you need, delete them and remove it again"
                 )
         except BetcodeError as trouble:
             await self._registry.change(row.id, trouble=trouble.message)
@@ -200,7 +200,7 @@ class WorktreeRemover:
                 await self._context.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
 
     async def take_up(self, worktree: WorktreeId, removal: Removal) -> None:
-        """What an earlier daemon began, unless somebody has asked for it meanwhile.
+        """Finish what an earlier daemon began, unless a caller has requested it meanwhile.
 
         Raises:
             WorktreeUnusable, GitFailed
@@ -218,7 +218,7 @@ class WorktreeRemover:
                 logger.warning("a removal that was broken off is taken back", extra={"worktree": row.name})
 
     async def take_back(self, row: WorktreeRow, removal: Removal) -> None:
-        """It was not to be: the directory is where it was, and nothing needs to be kept for it."""
+        """Undo the removal: move the directory back, and delete the saved state."""
         if os.path.lexists(removal.aside):
             try:
                 await anyio.to_thread.run_sync(_put_back, removal.aside, row.path)
@@ -230,17 +230,17 @@ class WorktreeRemover:
         try:
             await self._trash.drop(await self._registry.repositories.get(row.repository), removal.id)
         except BetcodeError as trouble:
-            logger.warning("what was kept of %s stays: %s", row.name, trouble.message)
+            logger.warning("the saved state of %s remains: %s", row.name, trouble.message)
 
-    # ------------------------------------------------------------ what is gone already
+    # ------------------------------------------------------------ missing worktrees
 
     async def _remove_gone(self, seen: SeenWorktree, *, force: bool, by: str) -> RemovalResult:
-        """The directory is not there: git forgets this one entry, and what only it knew is kept."""
+        """Remove a worktree without a directory: git forgets its entry, and what only the entry contains is saved."""
         row, common_dir = seen.row, seen.repository.common_dir
         if os.path.lexists(row.path):
             raise WorktreeUnusable(
-                f"git does not know {placed(row.path)} as a worktree any more: try git worktree repair, "
-                "or look at its files, delete them yourself and remove it again"
+                f"git no longer lists {placed(row.path)} as a worktree: try git worktree repair, "
+                "or check its files, delete them yourself and remove it again"
             )
         listed = await listed_worktrees(self._context.git, common_dir)
         entry = next((each for each in listed if each.path == row.path), None)
@@ -256,7 +256,7 @@ class WorktreeRemover:
     async def kept_of_gone(
         self, seen: SeenWorktree, entry: ListedWorktree, removal: Removal, *, force: bool, by: str
     ) -> Removal:
-        """What only git's entry of it knows is kept. To be called in a turn of its repository.
+        """Save what only git's entry contains. Call it in a turn of its repository.
 
         Raises:
             WorktreeHasChanges, GitFailed, StorageDegraded
@@ -286,7 +286,7 @@ class WorktreeRemover:
         return replace(removal, has_kept=True)
 
     async def forget(self, worktree: WorktreeId) -> None:
-        """Forget one that is not there any more; no file is touched.
+        """Forget a missing worktree; no file is changed.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, GitFailed
@@ -296,11 +296,11 @@ class WorktreeRemover:
             raise WorktreeNotFound(worktree)
         try:
             row = (await self._registry.seen_one(worktree)).row
-        except GitFailed:  # its repository is gone
+        except GitFailed:  # its repository is missing
             if os.path.lexists(row.path):
                 raise
         if row.state is not WorktreeState.STALE and os.path.lexists(row.path):
-            raise WorktreeUnusable(f"{named(row.name)} is there: remove it, if you do not want it any more")
+            raise WorktreeUnusable(f"{named(row.name)} exists: remove it instead")
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
         await self._registry.forget(row)
@@ -309,5 +309,5 @@ class WorktreeRemover:
 def _put_back(aside: str, path: str) -> None:
     """Raises WorktreeUnusable. It may block."""
     with suppress(OSError):
-        os.rmdir(path)  # noqa: PTH106 - somebody made it anew, and has put nothing into it
+        os.rmdir(path)  # noqa: PTH106 - it was created again, and is empty
     move(aside, path)

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAME_CHARACTERS = 255
 _PREFIX = 8  # characters of an id
-_BY_GIT = "initializing"  # how git locks what it has not finished
+_BY_GIT = "initializing"  # git's lock of an unfinished worktree
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class WorktreeRestorer:
         self._at_work: set[str] = set()
 
     async def find(self, repository: RepositoryRow, wanted: str) -> RemovedWorktree:
-        """What has this id, or as the only one this name or an id that begins so.
+        """Return the removed worktree with this id, or with this unique name or id prefix.
 
         Raises:
             WorktreeNotFound, InvalidRequest, GitFailed
@@ -83,7 +83,7 @@ class WorktreeRestorer:
         if not found:
             raise WorktreeNotFound(wanted[:100])
         if len(found) > 1:
-            raise InvalidRequest(f"Several removed worktrees were called {named(wanted)}: give the whole id of one")
+            raise InvalidRequest(f"Several removed worktrees were named {named(wanted)}: give the full id of one")
         return found[0]
 
     async def restore(self, removed: RemovedWorktree, path: str) -> WorktreeId:
@@ -118,7 +118,7 @@ class WorktreeRestorer:
         return row.id
 
     def _former_path(self, removed: RemovedWorktree) -> str:
-        """Where it was. What a ref says counts where we wrote that ref: it could name any place. It may block.
+        """Return its former path. A ref's path is used only if we wrote the ref: it could name any path. It may block.
 
         Raises:
             InvalidRequest
@@ -126,7 +126,7 @@ class WorktreeRestorer:
         if self._trash.privately(self._trash.place_of(removed.id, removed.repository.id)) is None:
             raise InvalidRequest(
                 f"{named(removed.text('name'))} was not removed by this daemon from this repository: "
-                "say where it is to be, with --path"
+                "give its path with --path"
             )
         return removed.text("path")
 
@@ -137,9 +137,9 @@ class WorktreeRestorer:
         for each in in_the_way:
             if each.state is not WorktreeState.STALE:
                 if each.path == path:
-                    raise WorktreeExists(f"A worktree is at {placed(path)} already: restore to another path")
+                    raise WorktreeExists(f"A worktree is already at {placed(path)}: restore to another path")
                 raise WorktreeExists(f"A worktree called {named(name)} is there already: remove that one first")
-        if in_the_way:  # gone behind our back: its row is taken up again
+        if in_the_way:  # deleted by another program: its row is used again
             identifier = in_the_way[0].id
         else:
             is_free = is_uuid(wanted) and not any(each.id == wanted for each in rows)
@@ -163,10 +163,10 @@ class WorktreeRestorer:
         )
 
     async def bring_back(self, row: WorktreeRow, removed: RemovedWorktree) -> None:
-        """Whatever of it is not back yet.
+        """Restore everything that is still missing.
 
         Raises:
-            GitFailed, StorageDegraded, WorktreeUnusable: what was kept is still kept, and it can be tried again.
+            GitFailed, StorageDegraded, WorktreeUnusable: the saved state remains, and it can be tried again.
         """
         try:
             async with self._context.queues.turn(row.repository):
@@ -177,7 +177,7 @@ class WorktreeRestorer:
         except (BetcodeError, OSError) as trouble:
             words = trouble.message if isinstance(trouble, BetcodeError) else str(trouble)
             if await anyio.to_thread.run_sync(git_directory, row.path):
-                await self._registry.change(row.id, trouble=f"It is not restored in full: {words}")
+                await self._registry.change(row.id, trouble=f"It is not fully restored: {words}")
             else:
                 await self._registry.forget(row)
             if isinstance(trouble, OSError):
@@ -210,12 +210,12 @@ class WorktreeRestorer:
     async def _start(self, removed: RemovedWorktree, listed: Sequence[ListedWorktree]) -> _RestorePoint:
         head, branch = removed.text("head"), removed.text("head_branch")
         if head and not _COMMIT.fullmatch(head):
-            raise GitFailed(f"{removed.ref} does not say which commit was checked out")
+            raise GitFailed(f"{removed.ref} does not name the commit that was checked out")
         if branch and not is_branch_name(branch):
             branch = ""
         if not branch:
             return _RestorePoint(("--detach", head or removed.commit))
-        holder = next((each.path for each in listed if each.branch == branch), "")  # also one that is gone: git minds
+        holder = next((each.path for each in listed if each.branch == branch), "")  # also a missing one: git refuses it
         now = await commit_named(self._context.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch
@@ -232,12 +232,12 @@ class WorktreeRestorer:
             return _RestorePoint(("--detach", head), note=f"The branch {branch} has moved meanwhile: {advice}")
         if await self._is_in_the_way(removed, branch):
             return _RestorePoint(
-                ("--detach", head), note=f"There cannot be a branch {branch} beside those there are: {advice}"
+                ("--detach", head), note=f"The branch {branch} conflicts with an existing one: {advice}"
             )
         return _RestorePoint(("-b", branch, head))
 
     async def _is_in_the_way(self, removed: RemovedWorktree, branch: str) -> bool:
-        """Whether another branch makes this name impossible: a file cannot be a directory."""
+        """Return whether another branch makes this name impossible: a file cannot be a directory."""
         out = await self._context.git.run(
             "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", at=removed.repository.common_dir
         )
@@ -256,14 +256,14 @@ class WorktreeRestorer:
         filling = TreeRestorer(self._context.git, tree, scratch)
         index, rest = removed.text("index"), removed.text("rest")
         if not _COMMIT.fullmatch(index) or not _COMMIT.fullmatch(rest):
-            raise GitFailed(f"{removed.ref} does not say what was in the index")
+            raise GitFailed(f"{removed.ref} does not contain the index")
         await filling.fill(removed.commit, index, rest)
         await restore_submodules(self._context.git, tree, self._trash.directory(place), scratch)
         await anyio.to_thread.run_sync(untracked_copies.restore_copies, self._trash.files_of(place), top, modes)
         row = replace(row, brought_along=known)
         if await filling.is_whole(removed.commit, index, [*known]):
             return row, True
-        trouble = f"Not everything is as it was; what was kept stays: compare with git diff {removed.ref}"
+        trouble = f"Not everything was restored, so the saved state remains: compare with git diff {removed.ref}"
         return replace(row, trouble=f"{trouble}. {row.trouble}" if row.trouble else trouble), False
 
 
@@ -277,12 +277,12 @@ def _is_named(row: WorktreeRow, removed: RemovedWorktree, name: str) -> bool:
 
 
 def _free_place(path: str, repository: RepositoryRow) -> str:
-    """Where the worktree is to be, links followed. It may block.
+    """Return the path of the worktree, links followed. It may block.
 
     Raises:
         InvalidRequest, WorktreeExists
     """
     place = place_at(path, repository)
     if not is_free(Path(place)):
-        raise WorktreeExists(f"{placed(place)} is there already: move it elsewhere, or restore to another path")
+        raise WorktreeExists(f"{placed(place)} already exists: move it elsewhere, or restore to another path")
     return place

@@ -37,7 +37,7 @@ class _Notes:
 
 
 class TreeRestorer:
-    """Fills one tree; `scratch` is a private directory of its own."""
+    """Fills one tree; `scratch` is a private directory."""
 
     def __init__(self, git: Git, tree: Tree, scratch: Path) -> None:
         self._git = git
@@ -61,13 +61,13 @@ class TreeRestorer:
         await self._write_clean(commit, [*(each.path for each in changed), *absent])
         await anyio.to_thread.run_sync(self._put_modes, notes.modes)
         await self._put_files(rest)
-        # What the files are is noted in the index; it ends with 1 where one is changed.
+        # The files' state is recorded in the index; the exit code is 1 if one is changed.
         variables = self._tree.variables
         words = ("update-index", "-q", "--refresh")
         await self._git.ask(*words, at=self._tree.top, variables=variables, bound_s=LONG_S)
 
     async def is_whole(self, commit: str, index: str, leave_out: Sequence[str]) -> bool:
-        """Whether index and files are what the commit says.
+        """Return whether index and files match the commit.
 
         Raises:
             GitFailed, OSError
@@ -103,14 +103,14 @@ class TreeRestorer:
         return [each for each in entries if not os.path.lexists(top / each.path)]
 
     async def _write_clean(self, commit: str, leave_out: Sequence[str]) -> None:
-        """What was as the index has it is checked out as git always does."""
+        """Check out files that were as in the index, as git always does."""
         index = self._plain.index("clean")
         await anyio.to_thread.run_sync(remove, index)
         await self._tree.run(self._git, "read-tree", commit, index=index)
         lines = b"".join(b"0 " + self._plain.nothing + b"\t" + os.fsencode(path) + b"\0" for path in leave_out)
         if lines:
             await self._tree.run(self._git, "update-index", "-z", "--index-info", index=index, stdin=lines)
-        # What is there already is told and left; whether all is there is looked at in the end.
+        # Existing files are reported and unchanged; whether all are there is checked at the end.
         variables = {**self._tree.variables, "GIT_INDEX_FILE": str(index)}
         await self._git.ask("checkout-index", "-q", "-a", at=self._tree.top, variables=variables, bound_s=LONG_S)
 
@@ -167,4 +167,4 @@ def _notes_in(data: bytes) -> _Notes:
         modes = {str(path): int(mode) for path, mode in facts["modes"].items()}
         return _Notes(modes, frozenset(map(str, facts["skipped"])))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise GitFailed("What was noted of the files is not what betcode wrote") from None
+        raise GitFailed("The list of files was not written by betcode") from None

@@ -36,7 +36,7 @@ class _Module:
 async def store_submodules(
     git: Git, tree: Tree, filled: list[FilledSubmodule], into: Path, scratch: Path, now_ns: int
 ) -> None:
-    """A copy of the repositories of all submodules, each with what is in its files.
+    """Copy the repositories of all submodules, each with its files.
 
     Raises:
         GitFailed, StorageDegraded, OSError
@@ -56,7 +56,7 @@ async def store_submodules(
 
 
 async def restore_submodules(git: Git, tree: Tree, kept: Path, scratch: Path) -> None:
-    """The repositories, and the files of those that were filled; nothing where none were kept.
+    """Restore the repositories, and the files of those that were checked out; nothing if none were saved.
 
     Raises:
         GitFailed, StorageDegraded, OSError
@@ -71,7 +71,7 @@ async def restore_submodules(git: Git, tree: Tree, kept: Path, scratch: Path) ->
         git_dir = Path(tree.git_dir) / each.module
         top = Path(tree.top) / each.path
         if ".." in Path(each.module).parts or ".." in Path(each.path).parts:
-            raise GitFailed(f"The submodule {each.path} was not kept")
+            raise GitFailed(f"The submodule {each.path} was not saved")
         await anyio.to_thread.run_sync(_link, top, git_dir, each.path)
         config = ("config", "-f", str(git_dir / "config"), "core.worktree", os.path.relpath(top, git_dir))
         await git.run(*config, at=git_dir.parent)
@@ -105,6 +105,6 @@ def _link(top: Path, git_dir: Path, path: str) -> None:
         GitFailed, OSError
     """
     if not git_dir.is_dir():
-        raise GitFailed(f"The submodule {path} was not kept")
+        raise GitFailed(f"The submodule {path} was not saved")
     top.mkdir(parents=True, exist_ok=True)
     (top / ".git").write_text(f"gitdir: {os.path.relpath(git_dir, top)}\n")

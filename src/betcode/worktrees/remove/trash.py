@@ -65,7 +65,7 @@ class RemovedWorktree:
 
 @dataclass(frozen=True, slots=True)
 class PrivateFiles:
-    """What is kept of a worktree outside git."""
+    """The saved parts of a worktree outside git."""
 
     repository: str  # the id
     removed_ns: int
@@ -81,16 +81,16 @@ class Trash:
         return self._context.state_dir / "trash" / identifier
 
     def place_of(self, identifier: str, repository: RepositoryId) -> str:
-        """Under which name something is kept privately of what was removed from a repository. It may block.
+        """Return the private name under which something removed from a repository is saved. It may block.
 
-        Any repository may have a ref with the id of something that was removed from another, as a copy of that has:
-        what is kept for the other is neither given to it nor dropped with it.
+        Any repository may have a ref with the id of something that was removed from another, as a copy of that has: the
+        saved files of the other are neither given to it nor dropped with it.
         """
         kept = self.privately(identifier)
         return identifier if kept is None or kept.repository == repository else f"{identifier}.{repository}"
 
     def scratch(self, name: str) -> Path:
-        """A private place for work, emptied."""
+        """Return a private empty directory for temporary files."""
         place = self.directory(name) / "work"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True, mode=0o700)
@@ -110,10 +110,10 @@ class Trash:
         *,
         are_files_gone: bool = False,
     ) -> None:
-        """Write the ref, with all that is in the worktree; what was kept under that id before is replaced.
+        """Write the ref, with all that is in the worktree; earlier content under that id is replaced.
 
         Raises:
-            GitFailed, StorageDegraded: it cannot be kept.
+            GitFailed, StorageDegraded: it cannot be saved.
         """
         now_ns = wall_clock.now_ns()
         facts: dict[str, object] = {
@@ -156,7 +156,7 @@ class Trash:
             await anyio.to_thread.run_sync(remove, kept.keep)
             await anyio.to_thread.run_sync(shutil.rmtree, scratch)
         except OSError as trouble:
-            raise GitFailed(f"{row.name} cannot be kept, and was not removed: {trouble}") from None
+            raise GitFailed(f"{row.name} cannot be saved, and was not removed: {trouble}") from None
 
     def _keep_privately(self, identifier: str, tree: Tree, row: WorktreeRow, now_ns: int) -> None:
         place = self.directory(identifier)
@@ -177,7 +177,7 @@ class Trash:
         file.write_text(json.dumps(facts))
 
     def privately(self, name: str) -> PrivateFiles | None:
-        """None: nothing is kept there. It may block."""
+        """Return the private files; None if there are none. It may block."""
         try:
             facts = json.loads((self.directory(name) / _PRIVATE).read_text())
             return PrivateFiles(
@@ -190,14 +190,14 @@ class Trash:
         return self.directory(name) / _FILES
 
     async def removed_from(self, repository: RepositoryRow) -> list[RemovedWorktree]:
-        """What can be restored, the newest first, from one call of git.
+        """Return what can be restored, the newest first, with one call of git.
 
         Raises:
             GitFailed
         """
         try:
             out = await self._refs(repository, _WHOLE, _NAMESPACE)
-        except GitFailed:  # one whose commit somebody has deleted must not hide the others
+        except GitFailed:  # one whose commit was deleted must not hide the others
             out = b""
             for name in os.fsdecode(await self._refs(repository, "%(refname)", _NAMESPACE)).splitlines():
                 with suppress(GitFailed):
@@ -221,7 +221,7 @@ class Trash:
         return await self._context.git.run(*words, at=at, variables={"GIT_DIR": at})
 
     async def drop(self, repository: RepositoryRow, identifier: str, commit: str = "") -> None:
-        """Forget what was kept; a ref that somebody changed meanwhile stays.
+        """Delete the saved state; a ref that was changed meanwhile remains.
 
         Raises:
             GitFailed
@@ -236,14 +236,14 @@ class Trash:
         shutil.rmtree(self.directory(name), ignore_errors=True)
 
     def changed_ns(self, identifier: str) -> int:
-        """When its private directory changed last, as far as that can be told. It may block."""
+        """Return when its private directory changed last, if known. It may block."""
         try:
             return self.directory(identifier).lstat().st_mtime_ns
         except OSError:
             return wall_clock.now_ns()
 
     def private_ids(self) -> Sequence[str]:
-        """Of all that something is kept of outside git. It may block."""
+        """Return the ids of everything that is saved outside git. It may block."""
         try:
             return sorted(os.listdir(self._context.state_dir / "trash"))  # noqa: PTH208
         except OSError:

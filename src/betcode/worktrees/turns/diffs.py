@@ -30,13 +30,13 @@ _EMPTY_TREE = {
 
 @dataclass(frozen=True, slots=True)
 class TurnDiff:
-    note: str  # what whoever reads it should know
+    note: str  # a notice for the reader
     pieces: AsyncGenerator[bytes, None]  # end anywhere
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Two trees, and what is to be said of them."""
+    """Two trees, and the notices about them."""
 
     before: str
     after: str
@@ -44,7 +44,7 @@ class _Span:
 
 
 class Diffs:
-    """Held open while somebody reads: git writes as fast as that."""
+    """A diff that is open while it is read: git writes at the reader's pace."""
 
     def __init__(self, context: WorktreeContext, registry: WorktreeRegistry, snapshots: Snapshots) -> None:
         self._context = context
@@ -53,11 +53,11 @@ class Diffs:
 
     @asynccontextmanager
     async def of_session(self, session: SessionRow, turn: int, *, counts: bool) -> AsyncIterator[TurnDiff]:
-        """What a turn changed; of turn 0: everything from the first beginning to the last end.
+        """Return the changes of a turn; turn 0: everything from the first beginning to the last end.
 
         Raises:
             InvalidRequest: there is no such turn.
-            WorktreeUnusable: nothing was noted of it.
+            WorktreeUnusable: it has no snapshot.
             GitFailed, StorageDegraded
         """
         rows = await self._snapshots.rows(session.key)
@@ -67,7 +67,7 @@ class Diffs:
         chosen = _chosen(session, rows, turn)
         span = await self._span(session, chosen, objects)
         if not await anyio.to_thread.run_sync(objects.objects.is_dir):
-            raise GitFailed("What was noted of this session's turns is gone: somebody removed it")
+            raise GitFailed("The snapshots of this session's turns were removed")
         pieces = between(self._context.git, objects, span.before, span.after, counts=counts)
         async with aclosing(pieces):
             yield TurnDiff(each_once(*span.notes), pieces)
@@ -76,24 +76,26 @@ class Diffs:
         notes = [row.note for row in rows]
         first = next((row for row in rows if row.start_tree), None)
         if first is None:
-            raise WorktreeUnusable(f"What it began with was not noted, so nothing can be compared: {each_once(*notes)}")
+            raise WorktreeUnusable(
+                f"There is no snapshot of the beginning, so nothing can be compared: {each_once(*notes)}"
+            )
         last = rows[-1]
         is_open = session.state.status is SessionStatus.ACTIVE and last.turn > session.state.turns
         if is_open:
             ground = await self._snapshots.ground(_watched(session))
             if ground is None:
-                raise WorktreeUnusable("The turn is open, and its directory is in no git repository any more")
+                raise WorktreeUnusable("The turn is open, and its directory is no longer in a git repository")
             now = await self._snapshots.look(ground, objects)
             notes.append(f"turn {last.turn} is open: compared with the tree as it is now")
             return _Span(first.start_tree, now.tree, (*notes, now.note))
         ended = next((row for row in reversed(rows) if row.end_tree), None)
         if ended is None:
-            raise WorktreeUnusable(f"What it ended with was not noted, so nothing can be compared: {each_once(*notes)}")
+            raise WorktreeUnusable(f"There is no snapshot of the end, so nothing can be compared: {each_once(*notes)}")
         return _Span(first.start_tree, ended.end_tree, tuple(notes))
 
     @asynccontextmanager
     async def of_worktree(self, worktree_id: str, base: str, *, counts: bool) -> AsyncIterator[TurnDiff]:
-        """What a worktree has that its base has not: commits, and what is not committed.
+        """Return what a worktree has that its base has not: commits and uncommitted changes.
 
         Raises:
             WorktreeNotFound, WorktreeUnusable, InvalidRequest, BranchNotFound, GitFailed, StorageDegraded
@@ -105,7 +107,7 @@ class Diffs:
         except GitFailed as trouble:
             raise WorktreeUnusable(f"The worktree {named(row.name)} cannot be read: {trouble.message}") from None
         if ground is None or ground.top != row.path:
-            raise WorktreeUnusable(f"The worktree {named(row.name)} is not at {placed(row.path)} any more")
+            raise WorktreeUnusable(f"The worktree {named(row.name)} is no longer at {placed(row.path)}")
         tree, note = await self._base(row, ground, words)
         async with self._snapshots.objects_for_now() as objects:
             now = await self._snapshots.look(ground, objects)
@@ -131,10 +133,10 @@ class Diffs:
                 return await self._where_they_part(ground, commit, branch or commit[:12])
         if head:
             return await self._tree(head, ground), "compared with its last commit"
-        return _EMPTY_TREE[ground.object_format], "compared with nothing: there is no commit yet"
+        return _EMPTY_TREE[ground.object_format], "compared with an empty tree: there is no commit yet"
 
     async def _where_they_part(self, ground: Ground, commit: str, called: str) -> tuple[str, str]:
-        """The last commit that both have: what the base got since then is not the worktree's."""
+        """Return the last common commit: later commits of the base are not the worktree's."""
         answer = await self._context.git.ask("merge-base", "--end-of-options", commit, "HEAD", at=ground.top)
         shared = answer.text.strip()
         if answer.code or not shared:
@@ -150,7 +152,7 @@ class Diffs:
 
 
 _NOTHING_NOTED = (
-    "Nothing was noted of this session's turns: it works in no git repository, had no turn yet, or snapshots are "
+    "This session has no snapshots of turns: it works in no git repository, had no turn yet, or snapshots are "
     "turned off (worktree.snapshots)"
 )
 
@@ -169,4 +171,6 @@ def _chosen(session: SessionRow, rows: Sequence[TurnSnapshot], turn: int) -> Seq
     newest = session.state.turns + (session.state.status is SessionStatus.ACTIVE)
     if turn > newest:
         raise InvalidRequest(f"There is no turn {turn}: the session has {newest} turn{'' if newest == 1 else 's'}")
-    raise InvalidRequest(f"Turn {turn} was not noted: the first that was is {rows[0].turn}, the last {rows[-1].turn}")
+    raise InvalidRequest(
+        f"Turn {turn} has no snapshot: the first one is of turn {rows[0].turn}, the last of turn {rows[-1].turn}"
+    )

@@ -1,7 +1,7 @@
-"""Takes a snapshot of the session's worktree at the beginning and at the end of each turn.
+"""Take a snapshot of the session's worktree at the beginning and at the end of each turn.
 
-Snapshots run beside the turn, and nothing waits for them. Requests that arrive while git runs are served together by
-the next snapshot, so the end of a turn is also the beginning of a turn that follows at once.
+Snapshots run in parallel with the turn, and nothing waits for them. Requests that arrive while git runs are served
+together by the next snapshot, so the end of a turn is also the beginning of a turn that follows at once.
 """
 
 import logging
@@ -29,14 +29,14 @@ from betcode.worktrees.turns.snapshot_rows import TreeSnapshot, TurnBegan, Turns
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 2  # looks at worktrees
+_AT_ONCE = 2  # concurrent reads of worktrees
 _FOUND_WITHIN_S = 10.0  # on a disk that answers
-_STOP_WITHIN_S = 2.0  # for looks that are under way when the daemon stops; the next one takes what is missing
+_STOP_WITHIN_S = 2.0  # for running reads when the daemon stops; the next daemon takes what is missing
 
 
 @dataclass(slots=True)
 class _SnapshotQueue:
-    """What is to be noted of one session, in the order in which it happened."""
+    """The requested snapshots of one session, in order."""
 
     session: WatchedSession
     wishes: list[TurnBegan | TurnsEnded] = field(default_factory=list)
@@ -70,15 +70,15 @@ class Snapshots:
         """Go on with other settings."""
         self._settings = settings
 
-    # ------------------------------------------------------------ what turns tell
+    # ------------------------------------------------------------ events of turns
 
     def began(self, session: WatchedSession, turn: int) -> None:
-        """Have the tree noted as the one with which the turn begins."""
+        """Request a snapshot of the beginning of the turn."""
         if self._settings.worktree.snapshots and self._is_on():
             self._wish(session, TurnBegan(turn))
 
     def used_tool(self, session: WatchedSession) -> None:
-        """What is not noted yet of the turn's beginning comes late."""
+        """Mark a pending snapshot of the turn's beginning as late."""
         line = self._lines.get(session.key)
         if line is not None:
             for wish in (*line.wishes, *line.under_way):
@@ -86,12 +86,12 @@ class Snapshots:
                     wish.used_tool = True
 
     def ended(self, session: WatchedSession, first: int, last: int, at_ns: int) -> None:
-        """Have the tree noted as the one with which the turns ended."""
+        """Request a snapshot of the end of the turns."""
         if self._settings.worktree.snapshots and self._is_on():
             self._wish(session, TurnsEnded(first, last, at_ns))
 
     async def deleted(self, session: WatchedSession) -> None:
-        """Remove its objects once nobody writes there any more, and return then."""
+        """Remove its objects once they have no writer, and then return."""
         line = self._line(session)
         line.is_deleted = True
         line.wishes.clear()
@@ -101,20 +101,20 @@ class Snapshots:
         self._line(session).wishes.append(wish)
 
     def _line(self, session: WatchedSession) -> _SnapshotQueue:
-        """What is to be done for the session; whoever does it looks into it again and again until it is empty."""
+        """Return the queue of the session; one worker empties it."""
         line = self._lines.get(session.key)
         if line is None:
             line = self._lines[session.key] = _SnapshotQueue(session)
             self._tasks.start_soon(run_once, "snapshot", self._work, line)
         return line
 
-    # ------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------ queries
 
     def objects_of(self, session: SessionId) -> PrivateObjects:
         return PrivateObjects(self._directory / session)
 
     async def rows(self, session: SessionKey) -> Sequence[TurnSnapshot]:
-        """What was noted, in the order of turns, once all that is under way is noted."""
+        """Return the snapshots in the order of turns, after the pending ones are taken."""
         line = self._lines.get(session)
         if line is not None:
             await line.done.wait()
@@ -148,7 +148,7 @@ class Snapshots:
 
     @asynccontextmanager
     async def objects_for_now(self) -> AsyncIterator[PrivateObjects]:
-        """Objects that are gone when the block is left."""
+        """Create objects that are deleted at the end of the block."""
         objects = PrivateObjects(self._directory / f"now-{now_ns()}")
         try:
             yield objects
@@ -159,21 +159,21 @@ class Snapshots:
     # ------------------------------------------------------------ inside
 
     async def start(self) -> None:
-        """What a daemon before this one left: objects of nobody, and turns whose end it did not note."""
+        """Clean up after an earlier daemon: orphaned objects, and turns without a snapshot of their end."""
         try:
             for session, first, last in await self._store.unnoted_ends():
                 self._wish(session, TurnsEnded(first, last, 0))
             known = await self._store.sessions_with_snapshots()
             stale = await anyio.to_thread.run_sync(_stale, self._directory, known)
         except (BetcodeError, OSError) as trouble:
-            logger.warning("old snapshots were not looked at: %s", trouble)
+            logger.warning("old snapshots were not checked: %s", trouble)
             return
         if stale:
-            logger.info("taking away the snapshots of %d sessions that are gone", len(stale))
+            logger.info("deleting the snapshots of %d deleted sessions", len(stale))
             self._tasks.start_soon(run_once, "stale snapshots", _remove, *stale)
 
     async def finish(self) -> None:
-        """Wait a moment for what is under way."""
+        """Wait briefly for running snapshots."""
         with anyio.move_on_after(_STOP_WITHIN_S):
             for line in tuple(self._lines.values()):
                 await line.done.wait()
@@ -195,10 +195,10 @@ class Snapshots:
                     await self._note(line)
                     line.under_way = []
         except Exception:
-            logger.exception("the tree could not be noted", extra={"session_id": line.session.session_id})
+            logger.exception("the snapshot failed", extra={"session_id": line.session.session_id})
 
     async def _note(self, line: _SnapshotQueue) -> None:
-        """One look for all that was asked for until now."""
+        """Take one snapshot for all requests so far."""
         session, began_ns = line.session, now_ns()
         limit_bytes = self._settings.worktree.snapshot_file_limit_bytes
         top, trouble = "", ""
@@ -212,7 +212,7 @@ class Snapshots:
                 taken = await take(self._git, ground, self.objects_of(session.session_id), limit_bytes)
         except (GitFailed, StorageDegraded) as error:
             trouble = error.message
-            logger.warning("the tree could not be noted: %s", trouble, extra={"session_id": session.session_id})
+            logger.warning("the snapshot failed: %s", trouble, extra={"session_id": session.session_id})
         rows = {row.turn: row for row in await self._store.snapshots(session.key)}
         if not top and not rows:
             return  # a session in no repository
@@ -223,11 +223,13 @@ class Snapshots:
                 try:
                     await self._store.save_snapshot(row)
                 except (StorageDegraded, StorageFailed) as error:
-                    logger.warning("a snapshot was not kept: %s", error, extra={"session_id": session.session_id})
+                    logger.warning("a snapshot was not stored: %s", error, extra={"session_id": session.session_id})
 
 
 def _in_a_worktree(directory: str, moved_to: str) -> str:
-    """Where git is to be asked, from files alone: a session without a repository costs no process. Empty: nowhere."""
+    """Return where to run git, found from files only, so that a session without a repository costs no process; or
+    empty.
+    """
     place = directory if Path(directory).is_dir() else moved_to
     return place if nearest_top(place) else ""
 
@@ -254,7 +256,7 @@ async def _remove(*directories: Path) -> None:
 async def open_snapshots(
     store: WorktreeStore, git: Git, settings: Settings, state_dir: Path, is_on: Callable[[], bool]
 ) -> AsyncIterator[Snapshots]:
-    """Serve until the block is left; what is under way then is given a moment, and the next daemon does the rest."""
+    """Serve until the block ends; running snapshots get a moment, and the next daemon does the rest."""
     async with anyio.create_task_group() as tasks:
         snapshots = Snapshots(store, git, settings, state_dir / "snapshots", tasks, is_on)
         await snapshots.start()
