@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from betcode.client import ClientIdentity, NewConversation, open_client
-from betcode.tui.help import help_lines
+from betcode.tui.widgets.help import help_lines
 from support.daemon.process import Daemon, obedient_daemon
 from support.providers.claude_world import obedient_talk
 from support.screens.golden import matches_golden

@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.cli.core.console import Screen
 from betcode.cli.run.headless import HeadlessTurn, OutputFormat
 from betcode.cli.run.on_ask import ask_policy
+from betcode.cli.terminal.console import Screen
 from betcode.client import open_client
 from betcode.v1 import agent_pb2 as v1
 from support.daemon.scripted_service import Context, ScriptedService, scripted

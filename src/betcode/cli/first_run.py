@@ -10,12 +10,10 @@ from typing import NoReturn
 import anyio
 
 from betcode.cli.core.connect import checked_client
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.dispatch import guarded
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
-from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.options import CommandOptions, options_from
 from betcode.cli.core.parser import build_parser
 from betcode.cli.daemon.control import ensure_daemon
@@ -26,6 +24,8 @@ from betcode.cli.session.commands import connected
 from betcode.cli.session.launch_tui import launch_tui, own_command, wants_screen
 from betcode.cli.session.lookup import OPEN, find_summary
 from betcode.cli.session.new_session import default_agent, new_conversation
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
 from betcode.cli.worktree.start_directory import started_session
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1.agent_pb2 import SessionSummary

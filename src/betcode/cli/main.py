@@ -44,7 +44,7 @@ def run(arguments: list[str]) -> int:
     from betcode.cli.core.dispatch import dispatch, guarded
 
     if arguments[:1] == ["--complete"]:  # called by the shells' completion scripts
-        from betcode.cli.core.completion import complete
+        from betcode.cli.completion.scripts import complete
 
         return guarded(lambda: complete(arguments[1:]))
     return dispatch(arguments)

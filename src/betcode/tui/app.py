@@ -21,14 +21,14 @@ from textual.screen import ModalScreen
 from betcode.client import Client, ClientError
 from betcode.tui import keys
 from betcode.tui.attention import Attention, attend
-from betcode.tui.input_sequencer import SequencedApp
+from betcode.tui.keyboard.sequencer import SequencedApp
 from betcode.tui.pending_board import PendingBoard
-from betcode.tui.project_trust import ProjectTrust
 from betcode.tui.screen_cache import ScreenCache
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.directory import SessionDirectory
 from betcode.tui.tasks import TaskFailed, begin
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
+from betcode.tui.trust.project_trust import ProjectTrust
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import clean, one_line
 
@@ -205,7 +205,7 @@ class BetcodeApp(SequencedApp[int]):
         self.exit(0)
 
     def action_help(self) -> None:
-        from betcode.tui.help import HelpScreen
+        from betcode.tui.widgets.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())

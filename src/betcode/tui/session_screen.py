@@ -18,18 +18,18 @@ from betcode.tui import keys
 from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
 from betcode.tui.composer.pane import ComposerPane
-from betcode.tui.head_line import HeadLine
-from betcode.tui.lock_actions import LockActions
-from betcode.tui.locks import LockCard, LockView, lock_notice, lock_view
+from betcode.tui.input_lock.actions import LockActions
+from betcode.tui.input_lock.view import LockCard, LockView, lock_notice, lock_view
 from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_feed import SessionFeed
 from betcode.tui.sessions.rows import headed
 from betcode.tui.sessions.side_panel import SidePanel
-from betcode.tui.status_line import StatusContext, StatusLine
 from betcode.tui.tasks import begin
 from betcode.tui.view.conversation_view import ConversationView
-from betcode.tui.welcome import Welcome
+from betcode.tui.widgets.head_line import HeadLine
+from betcode.tui.widgets.status_line import StatusContext, StatusLine
+from betcode.tui.widgets.welcome import Welcome
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.input_lock import holder_in, is_locked
 from betcode.wording.terminal_text import clean, one_line

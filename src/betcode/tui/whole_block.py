@@ -4,10 +4,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from betcode.client import Client, ClientError
-from betcode.tui.dialogs import TextView
-from betcode.tui.line_view import ViewLine
 from betcode.tui.model.blocks import AgentText, AgentThinking, Block, ToolCallBlock, TruncatedField, UserMessage
 from betcode.tui.view.block_lines import text_of_block
+from betcode.tui.widgets.dialogs import TextView
+from betcode.tui.widgets.line_view import ViewLine
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import clean, one_line

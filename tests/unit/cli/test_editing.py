@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.core.console import Screen
 from betcode.cli.permission.input_editor import edited_in_editor
+from betcode.cli.terminal.console import Screen
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited
 

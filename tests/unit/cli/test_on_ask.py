@@ -2,7 +2,7 @@ import argparse
 
 import pytest
 
-from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.completion.candidates import candidates
 from betcode.cli.core.parser import build_parser
 from betcode.cli.run.on_ask import OnAsk, ask_policy
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.completion.candidates import candidates
 from betcode.cli.core.options import options_from
 from betcode.cli.core.parser import build_parser
 

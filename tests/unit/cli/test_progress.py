@@ -6,8 +6,8 @@ import threading
 import anyio
 import pytest
 
-from betcode.cli.core.console import Screen
-from betcode.cli.core.progress import show_blocking_progress, show_progress
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.progress import show_blocking_progress, show_progress
 
 
 class Tty(io.StringIO):

@@ -2,7 +2,7 @@
 
 import io
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.cli.version.providers import show
 from betcode.v1 import agent_pb2 as v1
 

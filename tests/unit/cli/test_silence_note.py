@@ -5,8 +5,8 @@ from io import StringIO
 import anyio
 import pytest
 
-from betcode.cli.core.console import Screen
 from betcode.cli.run.silence_note import SilenceNote
+from betcode.cli.terminal.console import Screen
 from betcode.v1 import agent_pb2 as v1
 
 pytestmark = pytest.mark.anyio

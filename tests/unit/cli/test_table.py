@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.cli.core.table import table, uncut_table
+from betcode.cli.terminal.table import table, uncut_table
 from betcode.wording.terminal_text import columns, ending
 
 HEADINGS = ("ID", "STATUS", "COST", "DIRECTORY", "LAST")

@@ -6,8 +6,8 @@ import anyio
 import pytest
 from grpc import StatusCode
 
-from betcode.cli.core.console import Screen
 from betcode.cli.run.time_limit import TimeLimit
+from betcode.cli.terminal.console import Screen
 from betcode.client import ClientError
 
 pytestmark = pytest.mark.anyio

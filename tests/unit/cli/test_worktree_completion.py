@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.core.completion import complete
-from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.completion.candidates import candidates
+from betcode.cli.completion.scripts import complete
 from betcode.cli.core.parser import build_parser
 from support.git.repositories import git, make_repository
 

@@ -5,7 +5,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.cli.worktree.progress import ProgressLines
 from betcode.cli.worktree.setup_output import OutputLines
 from betcode.v1 import worktree_pb2 as v1

@@ -22,8 +22,8 @@ from betcode.tui.composer.completion import ScreenCommand
 from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.composer.composer import Composer
 from betcode.tui.composer.queue_bar import QueueBar
-from betcode.tui.dialogs import AskLine, KeyMenu, MenuEntry
-from betcode.tui.input_sequencer import SequencedApp
+from betcode.tui.keyboard.sequencer import SequencedApp
+from betcode.tui.widgets.dialogs import AskLine, KeyMenu, MenuEntry
 from support.patience import PATIENCE_S
 from support.screens.keys import as_bytes, parsed, type_burst
 

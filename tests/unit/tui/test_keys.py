@@ -5,10 +5,10 @@ from textual.binding import Binding
 from betcode.tui import keys
 from betcode.tui.app import BetcodeApp
 from betcode.tui.composer.completion import OWN_COMMANDS
-from betcode.tui.help import help_lines
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.list import SessionList
 from betcode.tui.sessions.session_actions import SessionActions
+from betcode.tui.widgets.help import help_lines
 from betcode.wording.terminal_text import columns
 
 

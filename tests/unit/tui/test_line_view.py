@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from betcode.tui.line_view import LineKind, LineView, ViewLine, folded
+from betcode.tui.widgets.line_view import LineKind, LineView, ViewLine, folded
 
 _WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from betcode.tui.locks import LockView, lock_notice, lock_view
+from betcode.tui.input_lock.view import LockView, lock_notice, lock_view
 from betcode.v1 import agent_pb2 as v1
 
 

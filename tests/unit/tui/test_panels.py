@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from betcode.tui.panels import PlanPanel, TodoPanel, plan_lines, todo_lines
+from betcode.tui.widgets.panels import PlanPanel, TodoPanel, plan_lines, todo_lines
 from betcode.v1 import agent_pb2 as v1
 
 _TODOS = (

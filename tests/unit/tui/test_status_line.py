@@ -3,10 +3,10 @@
 import pytest
 
 from betcode.client import Link, LinkState
-from betcode.tui.head_line import head_parts
-from betcode.tui.locks import LockView
+from betcode.tui.input_lock.view import LockView
 from betcode.tui.model.session_status import SessionStatusModel
-from betcode.tui.status_line import StatusContext, StatusPart, elapsed, fitting, parts_of, short_count
+from betcode.tui.widgets.head_line import head_parts
+from betcode.tui.widgets.status_line import StatusContext, StatusPart, elapsed, fitting, parts_of, short_count
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from betcode.cli.core.table import table
+from betcode.cli.terminal.table import table
 from betcode.wording.terminal_text import clean, columns, ending, one_line, safe_json, wrapped
 
 any_text = st.text(st.characters(), max_size=60)

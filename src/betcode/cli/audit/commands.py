@@ -9,16 +9,16 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.daemon.control import serves
 from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.table import table
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.permissions.audit import AuditFilter, AuditHead, AuditVerification

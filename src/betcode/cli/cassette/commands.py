@@ -8,14 +8,14 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import Keyboard, can_ask
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session, find_summary
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import Keyboard, can_ask
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.runs.cassette import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
 from betcode.wording.ids import short_id

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from betcode.cli.config.files import chosen_file, daemon_runs, file_of, refuse_inside
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import uncut_table
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import uncut_table
 from betcode.config.file_edit import NotChanged, change, setting_of, value_of
 from betcode.config.file_reader import WrongFile, read_file, read_text
 from betcode.config.load import Loaded, WrongSetting, combined, resolve

@@ -5,10 +5,10 @@ import tempfile
 from pathlib import Path
 
 from betcode.cli.config.files import chosen_file, refuse_inside
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask, says_yes
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask, says_yes
 from betcode.config.file_edit import NotChanged, faults_in, rewrite, state_of
 from betcode.config.file_reader import WrongFile, read_text
 from betcode.config.load import WrongSetting

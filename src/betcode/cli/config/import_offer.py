@@ -6,10 +6,10 @@ from pathlib import Path
 
 from betcode.cli.config.claude_import import ClaudeSettings, look
 from betcode.cli.config.files import refuse_inside
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask, says_yes
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask, says_yes
 from betcode.config.first_run import RULES_DIRECTORY, claude_directory, has_importable_settings, importable_settings
 from betcode.config.load import FILE_NAME
 

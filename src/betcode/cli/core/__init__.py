@@ -1,1 +1,1 @@
-"""Shared code of the commands: parser, dispatch, console, tables, completion."""
+"""Shared code of the commands: parser, dispatch, options, exit codes, connection."""

@@ -2,10 +2,10 @@
 
 import os
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask, says_yes
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.keyboard import can_ask, says_yes
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting, load_settings
 

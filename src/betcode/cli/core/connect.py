@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.client import LADDER_MS, Client, ClientIdentity, open_client
 from betcode.config.paths import Paths
 from betcode.v1 import version_pb2 as v1

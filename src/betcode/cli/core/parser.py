@@ -82,7 +82,7 @@ def build_parser() -> Parser:
     add_versions(commands, _command)
     add_providers(commands, _command)
     completion = _command(
-        commands, "completion", "print a completion script for a shell", "core.completion:print_script"
+        commands, "completion", "print a completion script for a shell", "completion.scripts:print_script"
     )
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     for words, command in commands_of(parser):

@@ -2,11 +2,11 @@
 
 import os
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.control import daemon_argv, ensure_daemon, refuse_flags_of_services
+from betcode.cli.terminal.console import standard_screen
 from betcode.config.lockfile import read_holder
 from betcode.util.start_signals import blocked_signals
 

@@ -1,8 +1,8 @@
 """`betcode daemon health`: a probe for service managers and containers."""
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import standard_screen
 from betcode.client import ClientError, open_client
 
 _WITHIN_S = 5.0

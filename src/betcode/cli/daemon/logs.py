@@ -6,11 +6,11 @@ import sys
 import time
 from datetime import datetime
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.log_path import log_path
+from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.telemetry.log_files import LogEntry, LogFiles, LogFilter
 from betcode.wording.terminal_text import clean
 

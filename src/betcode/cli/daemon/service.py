@@ -8,15 +8,15 @@ from contextlib import suppress
 
 import anyio
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import Keyboard, can_ask
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.control import daemon_argv
 from betcode.cli.daemon.service_managers import Launchd, Manager, Systemd, is_lingering, turn_on_lingering
 from betcode.cli.daemon.service_units import Service
 from betcode.cli.daemon.stop import leave_agents_and_stop
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import Keyboard, can_ask
 from betcode.util.atomic_files import replace_file
 
 _BEFORE = ".before"

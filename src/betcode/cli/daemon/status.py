@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import why_silent
 from betcode.cli.daemon.log_path import log_path
 from betcode.cli.session.new_session import default_agent
+from betcode.cli.terminal.console import standard_screen
 from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import LockOwner, is_held, read_holder
 from betcode.v1.health_pb2 import ComponentHealth, HealthDetailsResponse, ServingStatus

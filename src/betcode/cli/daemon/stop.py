@@ -8,12 +8,12 @@ from contextlib import suppress
 import anyio
 
 from betcode.cli.config.files import refuse_inside
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.daemon.control import ensure_daemon, refuse_flags_of_services
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.progress import show_blocking_progress
 from betcode.client import ClientError, Refused, open_client
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting, load_settings

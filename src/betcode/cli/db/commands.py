@@ -5,12 +5,12 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
-from betcode.cli.core.table import table
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.progress import show_blocking_progress
+from betcode.cli.terminal.table import table
 from betcode.config.paths import Paths
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.values.times import rfc3339

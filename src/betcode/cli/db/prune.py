@@ -2,13 +2,13 @@
 
 import time
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import Keyboard, can_ask
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_progress
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.session.commands import connected
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import Keyboard, can_ask
+from betcode.cli.terminal.progress import show_progress
 from betcode.client import Client
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.values.times import rfc3339

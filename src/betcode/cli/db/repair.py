@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.db.commands import Progress, refuse_missing
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.progress import show_blocking_progress
 from betcode.config.lockfile import LockHeld, LockOwner, hold_lock
 from betcode.config.paths import Paths
 from betcode.domain.errors import DatabaseUnusable

@@ -7,10 +7,8 @@ from dataclasses import asdict
 
 import anyio
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_blocking_progress
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.doctor import agents as doctor_agents
 from betcode.cli.doctor import files as doctor_places
@@ -18,6 +16,8 @@ from betcode.cli.doctor import processes as doctor_processes
 from betcode.cli.doctor import repair as doctor_repair
 from betcode.cli.doctor import runs as doctor_runs
 from betcode.cli.doctor.finding import Finding, Level, Situation, note, ok, trouble
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.progress import show_blocking_progress
 from betcode.config.load import FILE_NAME, WrongSetting, load_settings
 from betcode.config.settings import Settings
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import anyio
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask, says_yes
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.keyboard import can_ask, says_yes
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held
 from betcode.config.paths import Paths

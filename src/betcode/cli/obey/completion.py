@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.cli.core.completion import print_candidates, script_of
+from betcode.cli.completion.scripts import print_candidates, script_of
 from betcode.cli.obey.parser import build_parser
 
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def print_script(options: "ObeyCommandOptions") -> int:
     """Print the completion script of a shell."""
-    from betcode.cli.core.console import standard_screen
     from betcode.cli.obey.records import versioned
+    from betcode.cli.terminal.console import standard_screen
 
     shell = options.text("shell")
     script = script_of(shell, "obey")

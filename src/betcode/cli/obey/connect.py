@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from betcode.cli.core.command_exit import first_cause
-from betcode.cli.core.console import Screen
 from betcode.cli.core.identity import own_identity
-from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.options import CommandOptions as BetcodeOptions
-from betcode.cli.core.progress import show_progress
 from betcode.cli.obey.failure import HINTS, NO_DAEMON, UNKNOWN_SESSION, ObeyFailed, usage_error
 from betcode.cli.obey.options import ObeyCommandOptions
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.progress import show_progress
 from betcode.client import ClientError, ClientIdentity, Unreachable
 from betcode.client.obey import ObeyClient, open_obey
 from betcode.config.lockfile import is_held

@@ -5,12 +5,12 @@ import time
 
 import anyio
 
-from betcode.cli.core.console import standard_screen
-from betcode.cli.core.progress import show_progress
 from betcode.cli.obey.connect import daemon_options, opened, serves_no_obey
 from betcode.cli.obey.failure import NO_DAEMON, ObeyExit, ObeyFailed
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import versioned
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.progress import show_progress
 from betcode.client import ClientError
 from betcode.config.lockfile import is_held, read_holder
 

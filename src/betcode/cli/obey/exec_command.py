@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import IO
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.campaign_lookup import campaign_of
 from betcode.cli.obey.connect import connected
 from betcode.cli.obey.failure import ObeyExit, ObeyFailed, usage_error
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import versioned
+from betcode.cli.terminal.console import standard_screen
 from betcode.wording.terminal_text import clean
 from obey.local.v1 import local_pb2 as v1
 

@@ -1,12 +1,12 @@
 """`obey session info`, `stop`, `restart` and `answer`."""
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.obey.connect import connected, find_session
 from betcode.cli.obey.failure import ObeyExit, usage_error
 from betcode.cli.obey.input_values import pairs_of
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import session_json, versioned
 from betcode.cli.obey.session_lines import info_lines
+from betcode.cli.terminal.console import Screen, standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 

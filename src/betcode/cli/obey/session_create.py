@@ -4,7 +4,6 @@ from pathlib import Path
 
 import anyio
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.campaign_lookup import campaign_of
 from betcode.cli.obey.connect import connected
 from betcode.cli.obey.failure import ObeyExit, usage_error
@@ -12,6 +11,7 @@ from betcode.cli.obey.input_values import message_of, pairs_of
 from betcode.cli.obey.names import PROVIDERS
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.session_commands import show_session
+from betcode.cli.terminal.console import standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from betcode.cli.core.table import table
 from betcode.cli.obey.names import PROVIDERS, STATUSES, name_of
 from betcode.cli.obey.prompt_lines import prompt_lines
 from betcode.cli.obey.records import time_of
+from betcode.cli.terminal.table import table
 from betcode.wording.terminal_text import in_a_line, one_line, tool_called
 from betcode.wording.times import age
 from obey.local.v1 import local_pb2 as v1

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.obey.connect import connected
 from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import PROVIDERS, STATUSES
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import session_json, versioned
 from betcode.cli.obey.session_lines import list_lines
+from betcode.cli.terminal.console import standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 _OVER = frozenset({"stopped", "failed"})

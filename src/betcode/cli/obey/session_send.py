@@ -8,9 +8,6 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskStatus
 
-from betcode.cli.core.console import Screen, standard_screen
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.progress import show_progress
 from betcode.cli.obey.connect import connected, find_session
 from betcode.cli.obey.failure import ObeyExit, ObeyFailed
 from betcode.cli.obey.input_values import message_of
@@ -18,6 +15,9 @@ from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.prompt_lines import asked_words, is_prompt, prompt_lines
 from betcode.cli.obey.records import versioned
 from betcode.cli.obey.session_lines import activity_lines
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.progress import show_progress
 from betcode.client import ClientError
 from betcode.client.obey import ObeyClient
 from betcode.domain.error_codes import ErrorCode

@@ -7,13 +7,13 @@ from datetime import datetime
 import anyio
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.obey.connect import connected, find_session
 from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import STATUSES, name_of
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import activity_json, change_json, versioned
 from betcode.cli.obey.session_lines import activity_lines, change_line
+from betcode.cli.terminal.console import Screen, standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 _OVER = ("SESSION_STOPPED", "SESSION_FAILED")

@@ -1,7 +1,5 @@
 """`obey status` and `obey campaigns`: show the state of the daemon."""
 
-from betcode.cli.core.console import Screen, standard_screen
-from betcode.cli.core.table import table
 from betcode.cli.obey.campaign_lookup import troubles_here
 from betcode.cli.obey.connect import connected, opened
 from betcode.cli.obey.failure import ObeyExit
@@ -9,6 +7,8 @@ from betcode.cli.obey.names import PROVIDERS, STATUSES, name_of
 from betcode.cli.obey.options import ObeyCommandOptions
 from betcode.cli.obey.records import campaign_json, festival_json, summary_json, versioned
 from betcode.cli.obey.session_lines import short_ids
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from obey.local.v1 import local_pb2 as v1
 
 

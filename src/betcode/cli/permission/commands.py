@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.permission.answer import Answers, answer_from
 from betcode.cli.permission.answer_hint import answer_hint
 from betcode.cli.permission.rendering import HEADINGS, SPARE, pending_json, row, short_request_ids
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from betcode.client import Client
 from betcode.domain.events.display import struct_of
 from betcode.v1 import agent_pb2 as v1

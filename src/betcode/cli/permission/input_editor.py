@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited, checked_input, own_fields
 from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor

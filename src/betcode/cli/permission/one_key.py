@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.cli.core.keyboard import Keyboard
+from betcode.cli.terminal.keyboard import Keyboard
 from betcode.wording.prompts import (
     Allow,
     AllowSession,

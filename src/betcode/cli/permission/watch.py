@@ -7,18 +7,18 @@ import anyio
 from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.link_notes import LinkNotes
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.race import first_of
-from betcode.cli.core.terminal_question import edited
 from betcode.cli.permission.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.permission.rendering import pending_json
 from betcode.cli.run.parked_prompts import was_denied
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.link_notes import LinkNotes
+from betcode.cli.terminal.prompt_question import edited
 from betcode.client import Client, ClientError
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1

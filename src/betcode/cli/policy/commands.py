@@ -3,15 +3,15 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.policy.tool_use import given_input, tool_use
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from betcode.domain.values.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.terminal_text import one_line

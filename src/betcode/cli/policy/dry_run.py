@@ -6,12 +6,12 @@ from pathlib import Path
 
 import anyio
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.policy.commands import WORDS, rule_json, rule_line
 from betcode.cli.session.commands import connected
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from betcode.config.plain_file import read_plain
 from betcode.domain.events.display import struct_of
 from betcode.domain.values.times import rfc3339_past

@@ -1,12 +1,12 @@
 """`betcode policy list`: list the rules in force and the file of each."""
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import uncut_table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.table import uncut_table
 from betcode.v1 import config_pb2 as v1
 
 _HEADINGS = ("RULE", "WHAT", "FROM")

@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 
-from betcode.cli.core.console import Screen
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.line_question import QuestionInterrupted, answer_of, is_yes
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.line_question import QuestionInterrupted, answer_of, is_yes
 from betcode.client import Client, ClientError
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.project_trust import declined_words, item_lines, needs_question, question_words

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import anyio
 
 from betcode.cli.core.connect import checked_client
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import own_identity
-from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.daemon.control import ensure_daemon
 from betcode.cli.policy.project_trust import resolve_trust
@@ -21,6 +19,8 @@ from betcode.cli.run.time_limit import blocking_within, nothing_was_sent
 from betcode.cli.session.budget_arguments import budget_from
 from betcode.cli.session.latest import session_to_continue
 from betcode.cli.session.lookup import find_session
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.keyboard import can_ask
 from betcode.cli.worktree.start_directory import started_session
 from betcode.domain.agents.commands import AttachedFile
 from betcode.wording.attachments import CannotAttach, read_files

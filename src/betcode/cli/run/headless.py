@@ -9,11 +9,7 @@ from enum import Enum
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.link_notes import LinkNotes
-from betcode.cli.core.progress import show_progress
-from betcode.cli.core.terminal_question import Asker
 from betcode.cli.run.interrupt import InterruptHandler, StopRequest
 from betcode.cli.run.on_ask import AskPolicy, OnAsk
 from betcode.cli.run.parked_prompts import how_to_answer, was_denied
@@ -22,6 +18,10 @@ from betcode.cli.run.silence_note import SilenceNote
 from betcode.cli.run.time_limit import TimeLimit
 from betcode.cli.run.turn_watch import TurnWatch
 from betcode.cli.session.input_lock import locked_out
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.link_notes import LinkNotes
+from betcode.cli.terminal.progress import show_progress
+from betcode.cli.terminal.prompt_question import Asker
 from betcode.client import Client, ClientError
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode

@@ -7,7 +7,7 @@ from enum import Enum
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.client import ClientError
 
 

@@ -2,7 +2,7 @@
 
 import anyio
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.silence import NO_ANSWER, SILENT_AFTER_S, is_answer
 

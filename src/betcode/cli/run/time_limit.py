@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import anyio
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.terminal.console import Screen
 from betcode.client import ClientError
 from betcode.domain.values.times import short_duration
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
@@ -14,6 +13,7 @@ from betcode.cli.policy.project_trust import resolve_trust, trust_for_screen
 from betcode.cli.session.launch_tui import launch_tui, wants_screen
 from betcode.cli.session.lookup import OPEN, find_session, find_summary
 from betcode.cli.session.new_session import default_agent
+from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.worktree.start_directory import (
     active_elsewhere,
     named_worktree,

@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.cli.core.connect import checked_client
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.link_notes import LinkNotes
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_progress
-from betcode.cli.core.table import table
 from betcode.cli.daemon.control import ensure_daemon
 from betcode.cli.session.input_lock import who_lines
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.session.transcript import Transcript
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.link_notes import LinkNotes
+from betcode.cli.terminal.progress import show_progress
+from betcode.cli.terminal.table import table
 from betcode.cli.worktree.start_directory import named_worktree
 from betcode.client import Client
 from betcode.domain.events.event_json import connections_json, event_json, summary_json

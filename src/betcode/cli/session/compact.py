@@ -4,11 +4,11 @@ from contextlib import aclosing
 
 import anyio
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
+from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.client import Client, ClientError
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.render import Describer

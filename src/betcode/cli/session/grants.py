@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from betcode.cli.core.console import standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
+from betcode.cli.terminal.console import standard_screen
+from betcode.cli.terminal.table import table
 from betcode.client import Client
 from betcode.domain.values.times import rfc3339_past
 from betcode.v1 import agent_pb2 as v1

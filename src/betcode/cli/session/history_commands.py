@@ -6,14 +6,14 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import Keyboard, can_ask
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.progress import show_progress
-from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import Keyboard, can_ask
+from betcode.cli.terminal.progress import show_progress
+from betcode.cli.terminal.table import table
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id

@@ -1,7 +1,7 @@
 """The input lock in plain conversations: its holder, requests for it, and the person's answers."""
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
+from betcode.cli.terminal.console import Screen
 from betcode.client import Client, ClientError
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id

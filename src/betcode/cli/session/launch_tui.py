@@ -11,12 +11,12 @@ from io import StringIO
 from pathlib import Path
 
 from betcode.cli.core.connect import checked_client
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.identity import own_identity
-from betcode.cli.core.keyboard import can_ask
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.daemon.control import ensure_daemon
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
 from betcode.cli.worktree.start_directory import started_session
 from betcode.client import LADDER_MS, Client
 from betcode.v1.agent_pb2 import SessionSummary

@@ -6,16 +6,16 @@ from contextlib import aclosing, suppress
 import anyio
 from anyio.abc import TaskGroup
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import ExitCode
-from betcode.cli.core.keyboard import Keyboard
-from betcode.cli.core.link_notes import LinkNotes
-from betcode.cli.core.terminal_question import edited
 from betcode.cli.run.interrupt import InterruptHandler, StopRequest
 from betcode.cli.run.turn_watch import TurnWatch
 from betcode.cli.session.input_lock import InputLockDialog, who_lines
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.session.transcript import EventLines, Transcript
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import Keyboard
+from betcode.cli.terminal.link_notes import LinkNotes
+from betcode.cli.terminal.prompt_question import edited
 from betcode.client import Client, ClientError
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode

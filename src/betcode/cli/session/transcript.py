@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 from betcode.domain.events.event_json import event_json
 from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from betcode._version import __version__
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from betcode.client import ClientError, Handshake, open_client
 from betcode.v1 import version_pb2 as v1
 

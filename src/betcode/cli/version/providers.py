@@ -2,12 +2,12 @@
 
 from collections.abc import Container, Iterator, Mapping
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import whole_environment
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from betcode.domain.agents.capability_table import answers
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import new_conversation
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.table import table
 from betcode.cli.worktree.lookup import find_worktree
 from betcode.cli.worktree.rendering import branch_words, info_json, state_words
 from betcode.client import Client, SessionKind

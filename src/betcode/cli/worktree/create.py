@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
+from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.worktree.commands import say_session, switched, switched_json
 from betcode.cli.worktree.lookup import find_worktree
 from betcode.cli.worktree.progress import NotSetUp, watched

@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
-from betcode.cli.core.line_question import interrupted
 from betcode.cli.core.race import first_of
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.line_question import interrupted
 from betcode.cli.worktree.setup_output import OutputLines
 from betcode.client import Refused
 from betcode.domain.error_codes import ErrorCode

@@ -7,15 +7,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.line_question import asked
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.session.commands import connected
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.line_question import asked
+from betcode.cli.terminal.table import table
 from betcode.cli.worktree.lookup import around, find_worktree
 from betcode.cli.worktree.rendering import BRANCHES, counted, report_json
 from betcode.client import Client, ClientError, Unreachable

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from betcode.cli.core.console import Screen, standard_screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.line_question import says_yes
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.core.table import table
 from betcode.cli.session.commands import connected
+from betcode.cli.terminal.console import Screen, standard_screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.line_question import says_yes
+from betcode.cli.terminal.table import table
 from betcode.cli.worktree.create import path_of
 from betcode.cli.worktree.lookup import around, find_worktree
 from betcode.cli.worktree.rendering import contents_json, contents_lines, counted, info_json, removed_json

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.session.new_session import new_conversation
+from betcode.cli.terminal.console import Screen
 from betcode.cli.worktree.lookup import around, find_worktree, worktrees_near
 from betcode.client import Client
 from betcode.v1 import worktree_pb2 as v1

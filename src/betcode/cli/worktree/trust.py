@@ -4,10 +4,10 @@ import os
 import shlex
 from pathlib import Path
 
-from betcode.cli.core.console import Screen
-from betcode.cli.core.keyboard import can_ask
-from betcode.cli.core.line_question import says_yes
 from betcode.cli.core.options import CommandOptions
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.line_question import says_yes
 from betcode.client import Client
 from betcode.config.load import resolve
 from betcode.config.origins import OF_PROJECTS

@@ -31,9 +31,9 @@ from betcode.tui.cards.card_state import (
 from betcode.tui.cards.changes import changed_path, read_local
 from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
 from betcode.tui.cards.texts import waits
-from betcode.tui.line_view import LineKind, LineView, ViewLine
 from betcode.tui.pending_board import AnswerDelivery
 from betcode.tui.tasks import begin
+from betcode.tui.widgets.line_view import LineKind, LineView, ViewLine
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited
 from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of

@@ -14,7 +14,7 @@ from betcode.client import LinkState
 from betcode.tui.cards.card import Card, CardContext
 from betcode.tui.cards.texts import how_it_ended
 from betcode.tui.composer.composer import Composer
-from betcode.tui.input_sequencer import SequencedApp
+from betcode.tui.keyboard.sequencer import SequencedApp
 from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Given, Prompt

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from betcode.tui.cards.changes import Change, changes_of
-from betcode.tui.line_view import LineKind, ViewLine
+from betcode.tui.widgets.line_view import LineKind, ViewLine
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Permission, asks_each_time, fields_of, input_lines, why
 from betcode.wording.terminal_text import clean, one_line, tool_called

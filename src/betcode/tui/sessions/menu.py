@@ -1,7 +1,7 @@
 """The menu of actions on the session that is shown."""
 
-from betcode.tui.dialogs import KeyMenu, MenuEntry
 from betcode.tui.sessions.rows import called
+from betcode.tui.widgets.dialogs import KeyMenu, MenuEntry
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line
 

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 
 from betcode.client import Client, ClientError
-from betcode.tui.dialogs import AskLine, AskYesNo, TextView
-from betcode.tui.input_sequencer import SequencedApp
-from betcode.tui.line_view import LineKind, ViewLine
+from betcode.tui.keyboard.sequencer import SequencedApp
 from betcode.tui.sessions.directory import SessionDirectory
 from betcode.tui.sessions.rows import called
+from betcode.tui.widgets.dialogs import AskLine, AskYesNo, TextView
+from betcode.tui.widgets.line_view import LineKind, ViewLine
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_lines
 from betcode.wording.ids import short_id

@@ -8,9 +8,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from betcode.tui.model.session_status import SessionStatusModel
-from betcode.tui.panels import PlanPanel, TodoPanel
 from betcode.tui.sessions.directory import SessionDirectory, waits_for_person
 from betcode.tui.sessions.rows import row
+from betcode.tui.widgets.panels import PlanPanel, TodoPanel
 
 _NUMBERS = range(1, 10)
 

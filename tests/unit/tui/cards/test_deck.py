@@ -16,8 +16,8 @@ from textual.pilot import Pilot
 from betcode.client import LinkState
 from betcode.tui.cards.card import Card
 from betcode.tui.cards.deck import CardDeck
-from betcode.tui.line_view import folded
 from betcode.tui.pending_board import PendingBoard
+from betcode.tui.widgets.line_view import folded
 from betcode.v1 import agent_pb2 as v1
 from support.daemon.pending_prompts import ToldClient, permission, refusal
 from support.patience import PATIENCE_S

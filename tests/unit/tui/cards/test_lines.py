@@ -5,7 +5,7 @@ import json
 import pytest
 
 from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
-from betcode.tui.line_view import LineKind, ViewLine
+from betcode.tui.widgets.line_view import LineKind, ViewLine
 from betcode.v1 import agent_pb2 as v1
 
 

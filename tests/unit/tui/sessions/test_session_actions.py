@@ -7,9 +7,9 @@ from textual.app import App
 from textual.strip import Strip
 
 import betcode.tui
-from betcode.tui.dialogs import TextView
-from betcode.tui.line_view import LineKind, LineView
 from betcode.tui.sessions.session_actions import patch_lines
+from betcode.tui.widgets.dialogs import TextView
+from betcode.tui.widgets.line_view import LineKind, LineView
 
 
 class Reader(App[None]):

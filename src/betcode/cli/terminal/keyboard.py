@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 if TYPE_CHECKING:
-    from betcode.cli.core.console import Screen
+    from betcode.cli.terminal.console import Screen
 
 
 class Keyboard:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from betcode.config.paths import Paths, choose_places
 
 if TYPE_CHECKING:
-    from betcode.cli.core.completion_candidates import Candidate
+    from betcode.cli.completion.candidates import Candidate
     from betcode.client import Client
 
 _WITHIN_S = 1.0

@@ -4,10 +4,10 @@ import signal
 
 import anyio
 
-from betcode.cli.core.console import Screen
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
-from betcode.cli.core.keyboard import Keyboard
 from betcode.cli.core.race import first_of
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import Keyboard
 
 
 class QuestionInterrupted(CommandFailed):

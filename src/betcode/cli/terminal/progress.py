@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
-from betcode.cli.core.console import Screen
+from betcode.cli.terminal.console import Screen
 
 _AFTER_S = 1.0
 

@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from betcode.client import Link, LinkState
-from betcode.tui.locks import LockView
+from betcode.tui.input_lock.view import LockView
 from betcode.tui.model.session_status import SessionStatusModel
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from betcode.tui.line_view import LineView, ViewLine
+from betcode.tui.widgets.line_view import LineView, ViewLine
 from betcode.wording.terminal_text import clean
 
 

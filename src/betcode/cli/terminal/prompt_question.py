@@ -1,9 +1,9 @@
 """Ask one question at a time on the terminal, and withdraw it if someone else answers."""
 
-from betcode.cli.core.console import Screen
-from betcode.cli.core.keyboard import Keyboard
 from betcode.cli.core.race import first_of
 from betcode.cli.permission.input_editor import edited_in_editor
+from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import Keyboard
 from betcode.wording.edited_input import NotEdited, edited_in_line
 from betcode.wording.prompts import (
     AllowEdited,

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from betcode.cli.completion.candidates import candidates
 from betcode.cli.core.arguments import Parser
-from betcode.cli.core.completion_candidates import candidates
 
 if TYPE_CHECKING:
     from betcode.cli.core.options import CommandOptions  # not needed to complete an argument

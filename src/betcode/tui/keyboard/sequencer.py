@@ -197,7 +197,7 @@ class SequencedApp(App[ReturnType]):
         chosen = super().get_driver_class()
         from textual.drivers.linux_driver import LinuxDriver
 
-        from betcode.tui.type_ahead import TypeAheadDriver
+        from betcode.tui.keyboard.type_ahead import TypeAheadDriver
 
         return TypeAheadDriver if chosen is LinuxDriver else chosen
 

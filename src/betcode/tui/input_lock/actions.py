@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from betcode.client import Client, ClientError
-from betcode.tui.locks import LockCard, LockView
+from betcode.tui.input_lock.view import LockCard, LockView
 from betcode.wording.terminal_text import one_line
 
 _NAME = 60

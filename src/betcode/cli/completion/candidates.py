@@ -105,7 +105,7 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
             return [(key, setting.help) for key, setting in SETTINGS.items()]
         case "session" | "id" | "model" | "config" | "open_config":
             # Imported here: few arguments need a daemon.
-            from betcode.cli.core.dynamic_completion import dynamic_words
+            from betcode.cli.completion.dynamic import dynamic_words
 
             return dynamic_words(action.dest.removeprefix("open_"), typed, beginning)
         case _:

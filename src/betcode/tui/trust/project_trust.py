@@ -43,7 +43,7 @@ class ProjectTrust:
             is_open.set()
 
     async def _ask_about(self, found: v1.InspectProjectResponse, is_open: asyncio.Event) -> None:
-        from betcode.tui.trust_question import TrustQuestion
+        from betcode.tui.trust.question import TrustQuestion
 
         keyboard = self._app.input
         with ExitStack() as aside, ExitStack() as answering:

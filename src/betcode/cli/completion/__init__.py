@@ -1,0 +1,1 @@
+"""Shell completion: scripts, candidates, and values from a running daemon."""

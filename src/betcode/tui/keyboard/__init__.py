@@ -1,0 +1,1 @@
+"""Keyboard input: delivery in order, and keys that were typed before the screen started."""

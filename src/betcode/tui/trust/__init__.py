@@ -1,0 +1,1 @@
+"""The question whether to trust a project."""

@@ -1,0 +1,1 @@
+"""Widgets and dialogs that are not specific to a session's conversation."""
