@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.session.new_session_options import PROVIDERS
 from betcode.daemon.providers import find_providers
+from betcode.providers.specs import SPECS
 from support.processes.command import Shell, shell
 from support.processes.command_server import Calling, calling
 
@@ -25,7 +25,7 @@ def call(here: Shell) -> Iterator[Calling]:
 
 
 def test_every_kind_is_completed_and_no_other() -> None:
-    assert set(PROVIDERS) == set(find_providers({}, None).providers)
+    assert set(SPECS) == set(find_providers({}, None).providers)
 
 
 def test_each_kind_is_told_in_a_line(call: Calling) -> None:
@@ -34,7 +34,7 @@ def test_each_kind_is_told_in_a_line(call: Calling) -> None:
     assert done.code == 0, done.stderr
     assert lines[0].split()[:2] == ["KIND", "STATE"]
     said = {line.split()[0]: line for line in lines[1:]}
-    assert set(PROVIDERS) <= set(said)
+    assert set(SPECS) <= set(said)
     assert "part of betcode" in said["demo"]
     assert "claude (default)" in said["claude"]
 

@@ -67,7 +67,7 @@ def test_without_a_terminal_one_turn_is_answered_and_the_daemon_stays(newcomer: 
     assert first.returncode == 0, first.stderr
     assert len(first.stdout.split()) > 5
     agent = [line for line in first.stderr.splitlines() if line.startswith("Agent: ")]
-    assert agent == ["Agent: the built-in demo, since no claude was found on PATH; it needs no account"]
+    assert agent == ["Agent: the built-in demo, because claude is not on the PATH; it needs no account"]
     holder = read_holder(newcomer.places.lock)
     assert holder is not None
     again = newcomer.first_run()

@@ -5,17 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from betcode.campaigns.yaml_file import WrongYaml, read_yaml
+from betcode.providers.specs import SPECS
 from betcode.util.user import home_directory
 
 logger = logging.getLogger(__name__)
-
-# The variables that a provider's own programs read, by the name that the file has for the key.
-_VARIABLES: Mapping[str, tuple[str, str]] = {
-    "claude": ("anthropic", "ANTHROPIC_API_KEY"),
-    "codex": ("openai", "OPENAI_API_KEY"),
-    "openai": ("openai", "OPENAI_API_KEY"),
-    "openclaw": ("openclaw", "OPENCLAW_API_KEY"),
-}
 
 
 def keys_path(environ: Mapping[str, str]) -> Path:
@@ -26,7 +19,8 @@ def keys_path(environ: Mapping[str, str]) -> Path:
 
 def provider_keys(environ: Mapping[str, str], provider: str) -> dict[str, str]:
     """The variables with the keys of a provider, as `api_keys` of the file has them. It may block, and never raises."""
-    if provider not in _VARIABLES:
+    spec = SPECS.get(provider)
+    if spec is None or spec.api_key is None:
         return {}
     path = keys_path(environ)
     try:
@@ -34,6 +28,5 @@ def provider_keys(environ: Mapping[str, str], provider: str) -> dict[str, str]:
     except WrongYaml:  # its words could have a part of a key in them
         logger.warning("%s cannot be read as YAML: no keys are taken from it", path)
         return {}
-    name, variable = _VARIABLES[provider]
-    key = said.get(f"api_keys.{name}", "").strip()
-    return {variable: key} if key and key.isprintable() else {}
+    key = said.get(f"api_keys.{spec.api_key.name}", "").strip()
+    return {spec.api_key.variable: key} if key and key.isprintable() else {}

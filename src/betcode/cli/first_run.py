@@ -28,10 +28,10 @@ from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import can_ask
 from betcode.cli.worktree.start_directory import started_session
 from betcode.client import Client, NewConversation, open_client
+from betcode.providers.specs import DEFAULT, FALLBACK
 from betcode.v1.agent_pb2 import SessionSummary
 
 _BETCODE = "betcode"
-_DEMO = "demo"
 _LOOKED_AT = 50  # maximum number of sessions of this directory to search
 _PROMPT = "Hello! In a few sentences: what is betcode?"
 
@@ -40,7 +40,7 @@ def main() -> NoReturn:
     """Run and exit."""
     chosen = build_parser().parse_args(sys.argv[1:])
     if can_ask():
-        chosen.provider = _DEMO  # a newcomer gets the demo, even if agents are installed
+        chosen.provider = FALLBACK.name  # a newcomer gets the demo, even if agents are installed
     options = options_from(chosen, os.environ)
     sys.exit(guarded(lambda: anyio.run(_lead_in if can_ask() else _first_run, options)))
 
@@ -56,7 +56,7 @@ async def _lead_in(options: CommandOptions) -> int:
         page = await client.list_sessions(working_directory=working_directory(options), statuses=OPEN, limit=_LOOKED_AT)
         if own_command() != _BETCODE:
             notes.note(f"Instead of betcode, type {own_command()}")
-        if found := [one for one in page.sessions if one.provider == _DEMO]:
+        if found := [one for one in page.sessions if one.provider == FALLBACK.name]:
             return found[0]
         return await find_summary(client, await started_session(client, options, notes))
 
@@ -68,11 +68,12 @@ async def _lead_in(options: CommandOptions) -> int:
 
 
 def _what_to_try() -> Iterator[str]:
-    yield "This is the built-in demo agent, which needs no account and changes nothing. Type tour, and then reconnect."
-    if claude := shutil.which("claude"):
-        yield f"To work with claude ({claude}), run {own_command()} in a project of yours."
+    yield f"This is the built-in {FALLBACK.name} agent. It needs no account and changes nothing."
+    yield "Type tour, and then reconnect."
+    if found := shutil.which(DEFAULT.executable):
+        yield f"To work with {DEFAULT.name} ({found}), run {own_command()} in a project of yours."
     else:
-        yield f"With Claude Code (claude on your PATH), {own_command()} in a project of yours works with that."
+        yield f"With {DEFAULT.title} ({DEFAULT.executable} on your PATH), {own_command()} in a project uses that agent."
 
 
 async def _say_which_agent(options: CommandOptions, screen: Screen) -> str:
@@ -80,11 +81,13 @@ async def _say_which_agent(options: CommandOptions, screen: Screen) -> str:
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     async with open_client(options.places) as client:
         chosen = await default_agent(client, options)
-    if chosen == "claude":
-        where = options.claude_bin or shutil.which("claude") or "where the daemon was started"
-        screen.note(f"Agent: claude, found at {where}")
-    elif chosen == _DEMO:
-        screen.note("Agent: the built-in demo, since no claude was found on PATH; it needs no account")
+    if chosen == DEFAULT.name:
+        where = options.claude_bin or shutil.which(DEFAULT.executable) or "where the daemon was started"
+        screen.note(f"Agent: {chosen}, found at {where}")
+    elif chosen == FALLBACK.name:
+        screen.note(
+            f"Agent: the built-in {FALLBACK.name}, because {DEFAULT.executable} is not on the PATH; it needs no account"
+        )
     else:
         screen.note(f"Agent: {chosen}, from the settings")
     return chosen
@@ -95,10 +98,10 @@ async def _first_run(options: CommandOptions) -> int:
     agent = await _say_which_agent(options, screen)
     new = new_conversation(options)
     async with checked_client(options.places, own_identity(options), screen) as client:
-        code = await _one_turn(client, new, screen, is_demo=agent == _DEMO)
-        if code != ExitCode.OK and agent != _DEMO:
-            screen.note(f"{agent} could not answer; this is the built-in demo agent instead")
-            code = await _one_turn(client, replace(new, provider=_DEMO, model=""), screen, is_demo=True)
+        code = await _one_turn(client, new, screen, is_demo=agent == FALLBACK.name)
+        if code != ExitCode.OK and agent != FALLBACK.name:
+            screen.note(f"{agent} could not answer; this is the built-in {FALLBACK.name} agent instead")
+            code = await _one_turn(client, replace(new, provider=FALLBACK.name, model=""), screen, is_demo=True)
     command = own_command()
     screen.note(f"The daemon keeps running. Next: {command} session list, {command} run PROMPT, {command} daemon stop")
     return code

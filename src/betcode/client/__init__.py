@@ -7,7 +7,7 @@ from betcode.client.backoff import LADDER_MS, Ladder
 from betcode.client.client import Accepted, Client, open_client
 from betcode.client.connection import ClientIdentity, Link, LinkState
 from betcode.client.conversation import ConversationStream
-from betcode.client.environment import OF_KIND, session_environment
+from betcode.client.environment import session_environment
 from betcode.client.errors import ClientError, Outdated, Refused, Unreachable
 from betcode.client.handshake import Handshake
 from betcode.client.input_lock import LockAnswer
@@ -16,7 +16,6 @@ from betcode.client.worktrees import NewWorktree, SessionKind
 
 __all__ = [
     "LADDER_MS",
-    "OF_KIND",
     "Accepted",
     "Client",
     "ClientError",

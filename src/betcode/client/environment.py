@@ -7,6 +7,8 @@ shell. The selection is sent once, stored privately with the session, and never 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from betcode.providers.specs import SPECS
+
 ALLOWED: tuple[str, ...] = (
     # user and machine
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM",
@@ -22,40 +24,23 @@ ALLOWED: tuple[str, ...] = (
     "GOPATH", "GOROOT", "GOBIN", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME", "GRADLE_USER_HOME",
     "VIRTUAL_ENV", "CONDA_*", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "GEM_HOME", "GEM_PATH", "HOMEBREW_*",
     "NIX_PATH", "NIX_PROFILES", "NIX_SSL_CERT_FILE", "DIRENV_*", "DOCKER_HOST", "KUBECONFIG",
-    # the agent itself
-    "ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "IS_SANDBOX",
-    # its models on Bedrock
-    "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
-    # its models on Vertex
-    "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "CLOUD_ML_REGION", "VERTEX_REGION_*",
-    "GCLOUD_PROJECT",
+    # what an agent needs wherever it runs: its login, and cloud accounts with its models
+    *(name for spec in SPECS.values() for name in spec.shared_environment),
 )  # fmt: skip
 
-# Further variables by provider: no other provider gets the keys of its model's API.
-OF_KIND: Mapping[str, tuple[str, ...]] = {
-    "codex": ("CODEX_*", "OPENAI_*"),
-    "acp": ("OPENCODE_*", "GEMINI_*", "GOOGLE_API_KEY", "CODEX_*", "OPENAI_*"),
-    "opencode": ("OPENCODE_*", "OPENAI_*"),
-    "gemini": ("GEMINI_*", "GOOGLE_API_KEY"),
-    "codex-acp": ("CODEX_*", "OPENAI_*"),
-    "openai": ("OPENAI_*",),
-    "openclaw": ("OPENCLAW_*",),
-    "demo": ("BETCODE_DEMO_*",),  # the recording and its speed
-}
-
-# Variables of a process inside an agent or under betcode; a new session is neither.
-WITHHELD: tuple[str, ...] = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "BETCODE_RUN")
+# Set in processes that run inside an agent or under betcode; a new session does neither.
+WITHHELD: tuple[str, ...] = (*(name for spec in SPECS.values() for name in spec.inner_environment), "BETCODE_RUN")
 
 
 def session_environment(
-    environ: Mapping[str, str], also: Iterable[str] = (), kinds: Iterable[str] = ()
+    environ: Mapping[str, str], also: Iterable[str] = (), providers: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the variables for a session; `also` are further names or patterns from the settings.
+    """Return the part of `environ` that a client sends for a new session of one of `providers`.
 
-    `kinds` are its providers; without one, only Claude's keys are included.
+    `also` are further names or patterns, from the settings. The keys of a model's API are sent for no other provider.
     """
-    patterns = (*ALLOWED, *also, *(name for kind in kinds for name in OF_KIND.get(kind, ())))
+    specs = [SPECS[name] for name in providers if name in SPECS]
+    patterns = (*ALLOWED, *also, *(name for spec in specs for name in spec.environment))
     exact = {pattern for pattern in patterns if "*" not in pattern}
     wild = [pattern for pattern in patterns if "*" in pattern]
     return {

@@ -1,54 +1,35 @@
-"""Value types of provider settings: programs, addresses and environment variables."""
+"""The settings of providers: their container, and the types of their values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from betcode.config.units import NotUnderstood
 from betcode.config.value_types import ValueType
+from betcode.providers.specs import SPECS
 
-WireApi = Literal["auto", "responses", "chat"]
 _MANY = 100
+_Settings = TypeVar("_Settings")
 
 
-@dataclass(frozen=True, slots=True)
-class CodexSettings:
-    path: str = ""  # of the program; empty: codex on the session's PATH
-
-
-@dataclass(frozen=True, slots=True)
-class AcpSettings:
-    # By the name of a profile: the program that speaks ACP and its arguments, instead of the profile's own.
-    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenAiSettings:
-    base_url: str = ""  # of the API, with its version; empty: that of OpenAI
-    api_key_env: str = "OPENAI_API_KEY"  # the variable of a session's environment that holds the key
-    wire_api: WireApi = "auto"  # auto: Responses where base_url is empty, Chat Completions everywhere else
-    model: str = ""  # of sessions that name none
-    context_tokens: int = 128_000  # the size of the model's context
-
-
-@dataclass(frozen=True, slots=True)
-class OpenClawSettings:
-    url: str = ""  # of a gateway that runs somewhere; empty: the one at `port` on this machine
-    token_file: str = ""  # holds the gateway's token; empty: that of the gateway we start
-    program: str = ""  # empty: openclaw on the session's PATH
-    port: int = 18790  # of the gateway on this machine; 18789 is the default port of a person's own gateway
-    start: bool = False  # whether a gateway is started where none runs
+def _defaults() -> Mapping[str, Any]:
+    return {name: spec.defaults for name, spec in SPECS.items() if spec.settings}
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """One part for each kind of agent; its provider is made from it."""
+    """The settings of each provider that has any. A provider's spec declares them."""
 
-    codex: CodexSettings = field(default_factory=CodexSettings)
-    acp: AcpSettings = field(default_factory=AcpSettings)
-    openai: OpenAiSettings = field(default_factory=OpenAiSettings)
-    openclaw: OpenClawSettings = field(default_factory=OpenClawSettings)
+    by_provider: Mapping[str, Any] = field(default_factory=_defaults)
+
+    def of(self, kind: type[_Settings]) -> _Settings:
+        """The settings of the provider whose settings class is `kind`."""
+        return next(each for each in self.by_provider.values() if isinstance(each, kind))
+
+    def is_changed(self, provider: str) -> bool:
+        """Whether a setting of this provider differs from its default."""
+        return bool(self.by_provider.get(provider) != SPECS[provider].defaults)
 
 
 def commands() -> ValueType:

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
 
+from betcode.config.fields import with_value
 from betcode.config.file_reader import FileRead, read_file
 from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.prompt_time_settings import refuse_wrong_ttl
@@ -156,16 +156,6 @@ def _wrong_together(settings: Settings, origins: Mapping[str, SettingOrigin]) ->
 def _fault_of(keys: tuple[str, ...], origins: Mapping[str, SettingOrigin], sentence: str) -> Fault:
     key = next((each for each in keys if each in origins), keys[0])
     return Fault(f"{origins.get(key, SettingOrigin()).words}: {sentence}", key)
-
-
-def with_value(settings: Settings, field: str, value: object) -> Settings:
-    """Return the settings with another value; the value types ensure the field's type."""
-    return cast("Settings", _with(settings, field.split("."), value))
-
-
-def _with(part: Any, names: list[str], value: object) -> Any:
-    first, *rest = names
-    return replace(part, **{first: _with(getattr(part, first), rest, value) if rest else value})
 
 
 def renewed(running: Settings, read: Settings) -> Renewed:

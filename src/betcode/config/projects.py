@@ -5,8 +5,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
+from betcode.config.fields import with_value
 from betcode.config.file_reader import FileRead, read_file
-from betcode.config.load import combined, project_files, refuse_faults, with_value
+from betcode.config.load import combined, project_files, refuse_faults
 from betcode.config.origins import Layer
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import EngineSettings, Settings, WorktreeSettings

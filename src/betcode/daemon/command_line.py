@@ -14,6 +14,7 @@ from typing import NoReturn
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting
 from betcode.config.paths import choose_places
+from betcode.providers.specs import DEFAULT
 
 EXIT_WRONG_ARGUMENTS = 5
 
@@ -28,7 +29,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--socket", type=Path, help="the gRPC socket (BETCODE_SOCKET)")
     parser.add_argument("--state-dir", type=Path, help="database, journals and log (BETCODE_STATE_DIR)")
     parser.add_argument("--config-dir", type=Path, help="settings.json (BETCODE_CONFIG_DIR)")
-    parser.add_argument("--claude-bin", type=Path, help="the claude program (BETCODE_CLAUDE_BIN, else from PATH)")
+    parser.add_argument(
+        "--claude-bin",
+        type=Path,
+        help=f"the {DEFAULT.executable} program ({DEFAULT.executable_variable}, else from PATH)",
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, before all files; may be repeated"
     )

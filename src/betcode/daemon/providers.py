@@ -1,4 +1,4 @@
-"""Find the kinds of agents that this daemon can run, and the default one."""
+"""The providers of this daemon, and which one a session gets if it names none."""
 
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,44 +7,44 @@ from functools import partial
 from pathlib import Path
 
 from betcode.config.agent_settings import AgentSettings
+from betcode.domain.agents.provider_about import KnowsVersion
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
-from betcode.providers.claude.provider import ClaudeProvider
-from betcode.providers.registry import MAKERS, Providers
+from betcode.providers.registry import ProviderContext, Providers
+from betcode.providers.specs import DEFAULT, FALLBACK
 from betcode.providers.versions import AgentVersions
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AvailableProviders:
     providers: Mapping[str, Provider]
     default_for: Callable[[Mapping[str, str]], Awaitable[str]]  # the provider of a new session with this environment
     close: Callable[[], None]  # ends programs that are being asked for their version
-    version_of: Callable[[Path], Awaitable[str]]  # a program's version; empty: none, or not in time
-    claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: unknown
-    trouble: Callable[[], str]  # why the default agent cannot be run, if it is required; empty: it can
+    version_of: Callable[[Path], Awaitable[str]]  # of a program; empty: it reports none, or not in time
+    default_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: unknown
+    trouble: Callable[[], str]  # why the default agent cannot run, if a user relies on it; empty: it can
 
 
 def find_providers(
-    environ: Mapping[str, str], claude_bin: Path | None, agents: AgentSettings | None = None, default: str = ""
-) -> Found:
-    """Return every kind of agent; `default` is the configured one, if any.
+    environ: Mapping[str, str], executable: Path | None, agents: AgentSettings | None = None, default: str = ""
+) -> AvailableProviders:
+    """All providers; `default` is the one that the settings name, if they name one.
 
-    Otherwise claude is the default if it is configured or found, otherwise the built-in demo.
-
-    The program is searched again for each session, first on the session's own PATH: after an installation the daemon
-    need not be restarted.
+    Otherwise sessions get the default provider if its program is named or found, and the built-in one if not. The
+    program is searched for each session again, first on the session's own PATH: after an installation, nobody needs to
+    restart the daemon.
     """
-    named = claude_bin or _named(environ)
+    named = executable or _named(environ)
     versions = AgentVersions(environ)
-    claude = ClaudeProvider(named, versions)
-    providers = Providers({"claude": lambda _: claude, **MAKERS}, agents or AgentSettings())
-    was_found = shutil.which("claude", path=environ.get("PATH", "")) is not None
+    providers = Providers(ProviderContext(agents or AgentSettings(), named, versions))
+    usual = providers[DEFAULT.name]  # created now: the first session does not wait for its import
+    was_found = shutil.which(DEFAULT.executable, path=environ.get("PATH", "")) is not None
 
     def trouble() -> str:
         if not default and named is None and not was_found:
-            return ""  # not required: the built-in demo is the default
+            return ""  # nobody relies on it: the built-in provider is the default
         try:
-            providers[default or "claude"].check(environ)
+            providers[default or DEFAULT.name].check(environ)
         except AgentUnavailable as missing:
             return missing.message
         return ""
@@ -53,23 +53,19 @@ def find_providers(
         if default:
             return default
         is_found = True if named is not None else await versions.looked(partial(_is_on_a_path, environment, environ))
-        # If the disk of a PATH does not answer, the start of the daemon decides.
-        return "claude" if (was_found if is_found is None else is_found) else "demo"
+        # If the disk of a PATH does not answer, the result at the daemon's start decides.
+        return DEFAULT.name if (was_found if is_found is None else is_found) else FALLBACK.name
 
-    return Found(
-        providers,
-        default_for,
-        versions.close,
-        versions.of,
-        lambda: claude.version(environ),
-        trouble,
-    )
+    async def default_version() -> str:
+        return await usual.version(environ) if isinstance(usual, KnowsVersion) else ""
+
+    return AvailableProviders(providers, default_for, versions.close, versions.of, default_version, trouble)
 
 
 def _is_on_a_path(*environments: Mapping[str, str]) -> bool:
-    return any(shutil.which("claude", path=each.get("PATH", "")) for each in environments)
+    return any(shutil.which(DEFAULT.executable, path=each.get("PATH", "")) for each in environments)
 
 
 def _named(environ: Mapping[str, str]) -> Path | None:
-    named = environ.get("BETCODE_CLAUDE_BIN")
+    named = environ.get(DEFAULT.executable_variable)
     return Path(named).expanduser() if named else None

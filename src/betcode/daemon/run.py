@@ -20,7 +20,7 @@ from betcode.config.paths import Paths
 from betcode.config.reload import SettingsReloader
 from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
-from betcode.daemon.providers import Found, find_providers
+from betcode.daemon.providers import AvailableProviders, find_providers
 from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.settings_reload import keep_settings, with_features
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
@@ -127,7 +127,7 @@ def _run_locked(
         config_dir=str(places.config_dir),
         default_provider=found.default_for,
         notes=lambda: {**reloader.notes, **({"log_problem": log_problem} if log_problem else {})},
-        release=Release(features, found.claude_version),
+        release=Release(features, found.default_version),
         agent_trouble=found.trouble,
         version_of=found.version_of,
     )
@@ -154,7 +154,7 @@ def _run_locked(
 async def _serve(
     places: Paths,
     reloader: SettingsReloader,
-    found: Found,
+    found: AvailableProviders,
     about: About,
     faults: Faults,
     service_manager: ServiceManager,

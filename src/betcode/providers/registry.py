@@ -1,74 +1,46 @@
-"""Creates each provider from its settings when it is first needed."""
+"""Creates each provider from its spec and its settings when it is first needed."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 
 from betcode.config.agent_settings import AgentSettings
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.ports import Provider
+from betcode.providers.specs import SPECS
+from betcode.providers.versions import AgentVersions
 
 
-def _demo(_: AgentSettings) -> Provider:
-    from betcode.providers.demo.provider import DemoProvider
+@dataclass(frozen=True, slots=True)
+class ProviderContext:
+    """What a provider is created from, beside its spec."""
 
-    return DemoProvider()
-
-
-def _codex(agents: AgentSettings) -> Provider:
-    from betcode.providers.codex.provider import CodexProvider
-
-    return CodexProvider(agents.codex)
-
-
-def _acp(agents: AgentSettings, profile: str = "") -> Provider:
-    from betcode.providers.acp.provider import AcpProvider
-
-    return AcpProvider(agents.acp, profile)
-
-
-def _openai(agents: AgentSettings) -> Provider:
-    from betcode.providers.openai.provider import OpenAiProvider
-
-    return OpenAiProvider(agents.openai)
-
-
-def _openclaw(agents: AgentSettings) -> Provider:
-    from betcode.providers.openclaw.provider import OpenClawProvider
-
-    return OpenClawProvider(agents.openclaw)
-
-
-# One line for each kind of agent; whoever makes it imports its room then and not before.
-MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
-    "demo": _demo,
-    "codex": _codex,
-    "openai": _openai,
-    "acp": _acp,
-    "opencode": partial(_acp, profile="opencode"),
-    "gemini": partial(_acp, profile="gemini"),
-    "claude-agent-acp": partial(_acp, profile="claude-agent-acp"),
-    "codex-acp": partial(_acp, profile="codex-acp"),
-    "openclaw": _openclaw,
-}
+    agents: AgentSettings = field(default_factory=AgentSettings)
+    executable: Path | None = None  # of the default provider's program; None: found on the session's PATH
+    versions: AgentVersions | None = None
 
 
 class Providers(Mapping[str, Provider]):
-    """Kinds of agents by name, each made when it is first asked for: a daemon that starts waits for none of them."""
+    """The providers by name. Each is imported and created on first use, so that the daemon's start waits for none."""
 
-    def __init__(self, makers: Mapping[str, Callable[[AgentSettings], Provider]], agents: AgentSettings) -> None:
-        self._makers = makers
-        self._agents = agents
-        self._made: dict[str, Provider] = {}
+    def __init__(self, context: ProviderContext, specs: Mapping[str, ProviderSpec] = SPECS) -> None:
+        self._context = context
+        self._specs = specs
+        self._created: dict[str, Provider] = {}
 
     def __getitem__(self, name: str) -> Provider:
-        if name not in self._made:
-            self._made.setdefault(name, self._makers[name](self._agents))  # a thread may make it too
-        return self._made[name]
+        if name not in self._created:
+            spec = self._specs[name]
+            create = import_module(f"{spec.package}.provider").create
+            self._created.setdefault(name, create(spec, self._context))  # another thread may have created it
+        return self._created[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._makers
+        return name in self._specs
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self._specs)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self._specs)

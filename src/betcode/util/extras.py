@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
 
+from betcode.providers.specs import SPECS
+
 
 @dataclass(frozen=True, slots=True)
 class Extra:
@@ -14,10 +16,11 @@ class Extra:
     modules: tuple[str, ...]  # that must be importable
 
 
-OPENAI = Extra("openai", "The provider openai", ("openai",))
-OPENCLAW = Extra("openclaw", "The provider openclaw", ("websockets",))
+_OF_PROVIDERS = [
+    Extra(spec.name, f"The provider {spec.name}", spec.extra_modules) for spec in SPECS.values() if spec.extra_modules
+]
 OTEL = Extra("otel", "Telemetry", ("opentelemetry.sdk", "opentelemetry.exporter.otlp", "prometheus_client", "requests"))
-EXTRAS: Mapping[str, Extra] = {extra.name: extra for extra in (OPENAI, OPENCLAW, OTEL)}
+EXTRAS: Mapping[str, Extra] = {extra.name: extra for extra in (*_OF_PROVIDERS, OTEL)}
 
 
 def missing_extra(extra: Extra) -> str:

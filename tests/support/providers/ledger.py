@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from betcode.client import NewConversation
-from betcode.config.agent_settings import AcpSettings
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.ports import Provider
 from betcode.providers.acp.provider import AcpProvider
+from betcode.providers.acp.spec import AcpSettings
 from betcode.providers.claude.provider import ClaudeProvider
 from support.daemon.process import AGENT_HEAD
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from betcode.config.agent_settings import AcpSettings
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.providers.acp.provider import AcpProvider
+from betcode.providers.acp.spec import AcpSettings
 from betcode.v1 import agent_pb2 as v1
 from support.paths import CONTRACT
 from support.recordings.claude import SESSION, records_of

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.client import NewConversation
-from betcode.client.environment import ALLOWED, OF_KIND, WITHHELD, session_environment
+from betcode.client.environment import ALLOWED, WITHHELD, session_environment
+from betcode.providers.specs import SPECS
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,6 @@ def test_each_kind_of_agent_gets_the_keys_of_its_own_api() -> None:
         "GEMINI_API_KEY": "d",
     }
     assert set(session_environment(environ)) == {"PATH"}
-    assert set(session_environment(environ, kinds=["openai"])) == {"PATH", "OPENAI_API_KEY"}
-    assert set(session_environment(environ, kinds=["codex"])) == {"PATH", "OPENAI_API_KEY", "CODEX_HOME"}
-    assert session_environment(environ, kinds=OF_KIND) == environ
+    assert set(session_environment(environ, providers=["openai"])) == {"PATH", "OPENAI_API_KEY"}
+    assert set(session_environment(environ, providers=["codex"])) == {"PATH", "OPENAI_API_KEY", "CODEX_HOME"}
+    assert session_environment(environ, providers=SPECS) == environ

@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 
 from betcode.config.load import WrongSetting, load_settings
+from betcode.providers.acp.spec import AcpSettings
+from betcode.providers.codex.spec import CodexSettings
+from betcode.providers.openai.spec import OpenAiSettings
+from betcode.providers.openclaw.spec import OpenClawSettings
+from betcode.providers.specs import SPECS
 
 
 def written(directory: Path, agents: object) -> Path:
@@ -23,16 +28,18 @@ def test_each_kind_of_agent_has_its_part(tmp_path: Path) -> None:
     }
     settings = load_settings(written(tmp_path, agents)).settings
     assert settings.engine.turn_limit == 2
-    assert settings.agents.codex.path == "/opt/codex"
-    assert settings.agents.acp.commands == {"goose": ("goose", "acp")}
-    assert settings.agents.openai.base_url == "http://localhost:11434/v1"
-    assert (settings.agents.openai.wire_api, settings.agents.openai.context_tokens) == ("chat", 128_000)
-    assert (settings.agents.openclaw.url, settings.agents.openclaw.start) == ("ws://127.0.0.1:18789", True)
+    assert settings.agents.of(CodexSettings).path == "/opt/codex"
+    assert settings.agents.of(AcpSettings).commands == {"goose": ("goose", "acp")}
+    openai, openclaw = settings.agents.of(OpenAiSettings), settings.agents.of(OpenClawSettings)
+    assert openai.base_url == "http://localhost:11434/v1"
+    assert (openai.wire_api, openai.context_tokens) == ("chat", 128_000)
+    assert (openclaw.url, openclaw.start) == ("ws://127.0.0.1:18789", True)
+    assert [name for name in SPECS if settings.agents.is_changed(name)] == ["codex", "openai", "acp", "openclaw"]
 
 
 def test_a_variable_says_where_codex_is(tmp_path: Path) -> None:
     loaded = load_settings(tmp_path, {"BETCODE_AGENTS_CODEX_PATH": "/opt/codex"})
-    assert loaded.settings.agents.codex.path == "/opt/codex"
+    assert loaded.settings.agents.of(CodexSettings).path == "/opt/codex"
 
 
 @pytest.mark.parametrize(

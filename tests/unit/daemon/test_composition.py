@@ -10,10 +10,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from betcode.config.schema.agents import KINDS_OF_AGENTS
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop
+from betcode.providers.specs import SPECS
 from support.patience import PATIENCE_S
 from support.storage.hung_disk import hung_disk
 
@@ -130,4 +130,4 @@ def test_a_fault_ends_the_process_at_the_named_step() -> None:
 
 
 def test_every_kind_of_agent_can_be_the_default_and_no_other() -> None:
-    assert set(find_providers({}, None).providers) == set(KINDS_OF_AGENTS)
+    assert set(find_providers({}, None).providers) == set(SPECS)

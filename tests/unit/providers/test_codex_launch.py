@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from betcode.config.agent_settings import CodexSettings
 from betcode.domain.agents.provider_about import Login
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
 from betcode.providers.codex.provider import CodexProvider
+from betcode.providers.codex.spec import CodexSettings
 
 _ARCHITECTURE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 

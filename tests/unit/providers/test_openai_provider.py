@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.agent_settings import OpenAiSettings
 from betcode.domain.agents.provider_about import Login
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.runs.launch import Forbidden, LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
 from betcode.providers.openai.provider import OpenAiProvider
+from betcode.providers.openai.spec import OpenAiSettings
 
 WITH_KEY = {"OPENAI_API_KEY": "sk-secret", "PATH": "/bin"}
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.agent_settings import OpenClawSettings
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
 from betcode.providers.openclaw.provider import OpenClawProvider
+from betcode.providers.openclaw.spec import OpenClawSettings
 
 URL = "wss://gateway.example/path"
 

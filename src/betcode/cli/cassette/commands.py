@@ -18,12 +18,11 @@ from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import Keyboard, can_ask
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.runs.cassette import ADDRESSES, PATHS, SECRETS, CassetteRow, Scrubbed, described, scrub
+from betcode.providers.specs import DEFAULT, FALLBACK, SPECS
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import in_a_line
 
-# The demo agent plays recordings of these agents. The others use another protocol.
-_PLAYABLE = ("claude", "demo")
 _DIRECTIONS = frozenset(("in", "out", "err", "exit"))
 _SLICE_BYTES = 4 * 1024 * 1024
 _LINE_BYTES = 64 * 1024 * 1024
@@ -46,9 +45,10 @@ async def save(options: CommandOptions) -> int:
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
         summary = await find_summary(client, session_id)
-    if summary.provider not in _PLAYABLE:
+    if summary.provider not in SPECS or not SPECS[summary.provider].is_playable:
         raise CommandFailed(
-            f"The agent of this session is {in_a_line(summary.provider)}: only recordings of Claude Code can be played",
+            f"The agent of this session is {in_a_line(summary.provider)}: "
+            f"only recordings of {DEFAULT.title} can be played",
             ExitCode.INVALID_ARGUMENTS,
         )
     file = Path(options.text("output") or f"{short_id(session_id)}.cassette.ndjson").expanduser()
@@ -67,7 +67,8 @@ async def save(options: CommandOptions) -> int:
     elif is_wanted:
         screen.line(str(file))
         screen.note(
-            f"{readable(size)}. Play it: BETCODE_DEMO_CASSETTE={file.absolute()} betcode run --provider demo go"
+            f"{readable(size)}. Play it: "
+            f"BETCODE_DEMO_CASSETTE={file.absolute()} betcode run --provider {FALLBACK.name} go"
         )
     else:
         screen.line("Nothing was saved")

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from betcode.cli.core.arguments import DynamicArgument
-from betcode.cli.session.new_session_options import PROVIDERS
 from betcode.cli.worktree.completion import BranchArgument, WorktreeArgument
+from betcode.providers.specs import SPECS
 
 Candidate = tuple[str, str]  # a word and its description
 FILES: Candidate = (":files", "")  # the shell completes these itself
@@ -98,7 +98,7 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
         return [(word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "") for word in action.metavar.split("|")]
     match action.dest:
         case "provider" | "open_provider":
-            return [(name, "") for name in PROVIDERS]
+            return [(name, "") for name in SPECS]
         case "key":
             from betcode.config.schema import SETTINGS
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.remote_options import remote_of
 from betcode.config.paths import Paths, choose_places
+from betcode.providers.specs import DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Comm
     return CommandOptions(
         handler=chosen.handler,
         places=replace(places, remote=remote_of(chosen, environ, places)),
-        claude_bin=chosen.claude_bin or environ.get("BETCODE_CLAUDE_BIN", ""),
+        claude_bin=chosen.claude_bin or environ.get(DEFAULT.executable_variable, ""),
         may_start=not chosen.no_start,
         as_json=chosen.json,
         chosen=chosen,

@@ -11,7 +11,8 @@ from betcode.domain.release.compatibility import AGENTS
 from betcode.providers.claude.launch import find_binary
 from betcode.providers.claude.login import ADVICE as ADVICE_TO_LOG_IN
 from betcode.providers.claude.login import login
-from betcode.providers.registry import MAKERS, Providers
+from betcode.providers.registry import ProviderContext, Providers
+from betcode.providers.specs import DEFAULT, FALLBACK, SPECS
 from betcode.providers.versions import read_version
 
 VERSION_WITHIN_S = 5.0
@@ -20,22 +21,20 @@ VERSION_WITHIN_S = 5.0
 def agent(situation: Situation) -> Iterator[Finding]:
     """Check that each agent is installed, recent enough and logged in."""
     default = situation.settings.engine.default_provider
-    if default in ("", "claude", "demo"):
-        yield from _claude(situation)
-    kinds = Providers(MAKERS, situation.settings.agents)
+    if default in ("", DEFAULT.name, FALLBACK.name):
+        yield from _default_agent(situation)
+    kinds = Providers(ProviderContext(situation.settings.agents))
     for name in _configured_providers(situation.settings.agents, default):
         about = kinds[name].about(situation.environ)
         for profile, standing in (about.profiles or {"": about.standing}).items():
-            if not about.profiles or profile in situation.settings.agents.acp.commands:
+            if not about.profiles or standing.is_configured:
                 yield _standing(profile or name, standing, situation.environ)
 
 
 def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
     """Yield the providers that the settings mention."""
-    usual = AgentSettings()
-    for name in MAKERS:
-        is_set = getattr(agents, name, None) != getattr(usual, name, None)
-        if name != "demo" and (name == default or is_set):
+    for name, spec in SPECS.items():
+        if spec not in (DEFAULT, FALLBACK) and (name == default or agents.is_changed(name)):
             yield name
 
 
@@ -54,15 +53,15 @@ def _standing(name: str, standing: ProgramStatus, environ: Mapping[str, str]) ->
     return ok(check, ", ".join(filter(None, (words, standing.login_basis))))
 
 
-def _claude(situation: Situation) -> Iterator[Finding]:
+def _default_agent(situation: Situation) -> Iterator[Finding]:
     named = Path(situation.claude_bin).expanduser() if situation.claude_bin else None
     try:
         binary = find_binary(named, situation.environ)
     except AgentUnavailable as missing:
-        if situation.settings.engine.default_provider == "demo":
-            yield note("agent", "Claude Code is not installed, and the demo is the default agent")
+        if situation.settings.engine.default_provider == FALLBACK.name:
+            yield note("agent", f"{DEFAULT.title} is not installed, and {FALLBACK.name} is the default agent")
         else:
-            yield trouble("agent", missing.message, "install it; until then: betcode run --provider demo")
+            yield trouble("agent", missing.message, f"install it; until then: betcode run --provider {FALLBACK.name}")
         return
     yield _version(binary, situation.environ)
     yield _login(situation)
@@ -72,12 +71,14 @@ def _version(binary: Path, environ: Mapping[str, str]) -> Finding:
     try:
         version = read_version(binary, environ, VERSION_WITHIN_S)
     except OSError as error:
-        return trouble("agent", f"{binary} cannot be run: {error.strerror}", "reinstall claude")
+        return trouble("agent", f"{binary} cannot be run: {error.strerror}", f"reinstall {DEFAULT.executable}")
     if not version:
         words = f"{binary} --version printed no version within {VERSION_WITHIN_S:.0f} s"
-        return trouble("agent", words, "reinstall claude")
-    if refusal := AGENTS["claude"].refusal(version):
-        return trouble("agent", f"{binary}: {refusal}", f"upgrade it: claude update ({AGENTS['claude'].upgrade_url})")
+        return trouble("agent", words, f"reinstall {DEFAULT.executable}")
+    supported = AGENTS[DEFAULT.name]
+    if refusal := supported.refusal(version):
+        remedy = f"upgrade it: {DEFAULT.executable} update ({supported.upgrade_url})"
+        return trouble("agent", f"{binary}: {refusal}", remedy)
     return ok("agent", f"{binary}, version {version}")
 
 
@@ -87,6 +88,6 @@ def _login(situation: Situation) -> Finding:
         case Login.YES:
             return ok("login", basis)
         case Login.NO:
-            return trouble("login", "Claude Code is not logged in", ADVICE_TO_LOG_IN)
+            return trouble("login", f"{DEFAULT.title} is not logged in", ADVICE_TO_LOG_IN)
         case _:
             return note("login", basis)

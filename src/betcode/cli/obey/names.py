@@ -4,17 +4,21 @@ The numbers are written out: the parser needs these names and must not import th
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 
-PROVIDERS: Mapping[str, int] = {
-    "claude-code": 1,
-    "openclaw": 2,
-    "codex": 3,
-    "openai-api": 4,
-    "acp": 5,
-    "demo": 6,
+from betcode.providers.specs import DEFAULT, SPECS
+
+# By number, as the API declares them.
+PROVIDERS: Mapping[str, int] = dict(
+    sorted(((spec.obey_name, spec.obey_number) for spec in SPECS.values() if spec.obey_name), key=itemgetter(1))
+)
+# betcode's own names, where they differ.
+ALSO: Mapping[str, str] = {
+    spec.name: spec.obey_name for spec in SPECS.values() if spec.obey_name not in ("", spec.name)
 }
-ALSO: Mapping[str, str] = {"claude": "claude-code", "openai": "openai-api"}  # betcode's names for them
-PROFILES = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})  # profiles of the provider acp
+# The names of profiles, each with the provider that has the profile.
+PROFILES: Mapping[str, str] = {spec.name: spec.profile_of for spec in SPECS.values() if spec.profile_of}
+DEFAULT_PROVIDER = DEFAULT.obey_name
 STATUSES: Mapping[str, int] = {
     "created": 1,
     "starting": 2,

@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from betcode.cli.obey.dynamic_completion import CampaignArgument, SessionArgument
-from betcode.cli.obey.names import ALSO, PROFILES, PROVIDERS, STATUSES
+from betcode.cli.obey.names import ALSO, DEFAULT_PROVIDER, PROFILES, PROVIDERS, STATUSES
 from betcode.config.units import NotUnderstood, duration_s
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def _add_create(create: "Parser") -> None:
         "-p",
         "--provider",
         type=provider,
-        default="claude-code",
+        default=DEFAULT_PROVIDER,
         metavar=_shown(),
-        help="provider of the agent (claude-code)",
+        help=f"provider of the agent ({DEFAULT_PROVIDER})",
     )
     create.add_argument("--model", metavar="MODEL", help="model to use (the provider's default)")
     create.add_argument("-n", "--name", "--agent", dest="name", metavar="NAME", help="name of the agent")
@@ -120,7 +120,9 @@ def provider(text: str) -> str:
     """Return obey's name of a provider; betcode's names are accepted too."""
     name = ALSO.get(text, text)
     if name in PROFILES:
-        raise argparse.ArgumentTypeError(f"{text!r} is an ACP agent: --provider acp --config profile={text}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is a profile: use --provider {PROFILES[name]} --config profile={text}"
+        )
     if name not in PROVIDERS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a provider: choose from {', '.join(PROVIDERS)}")
     return name

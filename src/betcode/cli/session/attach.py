@@ -22,11 +22,11 @@ from betcode.cli.worktree.start_directory import (
 )
 from betcode.client import Client
 from betcode.domain.agents.provider_config import PREFIX
+from betcode.providers.specs import FALLBACK
 from betcode.v1.agent_pb2 import SessionSummary
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
 
-_DEMO = "demo"
 _LOOKED_AT = 50  # maximum number of sessions of a directory to search
 
 
@@ -142,11 +142,11 @@ async def _sessions_here(client: Client, options: CommandOptions, screen: Screen
         limit=_LOOKED_AT,
     )
     found = [one for one in page.sessions if _is_of_kind(one, options)]
-    is_demo = bool(found) and found[0].provider == _DEMO and not options.has("provider")
-    if is_demo and (agent := await default_agent(client, options)) != _DEMO:
-        demo, found = found[0], [one for one in found if one.provider != _DEMO]
+    is_demo = bool(found) and found[0].provider == FALLBACK.name and not options.has("provider")
+    if is_demo and (agent := await default_agent(client, options)) != FALLBACK.name:
+        demo, found = found[0], [one for one in found if one.provider != FALLBACK.name]
         if not found:
-            kept = f"the demo session remains: betcode attach {demo.id}"
+            kept = f"the {FALLBACK.name} session remains: betcode attach {demo.id}"
             screen.note(f"A new session with {agent}; {kept}")
     return _DirectorySessions(found, place, is_named, gone)
 

@@ -8,13 +8,12 @@ from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.budget_arguments import budget_from
-from betcode.client import OF_KIND, Client, NewConversation, session_environment
+from betcode.client import Client, NewConversation, session_environment
 from betcode.domain.agents.provider_config import PREFIX
+from betcode.providers.specs import DEFAULT, SPECS
 
 if TYPE_CHECKING:
     from betcode.config.load import Loaded
-
-_USUAL = "claude"  # the provider of the model variable, if the settings name no other
 
 
 def new_conversation(options: CommandOptions) -> NewConversation:
@@ -30,7 +29,7 @@ def new_conversation(options: CommandOptions) -> NewConversation:
     return NewConversation(
         working_directory=working_directory(options),
         provider=options.text("provider"),
-        model=options.text("model") or (_model_of_environment(loaded) if kind in (default, _USUAL) else ""),
+        model=options.text("model") or (_model_of_environment(loaded) if kind in (default, DEFAULT.name) else ""),
         metadata={PREFIX + key: value for key, value in config.items()},
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
@@ -47,14 +46,11 @@ def new_conversation(options: CommandOptions) -> NewConversation:
 
 
 def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the environment variable with the API key, for a provider that takes its name."""
-    if kind == "openai":
-        return (config.get("api_key_env") or loaded.settings.agents.openai.api_key_env,)
-    if kind == "codex":
-        from betcode.providers.codex.environment import key_of_provider
-
-        return (key_of_provider(os.environ),)
-    return ()
+    """Return the variables with API keys that the provider's own configuration names."""
+    spec = SPECS.get(kind)
+    if spec is None or spec.key_variables is None:
+        return ()
+    return spec.key_variables(loaded.settings.agents.by_provider.get(kind), config, os.environ)
 
 
 def whole_environment(options: CommandOptions) -> dict[str, str]:
@@ -62,8 +58,8 @@ def whole_environment(options: CommandOptions) -> dict[str, str]:
     if options.places.remote is not None:
         return {}
     loaded = _settings(options)
-    keys = (name for kind in OF_KIND for name in _keys(loaded, kind, {}))
-    return session_environment(os.environ, (*loaded.settings.environment_allow, *keys), OF_KIND)
+    keys = (name for kind in SPECS for name in _keys(loaded, kind, {}))
+    return session_environment(os.environ, (*loaded.settings.environment_allow, *keys), SPECS)
 
 
 async def default_agent(client: Client, options: CommandOptions) -> str:

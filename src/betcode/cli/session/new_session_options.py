@@ -9,20 +9,6 @@ from betcode.cli.worktree.completion import WorktreeArgument
 if TYPE_CHECKING:
     from betcode.cli.core.arguments import Commands, Parser
 
-# The names from `betcode providers`, written out so that completion and help need no daemon.
-PROVIDERS = (
-    "claude",
-    "demo",
-    "codex",
-    "openai",
-    "openclaw",
-    "acp",
-    "opencode",
-    "gemini",
-    "claude-agent-acp",
-    "codex-acp",
-)
-
 
 def add_new_session(parser: "Parser") -> None:
     group = parser.add_argument_group("options of a new session")

@@ -10,6 +10,7 @@ from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table
 from betcode.client import ClientError, Handshake, open_client
+from betcode.providers.specs import DEFAULT
 from betcode.v1 import version_pb2 as v1
 
 _COMPATIBILITY: Mapping[int, str] = {
@@ -53,9 +54,9 @@ def _show(met: Handshake, screen: Screen) -> None:
     screen.line(f"daemon   {version.server_version}, API {version.api_version}")
     if agent.version:
         fits = _COMPATIBILITY.get(agent.compatibility, "not known to this daemon")
-        screen.line(f"agent    Claude Code {agent.version}, {fits}")
+        screen.line(f"agent    {DEFAULT.title} {agent.version}, {fits}")
     else:
-        screen.line("agent    Claude Code is not installed, or reports no version")
+        screen.line(f"agent    {DEFAULT.title} is not installed, or reports no version")
     if met.too_old:
         screen.show(met.too_old)
     for line in filter(None, [*met.warnings, met.agent_refusal]):
@@ -77,7 +78,7 @@ def _json(met: Handshake | None, trouble: str) -> dict[str, object]:
     }
     if agent.version:
         found["agent"] = {
-            "name": "claude",
+            "name": DEFAULT.name,
             "version": agent.version,
             "minimum_version": agent.minimum_version,
             "compatibility": v1.CompatibilityLevel.Name(agent.compatibility),

@@ -1,28 +1,47 @@
 """`agents.*`: limits of agents and turns, and the settings of each provider.
 
-Providers are created once, when the daemon starts.
+The specs of providers declare their settings. A provider is created once, so a change applies to the next daemon.
 """
 
 from betcode.config import value_types
 from betcode.config.agent_settings import api_address, commands, variable_name
 from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
-
-# All providers: a daemon with any other default could not start.
-KINDS_OF_AGENTS = (
-    "acp",
-    "claude",
-    "claude-agent-acp",
-    "codex",
-    "codex-acp",
-    "demo",
-    "gemini",
-    "openai",
-    "openclaw",
-    "opencode",
-)
+from betcode.domain.agents.provider_spec import ProviderSetting, ProviderSpec, ValueKind
+from betcode.providers.specs import DEFAULT, FALLBACK, SPECS
 
 _MIB = 1024 * 1024
+
+
+def _declared(spec: ProviderSpec, setting: ProviderSetting) -> Setting:
+    return Setting(
+        f"agents.{spec.name}.{setting.name}",
+        f"agents.by_provider.{spec.name}.{setting.name}",
+        _value_type(setting),
+        setting.help,
+        at_once=False,
+    )
+
+
+def _value_type(setting: ProviderSetting) -> value_types.ValueType:
+    match setting.kind:
+        case ValueKind.TEXT:
+            return value_types.text()
+        case ValueKind.CHOICE:
+            return value_types.one_of(*setting.choices)
+        case ValueKind.NUMBER:
+            return value_types.whole(setting.least, setting.most)
+        case ValueKind.SWITCH:
+            return value_types.yes_or_no()
+        case ValueKind.FILE:
+            return place()
+        case ValueKind.ADDRESS:
+            return api_address(*setting.choices)
+        case ValueKind.VARIABLE:
+            return variable_name()
+        case ValueKind.COMMANDS:
+            return commands()
+
 
 AGENTS: tuple[Setting, ...] = (
     Setting(
@@ -90,93 +109,9 @@ AGENTS: tuple[Setting, ...] = (
     Setting(
         "agents.default_provider",
         "engine.default_provider",
-        value_types.one_of("", *KINDS_OF_AGENTS),
-        "the provider of sessions that name none; empty: claude if it is found, otherwise demo",
+        value_types.one_of("", *sorted(SPECS)),
+        f"provider of sessions that name none; empty: {DEFAULT.name} if it is installed, otherwise {FALLBACK.name}",
         at_once=False,
     ),
-    Setting(
-        "agents.codex.path",
-        "agents.codex.path",
-        place(),
-        "where codex is; empty: on the PATH of the session",
-        at_once=False,
-    ),
-    Setting(
-        "agents.acp.commands",
-        "agents.acp.commands",
-        commands(),
-        "agents that speak ACP, each a profile's name with the program that is run and its arguments; the name of a "
-        "built-in profile replaces what that one runs",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openai.base_url",
-        "agents.openai.base_url",
-        api_address("http", "https"),
-        "the OpenAI-compatible API of `openai` sessions; empty: OpenAI's own",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openai.api_key_env",
-        "agents.openai.api_key_env",
-        variable_name(),
-        "the variable of a session's environment with the key of that API; empty: it needs none",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openai.wire_api",
-        "agents.openai.wire_api",
-        value_types.one_of("auto", "responses", "chat"),
-        "the protocol of that API; `auto`: Responses if `base_url` is empty, otherwise Chat Completions",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openai.model",
-        "agents.openai.model",
-        value_types.text(),
-        "the model of `openai` sessions that name none, if `sessions.default_model` names none either",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openai.context_tokens",
-        "agents.openai.context_tokens",
-        value_types.whole(1024),
-        "how much that model takes in at once",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openclaw.url",
-        "agents.openclaw.url",
-        api_address("ws", "wss"),
-        "a gateway that runs already; empty: the one at `agents.openclaw.port` on this machine",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openclaw.token_file",
-        "agents.openclaw.token_file",
-        place(),
-        "the file that holds the gateway's token; empty: the token of the gateway that betcode starts",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openclaw.program",
-        "agents.openclaw.program",
-        place(),
-        "where openclaw is, for a gateway that is started; empty: on the PATH of the session",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openclaw.port",
-        "agents.openclaw.port",
-        value_types.whole(1, 65535),
-        "address of the gateway on this machine",
-        at_once=False,
-    ),
-    Setting(
-        "agents.openclaw.start",
-        "agents.openclaw.start",
-        value_types.yes_or_no(),
-        "whether a gateway is started where none answers; it serves all sessions",
-        at_once=False,
-    ),
+    *(_declared(spec, setting) for spec in SPECS.values() for setting in spec.settings),
 )

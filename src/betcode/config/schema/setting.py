@@ -1,8 +1,8 @@
 """The declaration of one setting."""
 
 from dataclasses import dataclass
-from operator import attrgetter
 
+from betcode.config.fields import value_at
 from betcode.config.settings import Settings
 from betcode.config.value_types import ValueType
 
@@ -10,7 +10,7 @@ from betcode.config.value_types import ValueType
 @dataclass(frozen=True, slots=True)
 class Setting:
     key: str
-    field: str  # in Settings, with dots
+    field: str  # in Settings, with dots; a part can also be the key of a mapping
     kind: ValueType
     help: str
     variable: str = ""  # in the environment; empty: made from the key
@@ -27,4 +27,4 @@ class Setting:
         return self.value_in(Settings())
 
     def value_in(self, settings: Settings) -> object:
-        return attrgetter(self.field)(settings)
+        return value_at(settings, self.field)

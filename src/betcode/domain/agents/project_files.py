@@ -3,16 +3,16 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import StrEnum, auto
 
 
 class Program(StrEnum):
     """The programs whose project files are known."""
 
-    CLAUDE = "claude"
-    CODEX = "codex"
-    OPENCODE = "opencode"
-    GEMINI = "gemini"
+    CLAUDE = auto()
+    CODEX = auto()
+    OPENCODE = auto()
+    GEMINI = auto()
 
 
 ALL_PROGRAMS = frozenset(Program)

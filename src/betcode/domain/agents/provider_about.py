@@ -27,6 +27,7 @@ class ProgramStatus:
     tells_version: bool = True  # the program at `path` may be run with --version
     login: Login = Login.UNKNOWN
     login_basis: str = ""  # how that is known: "OPENAI_API_KEY is set", "~/.codex/auth.json is there"
+    is_configured: bool = False  # the settings name it
     missing: str = ""  # what keeps it from being used and what to do, as a sentence; empty: nothing that is known
 
 
@@ -37,6 +38,15 @@ class ProviderAbout:
     keys: Mapping[str, str] = field(default_factory=lambda: _NONE)  # of provider_config, each with what it does
     # The agents that one kind has, by the value of provider_config.profile.
     profiles: Mapping[str, ProgramStatus] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@runtime_checkable
+class KnowsVersion(Protocol):
+    """A provider that finds its program by itself, and can report its version."""
+
+    async def version(self, environment: Mapping[str, str]) -> str:
+        """The version of the program that this environment finds; empty: no program, or no known version."""
+        ...
 
 
 @runtime_checkable

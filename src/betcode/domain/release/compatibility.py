@@ -1,6 +1,6 @@
-"""The clients and agents that this release is compatible with: data, and the verdicts that follow from it.
+"""The clients and agents that this release is compatible with, and the verdicts about one version.
 
-The ranges are facts about what was tried: a release that tries others changes them here and nowhere else.
+The specs of providers declare which versions of agents were tested.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from betcode.domain.agents.provider_spec import VersionSupport
 from betcode.domain.values.versions import parsed
+from betcode.providers.specs import SPECS
 from betcode.v1 import version_pb2 as v1
 
 API_VERSION = "v1"
@@ -87,50 +89,14 @@ CLIENTS = ClientCompatibility(
 )
 
 
-def _tried(title: str, version: str, later: str, upgrade_url: str) -> AgentCompatibility:
-    """One that was tried in this version alone: what came before is not known to fail."""
-    return AgentCompatibility(
-        title,
-        "",
-        (
-            AgentRange("0", v1.COMPATIBILITY_UNKNOWN),
-            AgentRange(version, v1.FULLY_COMPATIBLE),
-            AgentRange(f"{version}.1", v1.LIKELY_COMPATIBLE),
-            AgentRange(later, v1.COMPATIBILITY_UNKNOWN),
-        ),
-        upgrade_url,
-    )
+def _compatibility(title: str, support: VersionSupport) -> AgentCompatibility:
+    ranges = (AgentRange(each.first, v1.CompatibilityLevel.Value(each.level), each.limits) for each in support.ranges)
+    return AgentCompatibility(title, support.minimum, tuple(ranges), support.upgrade_url, support.api_version)
 
 
-_STALE_RULES = "rules that change while an agent runs apply only to the next agent"
-_UNNAMED_DENIALS = "a denial by a rule is not always distinguished from other errors (denied_by, exit code 3)"
-
-# By the name of the provider, or of the profile where one has several.
+# By the name of the provider, or of the profile if a provider has several.
 AGENTS: Mapping[str, AgentCompatibility] = MappingProxyType(
-    {
-        "claude": AgentCompatibility(
-            title="Claude Code",
-            # It is launched with --forward-subagent-text, which earlier ones refuse or carry out in part.
-            minimum="2.1.219",
-            ranges=(
-                # Measured with the live tests of rules: see docs/decisions/0042.
-                AgentRange("2.1.219", v1.DEGRADED, f"{_STALE_RULES}, and {_UNNAMED_DENIALS}"),
-                AgentRange("2.1.243", v1.DEGRADED, _UNNAMED_DENIALS),
-                AgentRange("2.1.307", v1.LIKELY_COMPATIBLE),
-                AgentRange("2.1.325", v1.FULLY_COMPATIBLE),  # the one that all live tests run with
-                AgentRange("2.1.326", v1.LIKELY_COMPATIBLE),
-                AgentRange("3", v1.COMPATIBILITY_UNKNOWN),
-            ),
-            upgrade_url="https://code.claude.com/docs/en/setup",
-            api_version="anthropic-2023-06-01",  # the header anthropic-version of its requests
-        ),
-        "codex": _tried("Codex CLI", "0.166.0", "1", "https://developers.openai.com/codex"),
-        "opencode": _tried("opencode", "1.18.33", "2", "https://opencode.ai/docs"),
-        "gemini": _tried("Gemini CLI", "0.61.0", "1", "https://geminicli.com"),
-        "claude-agent-acp": _tried("Claude Agent", "0.99.0", "1", "https://agentclientprotocol.com"),
-        "codex-acp": _tried("Codex (ACP)", "2.6.0", "3", "https://agentclientprotocol.com"),
-        "openclaw": _tried("OpenClaw", "2026.9.6", "2027", "https://docs.openclaw.ai"),
-    }
+    {name: _compatibility(spec.title, spec.versions) for name, spec in SPECS.items() if spec.versions is not None}
 )
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from betcode.domain.agents.project_files import Program
+from betcode.providers.acp import spec
 from betcode.providers.acp.profile import Profile
 
-GENERIC = Profile(name="generic", title="The agent")
+GENERIC = Profile(name=spec.GENERIC_PROFILE, title="The agent")
 
 # Merged over the permissions of the user's own configuration: left to itself opencode asks about nothing. Its own rules
 # do not count then, and those of betcode do.
@@ -19,8 +20,8 @@ _ASK = {
 
 _ALL = (
     Profile(
-        name="opencode",
-        title="opencode",
+        name=spec.OPENCODE.name,
+        title=spec.OPENCODE.title,
         argv=("opencode", "acp"),
         env={"OPENCODE_PERMISSION": json.dumps(_ASK)},
         reject_ends_turn=True,
@@ -32,8 +33,8 @@ _ALL = (
         env_without_project={"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_PURE": "1"},
     ),
     Profile(
-        name="gemini",
-        title="Gemini CLI",
+        name=spec.GEMINI.name,
+        title=spec.GEMINI.title,
         argv=("gemini", "--acp"),
         resumes=False,  # it says that it can, and does not find the conversation of a process that was killed
         title_is_command=True,
@@ -45,8 +46,8 @@ _ALL = (
         env_without_project={"GEMINI_CLI_TRUST_WORKSPACE": "false"},
     ),
     Profile(
-        name="claude-agent-acp",
-        title="Claude Agent",
+        name=spec.CLAUDE_AGENT.name,
+        title=spec.CLAUDE_AGENT.title,
         argv=("claude-agent-acp",),
         own_tool_names=True,
         tells_cost=True,
@@ -55,8 +56,8 @@ _ALL = (
         project_files=frozenset({Program.CLAUDE}),
     ),
     Profile(
-        name="codex-acp",
-        title="Codex (ACP)",
+        name=spec.CODEX.name,
+        title=spec.CODEX.title,
         argv=("codex-acp",),
         mode="workspace-write",  # in its own mode a reviewing model decides, and no person is asked
         reject_ends_turn=True,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from betcode.config.agent_settings import AcpSettings
 from betcode.domain.agents.provider_about import ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
@@ -13,25 +13,26 @@ from betcode.providers.acp import launch
 from betcode.providers.acp.family import AcpFamily
 from betcode.providers.acp.profile import CAPABILITIES, Profile
 from betcode.providers.acp.profiles import GENERIC, PROFILES
+from betcode.providers.acp.spec import ANY, AcpSettings
+from betcode.providers.registry import ProviderContext
 
-NAME = "acp"
 _PROFILE, _COMMAND, _MODE = "profile", "command", "mode"
-_KEYS: Mapping[str, str] = {
-    _PROFILE: f"which agent: {', '.join(PROFILES)}, or a name of agents.acp.commands",
-    _COMMAND: 'the program and its arguments as a JSON list, such as ["goose", "acp"]',
-    _MODE: "the mode to set, in the agent's own words",
-}
+
+
+def create(spec: ProviderSpec, context: ProviderContext) -> "AcpProvider":
+    return AcpProvider(context.agents.of(AcpSettings), spec)
 
 
 class AcpProvider(AcpFamily):
-    """Implements `betcode.domain.ports.Provider`; with a profile it is that agent under its own name."""
+    """Implements `betcode.domain.ports.Provider`, for any agent or for the one that is the profile of a spec."""
 
     capabilities = CAPABILITIES
 
-    def __init__(self, settings: AcpSettings, profile: str = "") -> None:
-        self.name = profile or NAME
+    def __init__(self, settings: AcpSettings, spec: ProviderSpec = ANY) -> None:
+        self.name = spec.name
+        self._spec = spec
         self._settings = settings
-        self._only = profile
+        self._only = spec.name if spec.profile_of else ""
 
     def check(self, environment: Mapping[str, str]) -> None:
         """Raises AgentUnavailable, where it is one agent and that is not there."""
@@ -41,7 +42,7 @@ class AcpProvider(AcpFamily):
 
     def check_session(self, session: NewSession) -> None:
         """Raises InvalidRequest, AgentUnavailable."""
-        check_keys(session, _KEYS if not self._only else (key for key in _KEYS if key != _PROFILE))
+        check_keys(session, self._spec.keys)
         asked = provider_config(session)
         name = asked.get(_PROFILE, "")
         if name and name not in PROFILES and name not in self._settings.commands:
@@ -69,13 +70,13 @@ class AcpProvider(AcpFamily):
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         if self._only:
             profile = PROFILES[self._only]
-            return ProviderAbout(profile.title, self._standing(profile, environment), keys=_without_profile())
+            return ProviderAbout(profile.title, self._standing(profile, environment), keys=self._spec.keys)
         named = [name for name in self._settings.commands if name not in PROFILES]
         known = [each for each in PROFILES.values() if each is not GENERIC]
         known += [replace(GENERIC, name=name, title=name) for name in named]
         standings = {each.name: self._standing(each, environment) for each in known}
         own = ProgramStatus(tells_version=False)
-        return ProviderAbout("Agents that speak ACP", own, keys=_KEYS, profiles=standings)
+        return ProviderAbout(self._spec.title, own, keys=self._spec.keys, profiles=standings)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
@@ -91,12 +92,9 @@ class AcpProvider(AcpFamily):
         return tuple(self._settings.commands.get(profile.name, profile.argv))
 
     def _standing(self, profile: Profile, environment: Mapping[str, str]) -> ProgramStatus:
+        is_configured = profile.name in self._settings.commands
         try:
             path = launch.find_program(self._argv(profile, ""), profile, environment)
         except AgentUnavailable as missing:
-            return ProgramStatus(missing=missing.message)
-        return ProgramStatus(path, tells_version=profile.tells_version)
-
-
-def _without_profile() -> Mapping[str, str]:
-    return {key: help_text for key, help_text in _KEYS.items() if key != _PROFILE}
+            return ProgramStatus(is_configured=is_configured, missing=missing.message)
+        return ProgramStatus(path, tells_version=profile.tells_version, is_configured=is_configured)

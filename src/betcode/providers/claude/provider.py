@@ -8,6 +8,7 @@ from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.project_files import Program
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Dialogue
 from betcode.domain.release.compatibility import AGENTS
@@ -19,17 +20,23 @@ from betcode.providers.claude import outside_turns as outside
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.models import model_refusal
+from betcode.providers.claude.spec import SPEC
 from betcode.providers.claude.state import VERSION, State, carried_over, dump, load
+from betcode.providers.registry import ProviderContext
 from betcode.providers.stored_state import UnreadableState
 from betcode.providers.versions import AgentVersions
 
 logger = logging.getLogger(__name__)
 
 
+def create(_: ProviderSpec, context: ProviderContext) -> "ClaudeProvider":
+    return ClaudeProvider(context.executable, context.versions)
+
+
 class ClaudeProvider:
     """Implements `betcode.domain.ports.Provider`; `binary` None looks for `claude` on the session's PATH."""
 
-    name = "claude"
+    name = SPEC.name
     dialogue_version = VERSION
     capabilities = Capabilities(
         resume=True,
@@ -70,7 +77,7 @@ class ClaudeProvider:
 
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         found, basis = login(environment)
-        title = AGENTS[self.name].title
+        title = SPEC.title
         try:
             path = str(self._found(environment))
         except AgentUnavailable as missing:

@@ -17,11 +17,6 @@ THREAD_ID = "betcode-thread"
 MODELS_ID = "betcode-models"
 POINT_SEPARATOR = "@"  # between a thread and the turn after which it can be forked
 SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
-KEYS = {
-    "sandbox": "what a command may touch once it is allowed: read-only, workspace-write (the default) or "
-    "danger-full-access",
-    "effort": "how long the model thinks: low, medium, high, or what else it knows",
-}
 # Whatever a command or a patch does, we are asked: our rules decide, or people. As long as Codex knows the word.
 ASKS_ALWAYS = "untrusted"
 ASKS_IN_PARTS = {

@@ -1,10 +1,4 @@
-"""The provider for Codex.
-
-A session can set, as `provider_config.KEY` in its metadata:
-
-- `sandbox`: what an allowed command may touch: `read-only`, `workspace-write` (the default) or `danger-full-access`;
-- `effort`: how long the model thinks: `low`, `medium`, `high`, or another value that the model supports.
-"""
+"""The provider for Codex. A session can set the keys of its spec as `provider_config.KEY` in its metadata."""
 
 import json
 import logging
@@ -12,11 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from betcode.config.agent_settings import CodexSettings
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.project_files import Program
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.launch import Launch, LaunchContext
@@ -24,21 +18,26 @@ from betcode.domain.store.rows import NewSession
 from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.environment import codex_home, key_of_provider, stores_login_in_keyring
 from betcode.providers.codex.executable import find_binary
-from betcode.providers.codex.launch import KEYS, SANDBOXES, launch
+from betcode.providers.codex.launch import SANDBOXES, launch
+from betcode.providers.codex.spec import SPEC, CodexSettings
 from betcode.providers.codex.state import VERSION, State, carried_over, dump, load
+from betcode.providers.registry import ProviderContext
 from betcode.providers.stored_state import UnreadableState
 
 logger = logging.getLogger(__name__)
 
-_TITLE = "Codex CLI"
 _LONGEST_EFFORT = 40
 _LONGEST_BYTES = 1024 * 1024
+
+
+def create(_: ProviderSpec, context: ProviderContext) -> "CodexProvider":
+    return CodexProvider(context.agents.of(CodexSettings))
 
 
 class CodexProvider:
     """Implements `betcode.domain.ports.Provider`; without a path `codex` is looked for on the session's PATH."""
 
-    name = "codex"
+    name = SPEC.name
     dialogue_version = VERSION
     capabilities = Capabilities(
         resume=True,
@@ -69,7 +68,7 @@ class CodexProvider:
 
     def check_session(self, session: NewSession) -> None:
         """Raises InvalidRequest."""
-        check_keys(session, KEYS)
+        check_keys(session, SPEC.keys)
         own = provider_config(session)
         if own.get("sandbox") not in (None, *SANDBOXES):
             raise InvalidRequest(
@@ -87,9 +86,11 @@ class CodexProvider:
         try:
             path = str(find_binary(self._settings.path, environment))
         except AgentUnavailable as missing:
-            return ProviderAbout(_TITLE, ProgramStatus(login=found, login_basis=basis, missing=missing.message), KEYS)
-        lacking = self.login_refusal(environment)
-        return ProviderAbout(_TITLE, ProgramStatus(path, login=found, login_basis=basis, missing=lacking), KEYS)
+            status = ProgramStatus(login=found, login_basis=basis, missing=missing.message)
+        else:
+            refusal = self.login_refusal(environment)
+            status = ProgramStatus(path, login=found, login_basis=basis, missing=refusal)
+        return ProviderAbout(SPEC.title, status, SPEC.keys)
 
     def login_refusal(self, environment: Mapping[str, str]) -> str:
         """Without a login Codex would retry its API for half a minute, and then fail."""

@@ -8,12 +8,15 @@ from betcode._version import __version__
 from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.claude.slash_commands import greeting
+from betcode.providers.demo.spec import SPEC
+from betcode.providers.registry import ProviderContext
 
 # How a session's environment, which its client chooses, directs the demo agent: for tests, benchmarks and bug reports.
 _FLAGS: Mapping[str, str] = {
@@ -25,10 +28,14 @@ _FLAGS: Mapping[str, str] = {
 }
 
 
+def create(_: ProviderSpec, __: ProviderContext) -> "DemoProvider":
+    return DemoProvider()
+
+
 class DemoProvider:
     """Our own agent program that plays recordings; it needs nothing and is always there."""
 
-    name = "demo"
+    name = SPEC.name
     capabilities = Capabilities(
         resume=True,
         continues_broken_turn=False,  # a message that is sent again begins its recording again
@@ -62,7 +69,7 @@ class DemoProvider:
         return self.capabilities
 
     def about(self, _: Mapping[str, str]) -> ProviderAbout:
-        return ProviderAbout("betcode demo", ProgramStatus(version=__version__, login=Login.NOT_NEEDED))
+        return ProviderAbout(SPEC.title, ProgramStatus(version=__version__, login=Login.NOT_NEEDED))
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         return Launch(

@@ -11,34 +11,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.config.agent_settings import OpenAiSettings, api_address, variable_name
+from betcode.config.agent_settings import api_address, variable_name
 from betcode.config.units import NotUnderstood
 from betcode.config.value_types import ValueType
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.providers.acp.family import AcpFamily
 from betcode.providers.acp.handshake import opening
 from betcode.providers.acp.profile import CAPABILITIES, Profile
-from betcode.util.extras import OPENAI, missing_extra
+from betcode.providers.openai.spec import LEAST_CONTEXT_TOKENS, SPEC, WIRE_APIS, OpenAiSettings
+from betcode.providers.registry import ProviderContext
+from betcode.util.extras import EXTRAS, missing_extra
 
-_TITLE = "OpenAI-compatible API"
 _OPENAI = "https://api.openai.com/v1"
 _BASE_URL, _KEY_ENV, _WIRE, _CONTEXT = "base_url", "api_key_env", "wire_api", "context_tokens"
-KEYS: Mapping[str, str] = {
-    _BASE_URL: "of the API, with its version, such as http://localhost:11434/v1",
-    _KEY_ENV: "the variable of the session's environment that holds the API's key",
-    _WIRE: "responses or chat; auto: Responses at OpenAI itself, Chat Completions everywhere else",
-    _CONTEXT: "how many tokens the model takes in at once",
-}
-_WIRES = ("auto", "responses", "chat")
-_FEWEST_TOKENS, _MOST_TOKENS = 1024, 100_000_000
+_MOST_TOKENS = 100_000_000
 _READING = ("Read", "Grep", "Glob", "LS")
 
 PROFILE = Profile(
-    name="openai",
+    name=SPEC.name,
     title="The agent",
     sets_model=False,  # it is told as it is started
     capabilities=replace(
@@ -72,10 +67,14 @@ class _Api:
         )
 
 
+def create(_: ProviderSpec, context: ProviderContext) -> "OpenAiProvider":
+    return OpenAiProvider(context.agents.of(OpenAiSettings))
+
+
 class OpenAiProvider(AcpFamily):
     """Implements `betcode.domain.ports.Provider`."""
 
-    name = "openai"
+    name = SPEC.name
     capabilities = PROFILE.able
 
     def __init__(self, settings: OpenAiSettings | None = None) -> None:
@@ -83,13 +82,13 @@ class OpenAiProvider(AcpFamily):
 
     def check(self, environment: Mapping[str, str]) -> None:  # noqa: ARG002 (the packages are our own)
         """Raises AgentUnavailable if the packages are missing; whether a key is, depends on the session."""
-        if missing := missing_extra(OPENAI):
+        if missing := missing_extra(EXTRAS[SPEC.name]):
             raise AgentUnavailable(missing)
 
     def check_session(self, session: NewSession) -> None:
         """Raises InvalidRequest, AgentUnavailable."""
         self.check(session.environment or {})
-        check_keys(session, KEYS)
+        check_keys(session, SPEC.keys)
         api = self._api(session)
         if not (session.model or self._settings.model):
             raise InvalidRequest(
@@ -103,7 +102,7 @@ class OpenAiProvider(AcpFamily):
 
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         api = self._configured({})
-        lacking = missing_extra(OPENAI) or api.lacks(environment)
+        lacking = missing_extra(EXTRAS[SPEC.name]) or api.lacks(environment)
         if environment.get(api.key_env):
             login, basis = Login.YES, f"{api.key_env} is set"
         elif lacking:
@@ -111,7 +110,7 @@ class OpenAiProvider(AcpFamily):
         else:
             login, basis = Login.UNKNOWN, f"{api.key_env} is not set, and {api.base_url} may want no key"
         standing = ProgramStatus(version=__version__, login=login, login_basis=basis, missing=lacking)
-        return ProviderAbout(_TITLE, standing, KEYS)
+        return ProviderAbout(SPEC.title, standing, SPEC.keys)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
@@ -139,8 +138,8 @@ class OpenAiProvider(AcpFamily):
         base_url = _read(_BASE_URL, asked, settings.base_url, api_address("http", "https"))
         key_env = _read(_KEY_ENV, asked, settings.api_key_env, variable_name())
         wire = asked.get(_WIRE, settings.wire_api)
-        if wire not in _WIRES:
-            raise InvalidRequest(f"There is no wire {wire[:80]!r}: choose {', '.join(_WIRES)}", key=_WIRE)
+        if wire not in WIRE_APIS:
+            raise InvalidRequest(f"There is no wire {wire[:80]!r}: choose {', '.join(WIRE_APIS)}", key=_WIRE)
         if wire == "auto":
             wire = "responses" if base_url in ("", _OPENAI) else "chat"
         return _Api(base_url or _OPENAI, key_env, wire, _tokens(asked.get(_CONTEXT), settings.context_tokens))
@@ -165,4 +164,4 @@ def _tokens(asked: str | None, default: int) -> int:
         return default
     if not (asked.isascii() and asked.isdigit() and len(asked) < 12):
         raise InvalidRequest(f"provider_config.{_CONTEXT} is to be a number of tokens", key=_CONTEXT)
-    return min(max(int(asked), _FEWEST_TOKENS), _MOST_TOKENS)
+    return min(max(int(asked), LEAST_CONTEXT_TOKENS), _MOST_TOKENS)

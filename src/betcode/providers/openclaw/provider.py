@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from betcode.config.agent_settings import OpenClawSettings, api_address
+from betcode.config.agent_settings import api_address
 from betcode.config.units import NotUnderstood
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
+from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
@@ -24,15 +25,11 @@ from betcode.providers.acp.family import AcpFamily
 from betcode.providers.acp.handshake import opening
 from betcode.providers.acp.profile import CAPABILITIES, Profile
 from betcode.providers.openclaw.gateway_start import GatewayStarter
-from betcode.util.extras import OPENCLAW, missing_extra
+from betcode.providers.openclaw.spec import SPEC, OpenClawSettings
+from betcode.providers.registry import ProviderContext
+from betcode.util.extras import EXTRAS, missing_extra
 
-_TITLE = "OpenClaw"
 _URL, _TOKEN_FILE, _START = "url", "token_file", "start"
-KEYS: Mapping[str, str] = {
-    _URL: "of a gateway that runs, such as ws://127.0.0.1:18789",
-    _TOKEN_FILE: "the absolute path of the file that holds the gateway's token",
-    _START: "true: a gateway is started where none answers",
-}
 _INSTALL = "install it (npm install -g openclaw, with Node 24.16 or later)"
 _ELSE = "or name a gateway that runs with agents.openclaw.url"
 _TOKEN_VARIABLE = "OPENCLAW_GATEWAY_TOKEN"  # noqa: S105 the name of a variable
@@ -40,8 +37,8 @@ _NONE_NAMED = "No gateway is named: set agents.openclaw.url, or agents.openclaw.
 _PROBE_S = 0.5
 
 PROFILE = Profile(
-    name="openclaw",
-    title=_TITLE,
+    name=SPEC.name,
+    title=SPEC.title,
     sets_model=False,  # it is told as the session is made
     tells_errors=True,
     login="say where the gateway's token is with agents.openclaw.token_file",
@@ -66,10 +63,14 @@ class _Gateway:
     is_ours: bool  # it is started where none answers
 
 
+def create(_: ProviderSpec, context: ProviderContext) -> "OpenClawProvider":
+    return OpenClawProvider(context.agents.of(OpenClawSettings))
+
+
 class OpenClawProvider(AcpFamily):
     """Implements `betcode.domain.ports.Provider`."""
 
-    name = "openclaw"
+    name = SPEC.name
     capabilities = PROFILE.able
 
     def __init__(self, settings: OpenClawSettings | None = None) -> None:
@@ -78,13 +79,13 @@ class OpenClawProvider(AcpFamily):
 
     def check(self, environment: Mapping[str, str]) -> None:  # noqa: ARG002 (the packages are our own)
         """Raises AgentUnavailable if the packages are missing; which gateway is needed, depends on the session."""
-        if missing := missing_extra(OPENCLAW):
+        if missing := missing_extra(EXTRAS[SPEC.name]):
             raise AgentUnavailable(missing)
 
     def check_session(self, session: NewSession) -> None:
         """Raises InvalidRequest, AgentUnavailable."""
         self.check(session.environment or {})
-        check_keys(session, KEYS)
+        check_keys(session, SPEC.keys)
         gateway = self._gateway(provider_config(session))
         if gateway.is_ours:
             self._program(session.environment or {})
@@ -100,7 +101,7 @@ class OpenClawProvider(AcpFamily):
 
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         gateway = self._gateway({})
-        if missing_packages := missing_extra(OPENCLAW):
+        if missing_packages := missing_extra(EXTRAS[SPEC.name]):
             standing = ProgramStatus(tells_version=False, missing=missing_packages)
         elif gateway.is_ours:
             try:
@@ -114,7 +115,7 @@ class OpenClawProvider(AcpFamily):
             standing = ProgramStatus(tells_version=False, login=Login.UNKNOWN, login_basis="no token is named")
         else:
             standing = ProgramStatus(tells_version=False, missing=_NONE_NAMED)
-        return ProviderAbout(_TITLE, standing, KEYS)
+        return ProviderAbout(SPEC.title, standing, SPEC.keys)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
@@ -145,7 +146,7 @@ class OpenClawProvider(AcpFamily):
             if os.access(named, os.X_OK):
                 return named
             raise AgentUnavailable(f"{named} is not a program that can be run: see agents.openclaw.program", path=named)
-        found = shutil.which("openclaw", path=environment.get("PATH")) or shutil.which("openclaw")
+        found = shutil.which(SPEC.executable, path=environment.get("PATH")) or shutil.which(SPEC.executable)
         if found is None:
             raise AgentUnavailable(f"openclaw was not found on the PATH: {_INSTALL}, {_ELSE}")
         return found

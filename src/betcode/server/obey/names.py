@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.values.identifiers import NotAnIdentifier, SessionId, parse_session_id, ulid_spelling
+from betcode.providers.specs import SPECS
 from betcode.server.obey.errors import Obey, ObeyError
 from obey.local.v1 import local_pb2 as pb
 
@@ -17,15 +18,8 @@ STATUS: Mapping[Phase, pb.SessionStatus.ValueType] = {
     Phase.FAILED: pb.SESSION_STATUS_FAILED,
 }
 PROVIDER: Mapping[str, pb.SessionProvider.ValueType] = {
-    "claude": pb.SESSION_PROVIDER_CLAUDE_CODE,
-    "openclaw": pb.SESSION_PROVIDER_OPENCLAW,
-    "codex": pb.SESSION_PROVIDER_CODEX,
-    "openai": pb.SESSION_PROVIDER_OPENAI_API,
-    "acp": pb.SESSION_PROVIDER_ACP,
-    "demo": pb.SESSION_PROVIDER_DEMO,
+    name: pb.SessionProvider.ValueType(spec.obey_number) for name, spec in SPECS.items() if spec.obey_number
 }
-# Kinds that the other API names and this one does not: all of them are ACP agents.
-_ACP_KINDS = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})
 _NAME_OF = {number: name for name, number in PROVIDER.items()}
 _SHORT = 6  # the end of a ULID distinguishes sessions; its beginning is the time
 
@@ -36,8 +30,10 @@ def provider_name(provider: pb.SessionProvider.ValueType) -> str:
 
 
 def provider_of(kind: str) -> pb.SessionProvider.ValueType:
-    """The number for a kind of agent; of one that this daemon no longer has there is none."""
-    return PROVIDER.get("acp" if kind in _ACP_KINDS else kind, pb.SESSION_PROVIDER_UNSPECIFIED)
+    """The number of a provider, or of the provider that has it as a profile; unspecified: this daemon has none."""
+    spec = SPECS.get(kind)
+    name = kind if spec is None else spec.profile_of or kind
+    return PROVIDER.get(name, pb.SESSION_PROVIDER_UNSPECIFIED)
 
 
 def kind_of(provider: int) -> str | None:

@@ -7,11 +7,11 @@ from betcode.domain.release.compatibility import AGENTS, API_VERSION, CLIENTS, c
 from betcode.domain.release.deprecations import warning
 from betcode.domain.release.features import flag_message
 from betcode.engine import AgentReport
+from betcode.providers.specs import DEFAULT
 from betcode.server.release import Release
 from betcode.server.rpc import Caller
 from betcode.v1 import version_pb2 as v1
 
-_AGENT = "claude"
 _TYPE_LIMIT = 128
 _FEATURES_LIMIT = 200  # of one request
 
@@ -25,7 +25,7 @@ class VersionCalls:
         self._max_message_bytes = max_message_bytes
 
     async def get_version(self, _: Caller, __: v1.GetVersionRequest) -> v1.GetVersionResponse:
-        features, agent = self._release.features, AGENTS[_AGENT]
+        features, agent = self._release.features, AGENTS[DEFAULT.name]
         version = await self._release.agent_version()
         records = features.deprecations.values()
         return v1.GetVersionResponse(
@@ -51,7 +51,7 @@ class VersionCalls:
 
     async def negotiate_capabilities(self, caller: Caller, request: v1.NegotiateRequest) -> v1.NegotiateResponse:
         """Return whether the client is accepted, with which features, and the notices for it."""
-        features, agent = self._release.features, AGENTS[_AGENT]
+        features, agent = self._release.features, AGENTS[DEFAULT.name]
         client = request.client_version
         of_client = validate_client_capabilities(request.client_capabilities)
         if refusal := client_refusal(client):

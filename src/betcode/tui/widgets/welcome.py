@@ -2,6 +2,8 @@
 
 from textual.widgets import Static
 
+from betcode.providers.specs import FALLBACK
+
 _DEMO = (
     "Try  tour       everything in a minute",
     "     reconnect  restart the daemon",
@@ -22,7 +24,7 @@ _OTHERS = (
 
 def words(provider: str) -> str:
     """Return the text for a new session with this provider."""
-    return "\n".join(_DEMO if provider == "demo" else _OTHERS)
+    return "\n".join(_DEMO if provider == FALLBACK.name else _OTHERS)
 
 
 class Welcome(Static):

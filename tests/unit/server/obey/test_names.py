@@ -8,7 +8,7 @@ from betcode.domain.obey.campaign_events import CampaignEvent
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.values.identifiers import new_session_id, ulid_spelling
 from betcode.providers.claude.models import model_refusal
-from betcode.providers.registry import MAKERS
+from betcode.providers.specs import SPECS
 from betcode.server.obey.festivals import festivals_of
 from betcode.server.obey.names import PROVIDER, STATUS, default_name, kind_of, provider_of, session_of
 from obey.local.v1 import local_pb2 as pb
@@ -22,7 +22,7 @@ def test_every_phase_and_every_provider_has_a_name_of_its_own() -> None:
 
 
 def test_every_kind_of_agent_is_shown_as_some_provider() -> None:
-    shown = {kind: provider_of(kind) for kind in ("claude", *MAKERS)}
+    shown = {kind: provider_of(kind) for kind in SPECS}
     assert {kind: number for kind, number in shown.items() if kind in PROVIDER} == PROVIDER
     assert {number for kind, number in shown.items() if kind not in PROVIDER} == {pb.SESSION_PROVIDER_ACP}
     assert provider_of("gone") == pb.SESSION_PROVIDER_UNSPECIFIED
