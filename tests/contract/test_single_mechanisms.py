@@ -1,4 +1,4 @@
-"""A mechanism has one implementation: other modules do not replace files or renew events by hand."""
+"""A mechanism has one implementation: other modules do not start processes, replace files or renew events by hand."""
 
 import ast
 from collections.abc import Iterator
@@ -20,6 +20,27 @@ RENAMES = {
     "worktrees/remove/delete_directory.py",  # moves a directory aside before it is deleted
 }
 
+# Modules that start a process which is not a bounded child. Everyone else uses betcode.proc.
+PROCESSES = {
+    "agents/openclaw/start.py",  # a gateway that outlives its starter
+    "cli/daemon/control.py",  # a daemon that outlives its starter
+    "cli/worktree/run.py",  # the user's command, on the user's terminal
+    "holder/agent.py",  # the agent: forked by the holder, which needs the standard library only
+    "holder/launch.py",  # the holder: outlives the daemon
+    "holder/platform.py",  # `ps` on systems without /proc; the holder cannot import betcode.proc
+    "holder/program.py",  # the holder's fork into the background
+    "proc/child.py",
+    "wording/editor.py",  # the user's editor, on the user's terminal
+}
+_STARTS = {
+    "subprocess": {"Popen", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "run"},
+    "asyncio": {"create_subprocess_exec", "create_subprocess_shell"},
+    "anyio": {"open_process", "run_process"},
+    "os": {"fork", "forkpty", "popen", "posix_spawn", "posix_spawnp", "spawnv", "spawnve", "spawnvp", "system"},
+    "pty": {"fork", "spawn"},
+    "multiprocessing": {"Process"},
+}
+
 
 def _modules() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(_ROOT.rglob("*.py")):
@@ -39,6 +60,21 @@ def renames(tree: ast.AST) -> bool:
                 return True
         elif name == "hardlink_to" or (name in ("rename", "replace") and len(node.args) == 1 and not node.keywords):
             return True  # str.replace has two arguments
+    return False
+
+
+def starts_a_process(tree: ast.AST) -> bool:
+    """Whether the code uses a function of the standard library or of anyio that starts a process."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                used = {name.name for name in names}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=attribute)):
+                used = {attribute}
+            case _:
+                continue
+        if used & _STARTS.get(module, set()):
+            return True
     return False
 
 
@@ -89,6 +125,17 @@ def test_a_rename_is_found() -> None:
         "at.replace(day=1)",
     ):
         assert not renames(ast.parse(code)), code
+
+
+def test_processes_are_started_in_one_module() -> None:
+    assert {name for name, tree in _modules() if starts_a_process(tree)} == PROCESSES
+
+
+def test_a_started_process_is_found() -> None:
+    for code in ("subprocess.run(argv)", "from subprocess import PIPE, Popen", "anyio.run_process(argv)", "os.fork()"):
+        assert starts_a_process(ast.parse(code)), code
+    for code in ("from subprocess import PIPE", "proc.run(argv)", "anyio.run(main)", "os.execv(program, argv)"):
+        assert not starts_a_process(ast.parse(code)), code
 
 
 def test_events_are_renewed_in_one_module() -> None:

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from threading import Lock
 
 import anyio
@@ -14,13 +13,13 @@ import anyio.to_thread
 
 from betcode.holder.platform import Process, all_marked, descendants, marked, processes, start_time
 from betcode.holder.tool_leftovers import end_found
+from betcode.proc.child import start
 
 # Everything below a command carries its number in it, also what left its session and its parent.
 MARKER = "BETCODE_COMMAND"
 GRACE_S = 3.0  # between TERM and KILL
 _PIECE_BYTES = 64 * 1024
 _PIPE_BYTES = 960 * 1024  # far more than a pipe has, unless somebody made it larger
-_KILLED_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,60 +38,37 @@ class Start:
 class Child:
     """The process. It is waited for here and nowhere else, so that its number is its own until `ended` returns."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, command: Start) -> None:
         """Start it. It may block.
 
         Raises:
             OSError, ValueError: it cannot be started.
         """
-        self._process = Popen(
-            start.argv,
-            executable=start.program,
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            bufsize=0,
-            cwd=start.directory,
-            env={**start.environment, MARKER: start.marker},
-            start_new_session=True,
-            umask=start.umask,
+        self._child = start(
+            command.argv,
+            {**command.environment, MARKER: command.marker},
+            directory=command.directory,
+            executable=command.program,
+            umask=command.umask,
         )
-        self._marker = start.marker
-        self.grace_s = start.grace_s
-        self._start_time = start_time(self._process.pid)
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._pipes = (self._process.stdout, self._process.stderr)
-        for pipe in self._pipes:
-            os.set_blocking(pipe.fileno(), False)
-        self.out = self._process.stdout.fileno()
-        self.err = self._process.stderr.fileno()
-        self._handle = _handle_of(self._process.pid)
-
-    def signal_group(self, number: signal.Signals) -> None:
-        """To all of its group, while that is its own."""
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
-
-    async def has_ended(self) -> None:
-        """Returns once it has; its number is still its own."""
-        if self._handle is not None:
-            await anyio.wait_readable(self._handle)
-        else:
-            await anyio.to_thread.run_sync(_waited(self._process.pid), abandon_on_cancel=True)
+        self._marker = command.marker
+        self.grace_s = command.grace_s
+        self._start_time = start_time(self._child.pid)
+        self.out = self._child.out
+        self.err = self._child.err
+        self.signal_group = self._child.signal_group
+        self.has_ended = self._child.has_ended
+        self.close = self._child.close
 
     async def end(self) -> int:
         """End it and everything it started, gently first; how it ended."""
         await _insisted(asyncio.get_running_loop().run_in_executor(None, self.end_now))
-        return self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
+        return self._child.code if self._child.code is not None else -signal.SIGKILL
 
     def end_now(self) -> None:
         """It blocks for at most a few seconds; what hangs in the kernel is left behind."""
         end_found(self._found, grace_s=self.grace_s)
-        self.signal_group(signal.SIGKILL)
-        with suppress(TimeoutExpired):
-            self._process.wait(_KILLED_WITHIN_S)
+        self._child.kill()
 
     def left_over(self, descriptor: int) -> bytes:
         """What is in a pipe once nobody of the command is left to write into it; it does not wait."""
@@ -102,18 +78,10 @@ class Child:
                 found += piece
         return bytes(found)
 
-    def close(self) -> None:
-        """Let go of its pipes."""
-        for pipe in self._pipes:
-            pipe.close()
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
     def _found(self) -> list[Process]:
-        pid = self._process.pid
+        pid = self._child.pid
         found = {one.pid: one for one in marked(self._marker, MARKER)}
-        if self._process.returncode is None and start_time(pid) == self._start_time:
+        if self._child.code is None and start_time(pid) == self._start_time:
             found |= {one.pid: one for one in [*_of_session(pid), *descendants(pid)]}
         return [one for one in found.values() if one.pid != os.getpid()]
 
@@ -172,14 +140,6 @@ async def _insisted(work: "asyncio.Future[None]") -> None:
         raise cancelled
 
 
-async def next_piece(descriptor: int) -> bytes:
-    """What comes out of a pipe next; empty at its end. Whoever is cancelled meanwhile has lost nothing."""
-    while True:
-        await anyio.wait_readable(descriptor)
-        with suppress(BlockingIOError):
-            return os.read(descriptor, _PIECE_BYTES)
-
-
 def _of_session(session: int) -> list[Process]:
     found = []
     for one in processes().values():
@@ -187,21 +147,3 @@ def _of_session(session: int) -> list[Process]:
             if not one.zombie and os.getsid(one.pid) == session:
                 found.append(one)
     return found
-
-
-def _handle_of(pid: int) -> int | None:
-    """Something that can be waited for in the loop; None where the system has no such thing."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None
-
-
-def _waited(pid: int) -> Callable[[], None]:
-    """Wait without taking the process's number away."""
-
-    def wait() -> None:
-        with suppress(ChildProcessError):
-            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-
-    return wait

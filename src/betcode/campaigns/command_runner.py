@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar, assert_never
 import anyio
 import anyio.to_thread
 
-from betcode.campaigns.child import GRACE_S, Child, Start, Starting, end_commands, next_piece
+from betcode.campaigns.child import GRACE_S, Child, Start, Starting, end_commands
 from betcode.campaigns.environment import command_environment
 from betcode.campaigns.manifest import HAVE_ONE, WORD, Manifest, WrongManifest, understood
 from betcode.campaigns.sandbox import Sandbox
@@ -23,6 +23,7 @@ from betcode.domain.bounded_io import BoundedIOPort, FilesystemTimeout
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.obey.campaign_errors import CampaignUnusable, CommandRefused
 from betcode.domain.obey.campaigns import Campaign
+from betcode.proc.child import next_piece
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,9 @@ import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 from types import MappingProxyType
 
 import anyio
@@ -16,8 +18,8 @@ from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.values.text import shortened
 from betcode.git import filters
 from betcode.git.environment import SETTINGS, WORDS, environment_of
-from betcode.git.process import Child, ending, next_piece, start
 from betcode.git.version import ADVICE, unfit
+from betcode.proc.child import BoundedOutput, Child, ending, next_piece, start
 
 BOUND_S = 30.0
 _OUTPUT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -111,12 +113,12 @@ class Git:
         Raises:
             GitFailed: it ended with anything but 0, or wrote nothing more for `bound_s`.
         """
-        err = _Gathered(_ERROR_LIMIT_BYTES)
+        err = BoundedOutput(_ERROR_LIMIT_BYTES)
         async with _place(self._streams):
             variables = await self._without_filters(arguments, at, variables, bound_s)
             argv = await self._argv(arguments, at)
             async with ending(await self._start(argv, variables)) as child:
-                await child.tell(b"")
+                await child.write_all(b"")
                 while piece := await _next(child, err, bound_s):
                     yield piece  # in no task group: one who leaves here would get a group of errors
                 if piece is not None:
@@ -161,13 +163,13 @@ class Git:
     async def _asked(
         self, argv: Sequence[str], variables: Mapping[str, str], stdin: bytes, bound_s: float, verb: str
     ) -> GitResult:
-        out, err = _Gathered(_OUTPUT_LIMIT_BYTES), _Gathered(_ERROR_LIMIT_BYTES)
+        out, err = BoundedOutput(_OUTPUT_LIMIT_BYTES), BoundedOutput(_ERROR_LIMIT_BYTES)
         code = None
         with anyio.move_on_after(bound_s):
             async with ending(await self._start(argv, variables)) as child, anyio.create_task_group() as tasks:
-                tasks.start_soon(child.tell, stdin)
-                tasks.start_soon(err.gather, child.err)
-                tasks.start_soon(out.gather, child.out, tasks.cancel_scope)
+                tasks.start_soon(child.write_all, stdin)
+                tasks.start_soon(err.collect, child.err)
+                tasks.start_soon(out.collect, child.out, tasks.cancel_scope)
                 code = await child.ended()
                 tasks.cancel_scope.deadline = anyio.current_time() + _DRAINED_WITHIN_S
         if out.is_too_much:
@@ -180,7 +182,7 @@ class Git:
         """In a thread: a start waits until the program has been loaded, from whatever disk."""
         environment = {**self._environment, **variables}
         try:
-            return await anyio.to_thread.run_sync(start, argv, environment, self._umask)
+            return await anyio.to_thread.run_sync(partial(start, argv, environment, umask=self._umask, stdin=PIPE))
         except FileNotFoundError:
             self._found = ""
             raise GitFailed(f"git is not installed any more: {ADVICE}") from None
@@ -199,27 +201,6 @@ def failure(answer: GitResult, arguments: Sequence[str]) -> GitFailed | StorageD
     return GitFailed(f"git {_verb(arguments)} failed: {answer.words}")
 
 
-class _Gathered:
-    """What came out of a pipe, up to a limit."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self.data = bytearray()
-        self.is_too_much = False
-
-    @property
-    def text(self) -> str:
-        return self.data.decode(errors="replace")
-
-    async def gather(self, descriptor: int, end: anyio.CancelScope | None = None) -> None:
-        """Read all of it, so that whoever writes is not held up; past the limit cancel `end`, if there is one."""
-        while piece := await next_piece(descriptor):
-            self.data += piece[: self.limit_bytes - len(self.data)]
-            if len(self.data) == self.limit_bytes and end is not None:
-                self.is_too_much = True
-                end.cancel()
-
-
 @asynccontextmanager
 async def _place(places: anyio.Semaphore) -> AsyncIterator[None]:
     """One of the calls that go on at once: many clients do not make as many processes."""
@@ -233,11 +214,11 @@ async def _place(places: anyio.Semaphore) -> AsyncIterator[None]:
         places.release()
 
 
-async def _next(child: Child, err: _Gathered, bound_s: float) -> bytes | None:
+async def _next(child: Child, err: BoundedOutput, bound_s: float) -> bytes | None:
     """What it writes next, empty at the end; None: nothing in time. Its complaints are gathered meanwhile."""
     with anyio.move_on_after(bound_s):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(err.gather, child.err)
+            tasks.start_soon(err.collect, child.err)
             tasks.start_soon(child.ended)
             piece = await next_piece(child.out)
             tasks.cancel_scope.cancel()
@@ -245,10 +226,10 @@ async def _next(child: Child, err: _Gathered, bound_s: float) -> bytes | None:
     return None
 
 
-async def _rest(child: Child, err: _Gathered) -> None:
+async def _rest(child: Child, err: BoundedOutput) -> None:
     with anyio.move_on_after(_DRAINED_WITHIN_S):
         await child.ended()
-        await err.gather(child.err)
+        await err.collect(child.err)
 
 
 def _verb(arguments: Sequence[str]) -> str:

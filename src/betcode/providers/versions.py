@@ -6,17 +6,18 @@ import os
 import re
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+
+from betcode.proc.child import Child, start
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class AgentVersions:
         self._said: dict[Path, tuple[Program, _VersionReply]] = {}
         self._thread = ThreadPoolExecutor(1, "agent version")
         self._under_way: dict[Path, Future[str]] = {}
-        self._asked: subprocess.Popen[bytes] | None = None
+        self._asked: Child | None = None
         self._is_closed = False
         self._looks = anyio.CapacityLimiter(2)  # of its own: a disk that hangs would keep the threads of others
 
@@ -101,7 +102,7 @@ class AgentVersions:
         self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._asked is not None:
-            _end(self._asked)
+            self._asked.signal_group(signal.SIGKILL)
 
     def _ask(self, binary: Path) -> str:
         if (known := self.known(binary)) is not None:
@@ -117,17 +118,16 @@ class AgentVersions:
 
     def _first_words(self, binary: Path) -> str:
         try:
-            process = asked(binary, self._environment)
+            child = asked(binary, self._environment)
         except OSError as error:
             logger.warning("%s cannot be run: %s", binary, error)
             return ""
-        self._asked = process
-        with process:  # which closes its pipe and waits for its end
-            try:
-                return "" if self._is_closed else first_words(process, self._bounds.read_s)
-            finally:
-                _end(process)
-                self._asked = None
+        self._asked = child
+        try:
+            return "" if self._is_closed else first_words(child, self._bounds.read_s)
+        finally:
+            self._asked = None
+            child.end_now()
 
 
 def program_at(binary: Path) -> Program | None:
@@ -145,21 +145,13 @@ def version_in(words: str) -> str:
     return found.group(1) if found else ""
 
 
-def asked(binary: Path, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def asked(binary: Path, environment: Mapping[str, str]) -> Child:
     """`binary --version`, begun in a process group of its own, so that whatever it starts can be ended with it.
 
     Raises:
         OSError: it cannot be run.
     """
-    return subprocess.Popen(
-        [str(binary), "--version"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**environment, "DISABLE_AUTOUPDATER": "1"},
-        cwd="/",
-        start_new_session=True,
-    )
+    return start([str(binary), "--version"], {**environment, "DISABLE_AUTOUPDATER": "1"}, stderr=DEVNULL)
 
 
 def read_version(binary: Path, environment: Mapping[str, str], bound_s: float) -> str:
@@ -168,24 +160,16 @@ def read_version(binary: Path, environment: Mapping[str, str], bound_s: float) -
     Raises:
         OSError: it cannot be run.
     """
-    process = asked(binary, environment)
+    child = asked(binary, environment)
     try:
-        return version_in(first_words(process, bound_s))
+        return version_in(first_words(child, bound_s))
     finally:
-        _end(process)
-        process.wait()
+        child.end_now()
 
 
-def first_words(process: "subprocess.Popen[bytes]", bound_s: float) -> str:
+def first_words(child: Child, bound_s: float) -> str:
     """The beginning of what it prints within the bound."""
-    assert process.stdout is not None
-    with process.stdout:
-        return _read(process.stdout.fileno(), time.monotonic() + bound_s).decode(errors="replace")
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    return _read(child.out, time.monotonic() + bound_s).decode(errors="replace")
 
 
 def _read(descriptor: int, until: float) -> bytes:

@@ -187,7 +187,7 @@ async def test_nothing_is_executed_for_a_name_that_is_none(
 ) -> None:
     await bench.worktrees.listed(str(repository))
     started: list[object] = []
-    for where in ("subprocess.Popen", "betcode.git.process.Popen"):
+    for where in ("subprocess.Popen", "betcode.proc.child.Popen"):
         monkeypatch.setattr(where, lambda *arguments, **_: started.append(arguments))
     for name in _NO_NAMES:
         for new in (True, False):

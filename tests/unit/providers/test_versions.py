@@ -54,8 +54,7 @@ def test_the_version_is_found_in_what_is_printed(printed: str, found: str) -> No
 @pytest.mark.behaviour("version.get.agent-parsed")
 def test_the_real_agent_says_its_version() -> None:
     assert CLAUDE is not None
-    with version.asked(CLAUDE, PATH) as process:
-        said = version.version_in(version.first_words(process, PATIENCE_S))
+    said = version.read_version(CLAUDE, PATH, PATIENCE_S)
     assert [int(part) for part in said.split(".")] >= [2, 1]
 
 
@@ -145,9 +144,9 @@ async def test_a_program_that_said_nothing_is_asked_again_after_a_while(tmp_path
 
 def test_a_program_that_floods_its_output_is_read_only_as_far_as_needed(tmp_path: Path) -> None:
     agent = program(tmp_path / "claude", "exec tr '\\0' x < /dev/zero")
-    with version.asked(agent, PATH) as process:
-        assert len(version.first_words(process, PATIENCE_S)) <= 2 * 4096
-        process.kill()
+    child = version.asked(agent, PATH)
+    assert len(version.first_words(child, PATIENCE_S)) <= 2 * 4096
+    child.end_now()
 
 
 @pytest.mark.anyio

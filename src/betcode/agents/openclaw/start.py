@@ -20,9 +20,11 @@ from pathlib import Path
 
 from betcode.agents.openclaw.paths import GatewayPaths, make_token, own_config, users_config
 from betcode.holder.platform import start_time
+from betcode.proc import run_blocking
 from betcode.util.atomic_files import replace_file
 
 NODE_NEEDED = (24, 16)
+_NODE_WITHIN_S = 10.0
 _WATCHED_S = 5.0  # one that cannot start says so soon
 _LOOK_EVERY_S = 0.1
 _LOG_LIMIT_BYTES = 20_000_000
@@ -135,7 +137,7 @@ def _check_node(program: str, environ: Mapping[str, str]) -> None:
     node = shutil.which("node", path=environ.get("PATH"))
     if node is None:
         raise CannotStart("OpenClaw needs Node, and there is none on the PATH: install Node 24.16 or later")
-    said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=10).stdout
+    said = run_blocking([node, "--version"], os.environ, limit_s=_NODE_WITHIN_S).out.decode(errors="replace")
     found = re.match(r"v(\d+)\.(\d+)", said)
     if found and (int(found[1]), int(found[2])) < NODE_NEEDED:
         raise CannotStart(f"OpenClaw needs Node 24.16 or later, and {node} is {said.strip()}: install a newer one")

@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.daemon.service_units import Service, is_for, launchd_agent, systemd_unit
+from betcode.proc import RunResult, run_blocking
 
 _WITHIN_S = 330.0  # a start may take as long as the unit allows
 _LINGER = Path("/var/lib/systemd/linger")
@@ -47,7 +47,7 @@ class Systemd:
                 "systemd is not available on this machine; start the daemon with `betcode daemon start`",
                 ExitCode.INVALID_ARGUMENTS,
             )
-        if _query("systemctl", "--user", "show", "--property=Version").returncode:
+        if _query("systemctl", "--user", "show", "--property=Version").code:
             raise CommandFailed(
                 "No systemd user session here. `betcode daemon install --print` prints the unit file",
                 ExitCode.INVALID_ARGUMENTS,
@@ -65,7 +65,7 @@ class Systemd:
         _run("systemctl", "--user", "disable", "--quiet", "--now", self.unit)
 
     def is_running(self) -> bool:
-        return _query("systemctl", "--user", "is-active", "--quiet", self.unit).returncode == 0
+        return _query("systemctl", "--user", "is-active", "--quiet", self.unit).code == 0
 
 
 class Launchd:
@@ -94,7 +94,7 @@ class Launchd:
         _run("launchctl", "bootout", f"{self._domain}/{self.label}", may_fail=True)
 
     def is_running(self) -> bool:
-        return _query("launchctl", "print", f"{self._domain}/{self.label}").returncode == 0
+        return _query("launchctl", "print", f"{self._domain}/{self.label}").code == 0
 
 
 def start_by_service(state_dir: Path, name: str = "betcode") -> Sequence[str] | None:
@@ -108,7 +108,7 @@ def start_by_service(state_dir: Path, name: str = "betcode") -> Sequence[str] | 
     except OSError:
         return None
     systemctl = shutil.which("systemctl")
-    if not is_ours or not systemctl or _query(systemctl, "--user", "is-enabled", "--quiet", systemd.unit).returncode:
+    if not is_ours or not systemctl or _query(systemctl, "--user", "is-enabled", "--quiet", systemd.unit).code:
         return None
     return [systemctl, "--user", "start", systemd.unit]
 
@@ -124,15 +124,17 @@ def turn_on_lingering(user: str) -> None:
 
 def _run(*argv: str, may_fail: bool = False) -> None:
     done = _query(*argv)
-    if done.returncode and not may_fail:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+    if done.code and not may_fail:
+        said = " ".join(done.err.decode(errors="replace").split()) or f"exit code {done.code}"
         raise CommandFailed(f"`{' '.join(argv)}` failed: {said}", ExitCode.INTERNAL)
 
 
-def _query(*argv: str) -> subprocess.CompletedProcess[str]:
+def _query(*argv: str) -> RunResult:
+    command = f"`{' '.join(argv)}`"
     try:
-        return subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_WITHIN_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CommandFailed(f"`{' '.join(argv)}` failed: {error}", ExitCode.INTERNAL) from error
+        done = run_blocking(argv, os.environ, limit_s=_WITHIN_S)
+    except (OSError, ValueError) as error:
+        raise CommandFailed(f"{command} failed: {error}", ExitCode.INTERNAL) from error
+    if done.timed_out:
+        raise CommandFailed(f"{command} did not end within {_WITHIN_S:g} s", ExitCode.INTERNAL)
+    return done

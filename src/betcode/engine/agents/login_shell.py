@@ -2,18 +2,18 @@
 
 import logging
 import os
-import subprocess
 from collections.abc import Mapping
-from functools import partial
+from subprocess import DEVNULL
 
 import anyio
-import anyio.to_thread
 
+from betcode.proc import RunResult, run
 from betcode.util.user import home_directory, login_shell
 
 logger = logging.getLogger(__name__)
 
 ASK_TIMEOUT_S = 10.0
+_LIMIT_BYTES = 16 * 1024 * 1024  # more than a system passes to a program
 
 
 class LoginShell:
@@ -26,28 +26,28 @@ class LoginShell:
     async def environment(self) -> Mapping[str, str]:
         async with self._lock:
             if self._environment is None:
-                self._environment = await anyio.to_thread.run_sync(partial(_ask, dict(os.environ)))
+                self._environment = await _ask(dict(os.environ))
             return self._environment
 
 
-def _ask(own: dict[str, str]) -> Mapping[str, str]:
+async def _ask(own: dict[str, str]) -> Mapping[str, str]:
     own.setdefault("HOME", str(home_directory(own)))
     shell = login_shell()
     try:
-        answer = subprocess.run(
+        answer = await run(
             [shell, "-l", "-c", "env -0"],
-            env=own,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=ASK_TIMEOUT_S,
-            check=True,
-            start_new_session=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+            own,
+            limit_s=ASK_TIMEOUT_S,
+            output_limit_bytes=_LIMIT_BYTES,
+            stderr=DEVNULL,
+            keep_background=True,  # a profile may start agents of its own
+        )
+    except (OSError, ValueError):
+        answer = RunResult(None)
+    if answer.code != 0:
         logger.warning("the login shell %s did not tell its environment; the daemon's own is used", shell)
         return own
-    return parse_environment(answer) or own
+    return parse_environment(answer.out) or own
 
 
 def parse_environment(answer: bytes) -> dict[str, str]:

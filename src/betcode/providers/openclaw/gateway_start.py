@@ -2,12 +2,13 @@
 
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+
+from betcode.proc import run_blocking
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +36,10 @@ class GatewayStarter:
 
     def _run(self, argv: list[str], environment: Mapping[str, str]) -> None:
         try:
-            done = subprocess.run(
-                argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_WITHIN_S
-            )
-        except (OSError, subprocess.TimeoutExpired) as trouble:
+            done = run_blocking(argv, environment, limit_s=_WITHIN_S)
+        except (OSError, ValueError) as trouble:
             logger.warning("the OpenClaw gateway could not be started: %s", trouble)
             return
-        if done.returncode:
-            logger.warning("the OpenClaw gateway could not be started: %s", done.stderr.strip()[-500:])
+        if done.code != 0:
+            words = done.err.decode(errors="replace").strip()[-500:] or f"no end within {_WITHIN_S:g} s"
+            logger.warning("the OpenClaw gateway could not be started: %s", words)

@@ -11,7 +11,7 @@ import anyio
 
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.sessions.media_type import kind_of
-from betcode.git.process import ending, next_piece, start
+from betcode.proc.child import ending, next_piece, start
 
 _BOUND_S = 5.0
 _LIMIT_BYTES = 10 * 1024 * 1024

@@ -4,14 +4,15 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from subprocess import DEVNULL, PIPE, STDOUT, Popen
+from functools import partial
+from subprocess import STDOUT
 
 import anyio
 import anyio.to_thread
 
-from betcode.git.process import next_piece
 from betcode.holder.platform import Process, descendants, marked, processes, start_time
 from betcode.holder.tool_leftovers import end_found
+from betcode.proc.child import Child, next_piece, start
 
 # Every descendant of a hook has the worktree's id in its environment, even if it left its session and its parent.
 MARKER = "BETCODE_SETUP"
@@ -48,16 +49,18 @@ async def run_setup_process(
         SetupNotStarted
     """
     try:
-        process = await anyio.to_thread.run_sync(_start, hook)  # it waits for the disk of the worktree
+        environment = {**hook.environment, MARKER: hook.marker}
+        begin = partial(start, directory=hook.directory, umask=hook.umask, stderr=STDOUT)
+        child = await anyio.to_thread.run_sync(begin, hook.argv, environment)  # it waits for the disk of the worktree
     except (OSError, ValueError) as trouble:
         raise SetupNotStarted(getattr(trouble, "strerror", None) or str(trouble)) from None
-    name = process_name(process.pid)
+    name = process_name(child.pid)
     try:
         await on_start(name)
         drained = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_pump, process, on_output, drained)
-            code = await _ended(process)
+            tasks.start_soon(_pump, child, on_output, drained)
+            code = await child.wait()
             left = await end_setup_process(hook.marker, name, is_ours=True)
             # A process that left even that, unmarked, may hold the pipe forever.
             with anyio.move_on_after(_DRAINED_WITHIN_S):
@@ -67,37 +70,12 @@ async def run_setup_process(
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDED_WITHIN_S):
             await end_setup_process(hook.marker, name, is_ours=True)
-            await _ended(process)
-        assert process.stdout is not None
-        process.stdout.close()
+            await child.wait()
+        child.close()
 
 
-def _start(hook: SetupProcess) -> "Popen[bytes]":
-    process = Popen(
-        hook.argv,
-        cwd=hook.directory,
-        env={**hook.environment, MARKER: hook.marker},
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=STDOUT,
-        bufsize=0,
-        start_new_session=True,
-        umask=hook.umask,
-    )
-    assert process.stdout is not None
-    os.set_blocking(process.stdout.fileno(), False)
-    return process
-
-
-async def _ended(process: "Popen[bytes]") -> int:
-    """Return its exit code; uses a separate limiter, since it may run for long."""
-    own = anyio.CapacityLimiter(1)
-    return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True, limiter=own)
-
-
-async def _pump(process: "Popen[bytes]", on_output: Callable[[bytes], None], drained: anyio.Event) -> None:
-    assert process.stdout is not None
-    while piece := await next_piece(process.stdout.fileno()):
+async def _pump(child: Child, on_output: Callable[[bytes], None], drained: anyio.Event) -> None:
+    while piece := await next_piece(child.out):
         on_output(piece)
     drained.set()
 

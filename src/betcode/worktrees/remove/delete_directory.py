@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.values.phrases import placed
+from betcode.proc import run
 
 _OCTAL = re.compile(r"\\([0-7]{3})")  # the system's escapes for spaces and such in a list of mounts
 
@@ -54,13 +55,13 @@ async def delete(path: str) -> None:
         WorktreeUnusable: some of it could not be deleted.
     """
     for try_again in (True, False):
-        done = await anyio.run_process(["rm", "-rf", "--", path], check=False)
-        if not done.returncode and not await anyio.to_thread.run_sync(os.path.lexists, path):
+        done = await run(["rm", "-rf", "--", path], os.environ, limit_s=None)
+        if not done.code and not await anyio.to_thread.run_sync(os.path.lexists, path):
             return
         if try_again:
             await anyio.to_thread.run_sync(_make_writable, path)
         else:
-            words = done.stderr.decode(errors="replace").strip().splitlines()
+            words = done.err.decode(errors="replace").strip().splitlines()
             why = placed(words[0].removeprefix("rm: ")) if words else "some files still exist"
             raise WorktreeUnusable(
                 f"The rest of it at {placed(path)} cannot be deleted ({why}): fix that, and remove it again"
