@@ -32,7 +32,7 @@ from betcode.providers.specs import DEFAULT, FALLBACK
 from betcode.v1.agent_pb2 import SessionSummary
 
 _BETCODE = "betcode"
-_LOOKED_AT = 50  # maximum number of sessions of this directory to search
+_SEARCHED = 50  # maximum number of sessions of this directory to search
 _PROMPT = "Hello! In a few sentences: what is betcode?"
 
 
@@ -53,7 +53,7 @@ async def _lead_in(options: CommandOptions) -> int:
         screen.note(line)
 
     async def choose(client: Client, notes: Screen) -> SessionSummary:
-        page = await client.list_sessions(working_directory=working_directory(options), statuses=OPEN, limit=_LOOKED_AT)
+        page = await client.list_sessions(working_directory=working_directory(options), statuses=OPEN, limit=_SEARCHED)
         if own_command() != _BETCODE:
             notes.note(f"Instead of betcode, type {own_command()}")
         if found := [one for one in page.sessions if one.provider == FALLBACK.name]:
@@ -76,7 +76,7 @@ def _what_to_try() -> Iterator[str]:
         yield f"With {DEFAULT.title} ({DEFAULT.executable} on your PATH), {own_command()} in a project uses that agent."
 
 
-async def _say_which_agent(options: CommandOptions, screen: Screen) -> str:
+async def _print_agent(options: CommandOptions, screen: Screen) -> str:
     """Print which agent a new session gets, and why; return its name."""
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     async with open_client(options.places) as client:
@@ -95,7 +95,7 @@ async def _say_which_agent(options: CommandOptions, screen: Screen) -> str:
 
 async def _first_run(options: CommandOptions) -> int:
     screen = standard_screen()
-    agent = await _say_which_agent(options, screen)
+    agent = await _print_agent(options, screen)
     new = new_conversation(options)
     async with checked_client(options.places, own_identity(options), screen) as client:
         code = await _one_turn(client, new, screen, is_demo=agent == FALLBACK.name)

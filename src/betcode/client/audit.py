@@ -32,11 +32,11 @@ class AuditReader:
                 for record in batch.records:
                     yield record
 
-    async def verify(self, noted: AuditHead | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
+    async def verify(self, earlier_head: AuditHead | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
         """Yield the progress of the verification; the last item is the result. Hold it in `aclosing`."""
         request = v1.VerifyAuditRequest()
-        if noted is not None:
-            request.noted_number, request.noted_hash = noted.number, noted.hash
+        if earlier_head is not None:
+            request.noted_number, request.noted_hash = earlier_head.number, earlier_head.hash
         call = self._stub.VerifyAudit(request, metadata=self._connection.metadata)
         async with aclosing(told(call, v1.VerifyAuditResponse)) as steps:
             async for step in steps:

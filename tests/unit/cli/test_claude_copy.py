@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.config.claude_import import look
+from betcode.cli.config.claude_import import read_claude_settings
 from betcode.config.first_run import claude_directory, has_importable_settings
 from betcode.config.load import load_settings
 
@@ -33,8 +33,8 @@ def test_settings_and_rules_are_taken_as_they_are(claude: Path, tmp_path: Path) 
     (claude / "rules/python/b.md").write_text("b")
     (claude / "history.jsonl").write_text("private")
     assert has_importable_settings(claude)
-    found = look(claude)
-    assert (found.settings, found.left_out) == (text, [])
+    found = read_claude_settings(claude)
+    assert (found.settings, found.skipped) == (text, [])
     assert found.files == {"a.md": b"\xff any bytes", "python/b.md": b"b"}
     (tmp_path / "settings.json").write_text(found.settings or "")
     assert load_settings(tmp_path).warnings == ()
@@ -43,7 +43,7 @@ def test_settings_and_rules_are_taken_as_they_are(claude: Path, tmp_path: Path) 
 def test_rules_go_on_meaning_the_same_paths(claude: Path) -> None:
     lists = {"deny": ["Read(/secrets/**)", "Read(//etc/x)", "Read(~/y)", "Bash(/bin/x)"], "allow": ["Edit(/docs/*)"]}
     (claude / "settings.json").write_text(json.dumps({"permissions": lists}))
-    copied = json.loads(look(claude).settings or "")["permissions"]
+    copied = json.loads(read_claude_settings(claude).settings or "")["permissions"]
     assert copied["deny"] == [f"Read(/{claude}/secrets/**)", "Read(//etc/x)", "Read(~/y)", "Bash(/bin/x)"]
     assert copied["allow"] == [f"Edit(/{claude}/docs/*)"]
 
@@ -56,9 +56,9 @@ def test_links_are_followed_to_files_and_no_further(claude: Path, tmp_path: Path
     (claude / "rules/c.md").symlink_to("c.md")
     (claude / "rules/loop/up").symlink_to(claude / "rules")
     os.mkfifo(claude / "rules/pipe.md")
-    found = look(claude)
+    found = read_claude_settings(claude)
     assert found.files == {"a.md": b"linked"}
-    assert [sentence.partition("rules/")[2] for sentence in found.left_out] == [
+    assert [sentence.partition("rules/")[2] for sentence in found.skipped] == [
         "b.md cannot be read: No such file or directory",
         "c.md cannot be read: Too many levels of symbolic links",
         "loop/up is not a regular file",
@@ -90,24 +90,28 @@ def _wrong(path: Path) -> None:
 def test_settings_that_cannot_be_used_are_left_out_in_words(claude: Path, make: object) -> None:
     assert callable(make)
     make(claude / "settings.json")
-    found = look(claude)
+    found = read_claude_settings(claude)
     assert found.settings is None
-    assert len(found.left_out) == 1
-    assert str(claude / "settings.json") in found.left_out[0]
+    assert len(found.skipped) == 1
+    assert str(claude / "settings.json") in found.skipped[0]
 
 
 def test_rules_that_are_none_or_too_large_are_left_out_in_words(claude: Path) -> None:
     (claude / "rules").write_text("a file")
-    assert "is not a directory" in look(claude).left_out[0]
+    assert "is not a directory" in read_claude_settings(claude).skipped[0]
     (claude / "rules").unlink()
     (claude / "rules").mkdir()
     (claude / "rules/huge.md").write_bytes(b"x" * (1024 * 1024 + 1))
-    found = look(claude)
+    found = read_claude_settings(claude)
     assert found.files == {}
-    assert "huge.md is too large" in found.left_out[0]
+    assert "huge.md is too large" in found.skipped[0]
 
 
 def test_nothing_is_nothing(claude: Path) -> None:
     assert not has_importable_settings(claude)
     assert not has_importable_settings(claude / "missing")
-    assert (look(claude).settings, look(claude).files, look(claude).left_out) == (None, {}, [])
+    assert (
+        read_claude_settings(claude).settings,
+        read_claude_settings(claude).files,
+        read_claude_settings(claude).skipped,
+    ) == (None, {}, [])

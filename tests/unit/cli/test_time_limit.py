@@ -27,12 +27,12 @@ async def test_a_turn_that_does_not_hear_is_told_again_and_then_left() -> None:
 
     limit = TimeLimit(shown, cancel, 0, patience_s=(0.001, 0.001, 0.001))
     left: list[str] = []
-    await limit.heed(lambda: left.append("left"))
+    await limit.enforce(lambda: left.append("left"))
     assert (len(asked), left) == (3, ["left"])
     assert limit.is_over
-    assert limit.has_left
+    assert limit.is_detached
     assert "stopping it again" in err.getvalue()
-    assert "a stop was requested" in limit.parting("s")
+    assert "a stop was requested" in limit.detach_message("s")
 
 
 async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
@@ -48,16 +48,16 @@ async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
 
     limit = TimeLimit(shown, cancel, 0, patience_s=(0.001, 0.001))
     with anyio.fail_after(5):
-        await limit.heed(lambda: None)
-    assert limit.has_left
+        await limit.enforce(lambda: None)
+    assert limit.is_detached
     assert "It cannot" in err.getvalue()
-    assert "stop was requested" not in limit.parting("s")
-    assert "may continue" in limit.parting("s")
+    assert "stop was requested" not in limit.detach_message("s")
+    assert "may continue" in limit.detach_message("s")
 
 
 async def test_without_a_limit_nothing_happens() -> None:
     shown, err = screen()
     limit = TimeLimit(shown, anyio.sleep_forever)
-    await limit.heed(lambda: None)
+    await limit.enforce(lambda: None)
     assert not limit.is_over
     assert err.getvalue() == ""

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from betcode.cli.core.exit_codes import CommandFailed
-from betcode.cli.policy.tool_use import given_input, tool_use
+from betcode.cli.policy.tool_use import json_input, tool_use
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_a_tool_in_small_letters_is_told_its_name() -> None:
 
 
 def test_an_input_is_a_json_object() -> None:
-    assert given_input("") == "{}"
+    assert json_input("") == "{}"
     with pytest.raises(CommandFailed):
-        given_input("[1]")
+        json_input("[1]")

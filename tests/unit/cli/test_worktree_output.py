@@ -34,8 +34,8 @@ def test_any_cutting_gives_the_same_lines(cuts: list[int]) -> None:
 def test_a_line_without_an_end_does_not_grow_for_ever() -> None:
     lines = OutputLines()
     shown = [line for _ in range(64) for line in lines.feed(b"x" * 1024)]
-    assert sum(map(len, shown)) + len(lines.begun) == 64 * 1024
-    assert len(lines.begun) < 17 * 1024
+    assert sum(map(len, shown)) + len(lines.incomplete) == 64 * 1024
+    assert len(lines.incomplete) < 17 * 1024
 
 
 class Tty(io.StringIO):

@@ -42,7 +42,7 @@ _PROGRESS_S = 1.0
 async def list_audit(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen, doing="Reading the audit") as client:
-        which = await _wanted(client, options, options.number("limit"))
+        which = await _filter_from(client, options, options.number("limit"))
         async with aclosing(client.audit.records(which)) as records:
             found = [one async for one in records]
     if options.as_json:
@@ -65,7 +65,7 @@ async def export(options: CommandOptions) -> int:
     if options.as_json and file is None and as_csv:
         raise CommandFailed("--json cannot print CSV: give an output file with -o", ExitCode.INVALID_ARGUMENTS)
     async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
-        records = client.audit.records(await _wanted(client, options, 0))
+        records = client.audit.records(await _filter_from(client, options, 0))
         pieces = _csv(records) if as_csv else _json_lines(records)
         if file is not None:
             size = await write_file(pieces, file)
@@ -82,10 +82,10 @@ async def export(options: CommandOptions) -> int:
 
 async def verify(options: CommandOptions) -> int:
     screen = standard_screen()
-    noted = _noted(options.text("head"))
+    earlier_head = _parse_head(options.text("head"))
     said_at = time.monotonic()
     result = AuditVerification()
-    async with _steps(options, noted) as steps:
+    async with _steps(options, earlier_head) as steps:
         async for result in steps:
             if time.monotonic() - said_at > _PROGRESS_S and not result.complete:
                 said_at = time.monotonic()
@@ -101,7 +101,7 @@ async def verify(options: CommandOptions) -> int:
     elif result.broken is None:
         screen.line(f"{result.rows:,} entries verified, chain intact")
         screen.line(f"Head: {head}")
-        if noted is None:
+        if earlier_head is None:
             screen.note("Store the head elsewhere: `betcode audit verify --head HEAD` then detects a truncated log")
     else:
         screen.line(f"Broken: {result.why}")
@@ -111,7 +111,7 @@ async def verify(options: CommandOptions) -> int:
 
 @asynccontextmanager
 async def _steps(
-    options: CommandOptions, noted: AuditHead | None
+    options: CommandOptions, earlier_head: AuditHead | None
 ) -> AsyncIterator[AsyncGenerator[AuditVerification, None]]:
     """Yield the steps of the verification, from a running daemon or else from the database file.
 
@@ -120,32 +120,32 @@ async def _steps(
     if await serves(options.places):
         async with (
             open_client(options.places, ClientIdentity(client_type="cli")) as client,
-            aclosing(_from_daemon(client, noted)) as steps,
+            aclosing(_from_daemon(client, earlier_head)) as steps,
         ):
             yield steps
     else:
-        async with aclosing(_from_file(options.places.database, noted)) as steps:
+        async with aclosing(_from_file(options.places.database, earlier_head)) as steps:
             yield steps
 
 
-async def _from_daemon(client: Client, noted: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
-    async with aclosing(client.audit.verify(noted)) as steps:
+async def _from_daemon(client: Client, earlier_head: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
+    async with aclosing(client.audit.verify(earlier_head)) as steps:
         async for one in steps:
             broken = one.broken_number if one.HasField("broken_number") else None
             yield AuditVerification(one.checked, one.total, one.head_hash, one.complete, broken, one.broken_reason)
 
 
-async def _from_file(database: Path, noted: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
+async def _from_file(database: Path, earlier_head: AuditHead | None) -> AsyncGenerator[AuditVerification, None]:
     from betcode.storage import check_file  # imported here: no other path of this command reads the database
 
     try:
-        for checked in check_file(database, noted):
+        for checked in check_file(database, earlier_head):
             yield checked
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
 
 
-async def _wanted(client: Client, options: CommandOptions, newest: int) -> AuditFilter:
+async def _filter_from(client: Client, options: CommandOptions, newest: int) -> AuditFilter:
     session, now_ns, usual = options.text("session"), time.time_ns(), AuditFilter()
     since, until = options.text("since"), options.text("until")
     return AuditFilter(
@@ -156,7 +156,7 @@ async def _wanted(client: Client, options: CommandOptions, newest: int) -> Audit
     )
 
 
-def _noted(text: str) -> AuditHead | None:
+def _parse_head(text: str) -> AuditHead | None:
     number, _, digest = text.partition(":")
     return AuditHead(int(number), bytes.fromhex(digest)) if text else None
 
@@ -189,7 +189,7 @@ def _cell(value: object) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _said(note: str) -> str:
+def _note_text(note: str) -> str:
     """Return a note, with the API name of a decision at its beginning replaced by a word."""
     name, comma, rest = note.partition(",")
     return f"{DECIDED.get(name, name)}{comma}{rest}"
@@ -202,6 +202,6 @@ def _row(one: v1.AuditRecord) -> list[str]:
         by = "no rule"
     tool = one.tool_name or one.what
     why = " ".join(
-        filter(None, (redacted(one.rule or _said(one.note)), f"[{one.peer}]" if one.decided_by == "gate" else ""))
+        filter(None, (redacted(one.rule or _note_text(one.note)), f"[{one.peer}]" if one.decided_by == "gate" else ""))
     )
     return [str(one.number), at, short_id(one.session_id), one.outcome, redacted(by), tool, why]

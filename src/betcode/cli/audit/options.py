@@ -18,10 +18,10 @@ def add_audit(
 ) -> None:
     verbs = noun(commands, "audit", "list, export and verify the audit log of decisions")
     listing = command(verbs, "list", "list decisions, newest last", "audit.commands:list_audit")
-    _which(listing)
+    _add_filters(listing)
     listing.add_argument("--limit", type=_rows, default=50, metavar="N", help="show the newest N; 0: all (50)")
     export = command(verbs, "export", "write decisions to a file, without secrets", "audit.commands:export")
-    _which(export)
+    _add_filters(export)
     export.add_argument("--format", choices=["jsonl", "csv"], help="default: JSON lines, or CSV if FILE ends in .csv")
     export.add_argument("-o", "--output", metavar="FILE", help="output file (stdout)")
     verify = command(verbs, "verify", "verify that no entry was changed, removed or inserted", "audit.commands:verify")
@@ -30,7 +30,7 @@ def add_audit(
     )
 
 
-def _which(parser: "Parser") -> None:
+def _add_filters(parser: "Parser") -> None:
     parser.add_argument(
         "--since", metavar="WHEN", help='only entries after this: an age ("30d", "2h"), a date or a time'
     )

@@ -54,11 +54,11 @@ async def save(options: CommandOptions) -> int:
     file = Path(options.text("output") or f"{short_id(session_id)}.cassette.ndjson").expanduser()
     if file.exists() and not options.flag("force"):
         raise CommandFailed(f"{file} already exists: choose another file, or add --force", ExitCode.INVALID_ARGUMENTS)
-    recording = await anyio.to_thread.run_sync(_recorded, options, session_id)
+    recording = await anyio.to_thread.run_sync(_read_recording, options, session_id)
     scrubbed = await anyio.to_thread.run_sync(_scrubbed, recording, summary.working_directory)
     if not options.as_json:
         _preview(screen, recording, scrubbed, whole=options.flag("all"))
-    is_wanted = options.flag("yes") or await _agreed(options, screen, file)
+    is_wanted = options.flag("yes") or await _confirm(options, screen, file)
     size = await write_file(_pieces(scrubbed), file) if is_wanted else 0
     if options.as_json:
         facts = {"session_id": session_id, "file": str(file), "rows": len(scrubbed.rows), "bytes": size}
@@ -75,7 +75,7 @@ async def save(options: CommandOptions) -> int:
     return ExitCode.OK
 
 
-def _recorded(options: CommandOptions, session_id: str) -> _Recording:
+def _read_recording(options: CommandOptions, session_id: str) -> _Recording:
     """Read the journals of the session. Raises CommandFailed if none exist any more."""
     from betcode.storage import runs_of_session  # imported here: no other path of this command reads the database
 
@@ -162,12 +162,12 @@ def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole
     screen.note("Likely secrets are removed. Check the rest before you share it: it contains the whole conversation")
 
 
-async def _agreed(options: CommandOptions, screen: Screen, file: Path) -> bool:
+async def _confirm(options: CommandOptions, screen: Screen, file: Path) -> bool:
     """Ask whether to save the recording. Raises CommandFailed if there is no terminal to ask on."""
     if options.as_json or not can_ask():
         raise CommandFailed("No terminal to ask on: add --yes to save it", ExitCode.INVALID_ARGUMENTS)
     keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
+    keyboard.discard_input()
     screen.ask(f"Save it as {file}? [y/N] ")
     answer = await keyboard.line()
     screen.typed()

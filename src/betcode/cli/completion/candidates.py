@@ -11,7 +11,7 @@ Candidate = tuple[str, str]  # a word and its description
 FILES: Candidate = (":files", "")  # the shell completes these itself
 DIRECTORIES: Candidate = (":dirs", "")
 
-_PLACES = {"FILE": FILES, "PATH": FILES, "DIR": DIRECTORIES}
+_PATH_OPTIONS = {"FILE": FILES, "PATH": FILES, "DIR": DIRECTORIES}
 
 
 def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Candidate]:
@@ -21,7 +21,7 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Ca
     beginning = "" if words and words[-1] == "=" else typed.pop() if typed else ""
     if "--" in typed:
         return [FILES]  # the arguments of another program
-    current, option, given = _place(parser, typed)
+    current, option, given = _position(parser, typed)
     if option is not None:
         return _matching(_values(option, typed, beginning), beginning)
     name, equals, value = beginning.partition("=")
@@ -39,7 +39,7 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Ca
     return []
 
 
-def _place(
+def _position(
     parser: argparse.ArgumentParser, typed: Sequence[str]
 ) -> tuple[argparse.ArgumentParser, argparse.Action | None, int]:
     """Return the command, the option that expects a value next, and the number of arguments before it."""
@@ -91,8 +91,8 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
         return action.found(typed, beginning)
     if action.choices:
         return [(str(choice), "") for choice in action.choices]
-    if action.metavar in _PLACES:
-        return [_PLACES[str(action.metavar)]]
+    if action.metavar in _PATH_OPTIONS:
+        return [_PATH_OPTIONS[str(action.metavar)]]
     if isinstance(action.metavar, str) and "|" in action.metavar:
         # The alternatives of deny|wait=TIME, up to the part that the person types.
         return [(word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "") for word in action.metavar.split("|")]

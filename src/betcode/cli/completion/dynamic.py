@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 _WITHIN_S = 1.0
 _MOST = 50
-_SAYS = 60  # maximum length of a description, in columns
+_DESCRIPTION_WIDTH = 60  # maximum length of a description, in columns
 _MODELS = ("haiku", "opus", "sonnet")  # names that the claude program accepts
 _TYPABLE = re.compile(r"[\w.@-]+")
 
 
 def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     """Return the candidates of `kind`, newest first; none if no daemon answers quickly."""
-    places = _places(typed)
+    places = _paths_from(typed)
     fallback = [(name, "") for name in _MODELS] if kind == "model" else []
     if not places.socket.exists():
         return fallback
@@ -32,12 +32,12 @@ def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Cand
     from betcode.client import ClientError
 
     try:
-        return anyio.run(partial(_asked, kind, places, typed, beginning)) or fallback
+        return anyio.run(partial(_query, kind, places, typed, beginning)) or fallback
     except (ClientError, OSError):
         return fallback
 
 
-def _places(typed: Sequence[str]) -> Paths:
+def _paths_from(typed: Sequence[str]) -> Paths:
     """Return the paths that the typed options select; completion never contacts a daemon on another machine."""
 
     def named(flag: str) -> Path | None:
@@ -58,7 +58,7 @@ def _value_of(flag: str, typed: Sequence[str]) -> str | None:
     return None
 
 
-async def _asked(kind: str, places: Paths, typed: Sequence[str], beginning: str) -> "list[Candidate]":
+async def _query(kind: str, places: Paths, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     import anyio
 
     from betcode.client import open_client
@@ -92,7 +92,7 @@ async def _sessions(client: "Client", beginning: str) -> "list[Candidate]":
     found: list[Candidate] = []
     for one, short in zip(page, shorts, strict=True):
         ago = age(now - one.updated_at.ToDatetime(UTC))
-        says = one_line(f"{standing(one, now)}, {ago}: {one.name or one.last_message_preview}", _SAYS)
+        says = one_line(f"{standing(one, now)}, {ago}: {one.name or one.last_message_preview}", _DESCRIPTION_WIDTH)
         is_enough = shorts.count(short) == 1 and len(beginning) <= len(short)
         found.append((short if is_enough else one.id, says))
         if beginning and _TYPABLE.fullmatch(one.name):
@@ -104,7 +104,10 @@ async def _prompts(client: "Client") -> "list[Candidate]":
     from betcode.wording.pending import tool_of, what_of
     from betcode.wording.terminal_text import one_line
 
-    return [(one.request_id, one_line(f"{tool_of(one)} {what_of(one)}", _SAYS)) for one in await client.pending()]
+    return [
+        (one.request_id, one_line(f"{tool_of(one)} {what_of(one)}", _DESCRIPTION_WIDTH))
+        for one in await client.pending()
+    ]
 
 
 async def _keys(client: "Client", typed: Sequence[str]) -> "list[Candidate]":

@@ -28,30 +28,30 @@ _LISTS = (Action.DENY, Action.ASK, Action.ALLOW)
 class ClaudeSettings:
     settings: str | None = None  # the text; None: no usable file
     files: dict[str, bytes] = field(default_factory=dict)  # files in rules/, by relative name
-    left_out: list[str] = field(default_factory=list)  # one sentence for each file that cannot be copied
+    skipped: list[str] = field(default_factory=list)  # one sentence for each file that cannot be copied
 
 
-def look(source: Path) -> ClaudeSettings:
+def read_claude_settings(source: Path) -> ClaudeSettings:
     """Read everything that can be copied, and say what cannot be. Unreadable files do not raise."""
     found = ClaudeSettings()
-    _take_settings(source / FILE_NAME, found)
-    _take_rules(source / RULES_DIRECTORY, found)
+    _read_settings(source / FILE_NAME, found)
+    _read_rules(source / RULES_DIRECTORY, found)
     return found
 
 
-def _take_settings(path: Path, found: ClaudeSettings) -> None:
+def _read_settings(path: Path, found: ClaudeSettings) -> None:
     try:
         text = read_text(path)
     except WrongFile as wrong:
-        found.left_out.append(str(wrong))
+        found.skipped.append(str(wrong))
         return
     if text is None:
         if os.path.lexists(path):
-            found.left_out.append(f"{path} is a broken symbolic link")
+            found.skipped.append(f"{path} is a broken symbolic link")
         return
     faults = faults_in(text, path, Layer.USER)
     if faults:
-        found.left_out.append(faults[0].sentence)
+        found.skipped.append(faults[0].sentence)
         return
     found.settings = _anchored(text, path.parent)
 
@@ -83,32 +83,32 @@ def _anchored_rule(entry: Located, action: Action, directory: Path) -> object:
     return f"{rule.tool}(/{directory.absolute()}{rule.specifier})" if beside else entry.value
 
 
-def _take_rules(directory: Path, found: ClaudeSettings) -> None:
+def _read_rules(directory: Path, found: ClaudeSettings) -> None:
     if not os.path.lexists(directory):
         return
     try:
         if not stat.S_ISDIR(directory.stat().st_mode):
-            found.left_out.append(f"{directory} is not a directory")
+            found.skipped.append(f"{directory} is not a directory")
             return
         for name, path in _walk(directory, "", 0, found):
             if len(found.files) >= _FILES:
-                found.left_out.append(f"{directory} has more than {_FILES} files: the others were skipped")
+                found.skipped.append(f"{directory} has more than {_FILES} files: the others were skipped")
                 return
-            _take_file(name, path, found)
+            _read_file(name, path, found)
     except OSError as trouble:
-        found.left_out.append(f"{directory} cannot be read: {trouble.strerror}")
+        found.skipped.append(f"{directory} cannot be read: {trouble.strerror}")
 
 
 def _walk(directory: Path, prefix: str, depth: int, found: ClaudeSettings) -> Iterator[tuple[str, Path]]:
     if depth > _DEPTH:
-        found.left_out.append(f"{directory} is nested too deeply")
+        found.skipped.append(f"{directory} is nested too deeply")
         return
     for path in sorted(directory.iterdir()):
         name = f"{prefix}{path.name}"
         try:
             mode = path.stat().st_mode
         except OSError as trouble:
-            found.left_out.append(f"{path} cannot be read: {trouble.strerror}")
+            found.skipped.append(f"{path} cannot be read: {trouble.strerror}")
             continue
         if stat.S_ISREG(mode):
             yield name, path
@@ -116,18 +116,18 @@ def _walk(directory: Path, prefix: str, depth: int, found: ClaudeSettings) -> It
             try:
                 yield from _walk(path, f"{name}/", depth + 1, found)
             except OSError as trouble:
-                found.left_out.append(f"{path} cannot be read: {trouble.strerror}")
+                found.skipped.append(f"{path} cannot be read: {trouble.strerror}")
         else:
-            found.left_out.append(f"{path} is not a regular file")
+            found.skipped.append(f"{path} is not a regular file")
 
 
-def _take_file(name: str, path: Path, found: ClaudeSettings) -> None:
+def _read_file(name: str, path: Path, found: ClaudeSettings) -> None:
     try:
         data = read_plain(path, _FILE_BYTES + 1)
     except OSError as trouble:
-        found.left_out.append(f"{path} cannot be read: {trouble.strerror}")
+        found.skipped.append(f"{path} cannot be read: {trouble.strerror}")
         return
     if len(data) > _FILE_BYTES or sum(map(len, found.files.values())) + len(data) > _ALL_BYTES:
-        found.left_out.append(f"{path} is too large")
+        found.skipped.append(f"{path} is too large")
         return
     found.files[name] = data

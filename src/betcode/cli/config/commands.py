@@ -23,7 +23,7 @@ _PRIVATE = "(private)"
 def show(options: CommandOptions) -> int:
     """Print the settings, then the problems. The exit code is 5 if there are problems."""
     screen = standard_screen()
-    _say_whose(options, screen)
+    _note_remote_daemon(options, screen)
     loaded = _loaded(options)
     if options.as_json:
         facts: dict[str, object] = {"settings": [_json(loaded, setting) for setting in SETTINGS.values()]}
@@ -38,7 +38,7 @@ def show(options: CommandOptions) -> int:
     ]
     for line in uncut_table(headings, rows, screen.width if screen.is_terminal else None):
         screen.line(line)
-    return _say_problems(screen, loaded)
+    return _print_problems(screen, loaded)
 
 
 def get(options: CommandOptions) -> int:
@@ -47,7 +47,7 @@ def get(options: CommandOptions) -> int:
     setting = _setting(key)
     loaded = _loaded(options)
     if any(fault.key == setting.key or not fault.key for fault in loaded.faults):
-        return _say_problems(screen, loaded)
+        return _print_problems(screen, loaded)
     if setting.is_private:
         raise CommandFailed(f"{key} is private and not shown ({loaded.origin(key)})", ExitCode.INVALID_ARGUMENTS)
     value = setting.kind.write(setting.value_in(loaded.settings))
@@ -80,7 +80,7 @@ def unset(options: CommandOptions) -> int:
 def _change(options: CommandOptions, values: dict[str, object], gone: tuple[str, ...]) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
-    _say_whose(options, screen)
+    _note_remote_daemon(options, screen)
     path, layer = chosen_file(options)
     try:
         changed = change(path, layer, values, gone)
@@ -95,20 +95,20 @@ def _change(options: CommandOptions, values: dict[str, object], gone: tuple[str,
         for key in gone:
             screen.line(f"{key} is no longer set in {path}")
         for key, value in values.items():
-            screen.line(f"{key} is {_taken(key, value)}in {path}")
+            screen.line(f"{key} is {_set_text(key, value)}in {path}")
     if changed:
-        _say_what_holds(options, screen, keys, layer)
+        _note_overrides(options, screen, keys, layer)
     return ExitCode.OK
 
 
-def _say_whose(options: CommandOptions, screen: Screen) -> None:
+def _note_remote_daemon(options: CommandOptions, screen: Screen) -> None:
     if options.places.remote is not None:
         screen.note(
             f"These are the settings of this machine; the daemon at {options.places.remote.address} has its own"
         )
 
 
-def _taken(key: str, value: object) -> str:
+def _set_text(key: str, value: object) -> str:
     """Return `set to 10m ` for a value such as 600, to show how it was interpreted."""
     setting = setting_of(key)
     if setting.is_private:
@@ -117,7 +117,7 @@ def _taken(key: str, value: object) -> str:
     return f"set to {meant if isinstance(meant, str) and meant else json.dumps(meant, ensure_ascii=False)} "
 
 
-def _say_what_holds(options: CommandOptions, screen: Screen, keys: Iterable[str], layer: Layer) -> None:
+def _note_overrides(options: CommandOptions, screen: Screen, keys: Iterable[str], layer: Layer) -> None:
     loaded = _loaded(options)
     order = list(Layer)
     waits = False
@@ -128,17 +128,17 @@ def _say_what_holds(options: CommandOptions, screen: Screen, keys: Iterable[str]
             screen.note(f"{key} has no effect here, because {origin} overrides it")
         else:
             waits = waits or not setting.at_once
-        for remark in _remarks(loaded) if setting.field == "feature_flags" else ():
+        for remark in _feature_warnings(loaded) if setting.field == "feature_flags" else ():
             screen.note(f"Warning: {remark}")
     if waits and daemon_runs(options.places):
         screen.note("Restart the daemon to apply it: betcode daemon restart")
 
 
 def _warnings(loaded: Loaded) -> list[str]:
-    return [*loaded.warnings, *_remarks(loaded)]
+    return [*loaded.warnings, *_feature_warnings(loaded)]
 
 
-def _remarks(loaded: Loaded) -> Iterable[str]:
+def _feature_warnings(loaded: Loaded) -> Iterable[str]:
     """Yield warnings about the chosen features."""
     if not loaded.settings.feature_flags:
         return ()
@@ -214,7 +214,7 @@ def _setting(key: str) -> Setting:
         raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
 
 
-def _say_problems(screen: Screen, loaded: Loaded) -> int:
+def _print_problems(screen: Screen, loaded: Loaded) -> int:
     for warning in _warnings(loaded):
         screen.note(f"Warning: {warning}")
     for fault in loaded.faults:

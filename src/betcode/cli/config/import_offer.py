@@ -4,12 +4,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from betcode.cli.config.claude_import import ClaudeSettings, look
+from betcode.cli.config.claude_import import ClaudeSettings, read_claude_settings
 from betcode.cli.config.files import refuse_inside
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import Screen, standard_screen
-from betcode.cli.terminal.keyboard import can_ask, says_yes
+from betcode.cli.terminal.keyboard import can_ask, confirm
 from betcode.config.first_run import RULES_DIRECTORY, claude_directory, has_importable_settings, importable_settings
 from betcode.config.load import FILE_NAME
 
@@ -29,8 +29,8 @@ def offer_import(options: CommandOptions, *, hint: bool = True) -> None:
         return
     question = f"Copy your settings and rules from {source}? The originals are not changed. [Y/n] "
     try:
-        if says_yes(screen, question, otherwise=True):
-            _say(screen, source, target, _copy(source, target, replace=False))
+        if confirm(screen, question, otherwise=True):
+            _report(screen, source, target, _copy(source, target, replace=False))
         else:
             target.mkdir(mode=0o700, parents=True)  # so that the question is asked only once
     except OSError as trouble:
@@ -52,15 +52,15 @@ def import_settings(options: CommandOptions) -> int:
     except OSError as trouble:
         raise CommandFailed(f"{target} cannot be written: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
     if options.as_json:
-        screen.json({"copied": _names(found), "left_out": found.left_out, "from": str(source), "to": str(target)})
+        screen.json({"copied": _names(found), "left_out": found.skipped, "from": str(source), "to": str(target)})
     else:
-        _say(screen, source, target, found)
+        _report(screen, source, target, found)
     return ExitCode.OK if _names(found) else ExitCode.INVALID_ARGUMENTS
 
 
 def _copy(source: Path, target: Path, *, replace: bool) -> ClaudeSettings:
     """Copy the settings and return them, through a temporary directory: no copy is ever partial."""
-    found = look(source)
+    found = read_claude_settings(source)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Readable only by the user
     with tempfile.TemporaryDirectory(prefix=".betcode-import-", dir=target.parent) as beside:
@@ -94,7 +94,7 @@ def _move_into(made: Path, target: Path, found: ClaudeSettings, *, replace: bool
         place = target / name
         if os.path.lexists(place):
             if not replace:
-                found.left_out.append(f"{place} already exists: use --replace to replace it")
+                found.skipped.append(f"{place} already exists: use --replace to replace it")
                 _forget(found, name)
                 continue
             _set_aside(place)
@@ -122,11 +122,11 @@ def _names(found: ClaudeSettings) -> list[str]:
     return names + [f"{RULES_DIRECTORY}/{name}" for name in found.files]
 
 
-def _say(screen: Screen, source: Path, target: Path, found: ClaudeSettings) -> None:
+def _report(screen: Screen, source: Path, target: Path, found: ClaudeSettings) -> None:
     count = len(found.files)
     parts = [] if found.settings is None else [FILE_NAME]
     if count:
         parts.append(f"{RULES_DIRECTORY}/ ({count} file{'' if count == 1 else 's'})")
     screen.note(f"Copied from {source} to {target}: {' and '.join(parts) or 'nothing'}")
-    for sentence in found.left_out:
+    for sentence in found.skipped:
         screen.note(f"Not copied: {sentence}")

@@ -5,7 +5,7 @@ import os
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import standard_screen
-from betcode.cli.terminal.keyboard import can_ask, says_yes
+from betcode.cli.terminal.keyboard import can_ask, confirm
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting, load_settings
 
@@ -24,7 +24,7 @@ def refuse_unwanted_start(options: CommandOptions, *, asked_for: bool) -> None:
     elif (
         wanted == "ask"
         and can_ask()
-        and not says_yes(standard_screen(), "No daemon is running. Start it? [Y/n] ", otherwise=True)
+        and not confirm(standard_screen(), "No daemon is running. Start it? [Y/n] ", otherwise=True)
     ):
         reason = "No daemon is running"
     else:

@@ -26,11 +26,11 @@ async def checked_client(
         Outdated: the daemon does not accept a client this old.
     """
 
-    def tell(warning: v1.DeprecationWarning) -> None:
+    def warn(warning: v1.DeprecationWarning) -> None:
         for line in screen.deprecations.lines(warning):
             screen.show(line)
 
-    async with open_client(places, identity, ladder_ms=ladder_ms, on_deprecation=tell) as client:
+    async with open_client(places, identity, ladder_ms=ladder_ms, on_deprecation=warn) as client:
         handshake = await client.handshake()
         for warning in handshake.warnings:
             screen.note(warning)

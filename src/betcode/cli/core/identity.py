@@ -18,7 +18,7 @@ def own_identity(options: CommandOptions, client_type: str = "cli") -> ClientIde
     verb = " ".join(filter(None, (options.text("command"), options.text("verb")))) or "betcode"
     host = socket.gethostname().partition(".")[0]
     who = f"{_user()}@{host}"
-    return ClientIdentity(_own_id(who), client_type, client_name=f"{who} {verb}, {_place()}")
+    return ClientIdentity(_own_id(who), client_type, client_name=f"{who} {verb}, {_terminal_or_process()}")
 
 
 def _own_id(who: str) -> str:
@@ -38,7 +38,7 @@ def _user() -> str:
         return str(os.getuid())
 
 
-def _place() -> str:
+def _terminal_or_process() -> str:
     try:
         return os.ttyname(0).removeprefix("/dev/")
     except OSError:

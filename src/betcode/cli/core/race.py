@@ -14,11 +14,11 @@ async def first_of(ended: Callable[[], Awaitable[object]], wanted: Callable[[], 
     trouble: Exception | None = None  # raised outside of the task group, which would wrap it
     async with anyio.create_task_group() as tasks:
 
-        async def let_go() -> None:
+        async def cancel_other() -> None:
             await ended()
             tasks.cancel_scope.cancel()
 
-        tasks.start_soon(let_go)
+        tasks.start_soon(cancel_other)
         try:
             found = await wanted()
         except Exception as raised:  # noqa: BLE001 - it is raised again

@@ -14,7 +14,7 @@ from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.telemetry.log_files import LogEntry, LogFiles, LogFilter
 from betcode.wording.terminal_text import clean
 
-_LOOK_EVERY_S = 0.2
+_POLL_S = 0.2
 _ID_SHOWN = 8
 
 
@@ -48,7 +48,7 @@ def _follow(files: LogFiles, wanted: LogFilter, screen: Screen, *, as_json: bool
     while not reader.poll(0):
         for entry in files.added(wanted):
             _show(screen, entry, as_json=as_json)
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_POLL_S)
 
 
 def _show(screen: Screen, entry: LogEntry, *, as_json: bool) -> None:

@@ -117,14 +117,14 @@ def _installed(manager: Manager, text: bytes, make_way: Callable[[], None]) -> b
             make_way()
             manager.start()
     except (OSError, CommandFailed) as error:
-        _take_back(manager, before)
+        _roll_back(manager, before)
         if isinstance(error, CommandFailed):
             raise
         raise CommandFailed(f"The service cannot be installed: {error}", ExitCode.INTERNAL) from error
     return before != text
 
 
-def _take_back(manager: Manager, before: bytes | None) -> None:
+def _roll_back(manager: Manager, before: bytes | None) -> None:
     with suppress(OSError, CommandFailed):
         if before is None:
             manager.stop()
@@ -139,7 +139,7 @@ def _offer_lingering(options: CommandOptions, screen: Screen) -> bool:
     user = getpass.getuser()
     if is_lingering(user):
         return True
-    wanted = options.flag("linger") or (not options.as_json and can_ask() and anyio.run(_wants_lingering, screen))
+    wanted = options.flag("linger") or (not options.as_json and can_ask() and anyio.run(_confirm_lingering, screen))
     if not wanted:
         screen.note(
             "When you log out, systemd ends the daemon and all agents. To keep them running: "
@@ -151,9 +151,9 @@ def _offer_lingering(options: CommandOptions, screen: Screen) -> bool:
     return True
 
 
-async def _wants_lingering(screen: Screen) -> bool:
+async def _confirm_lingering(screen: Screen) -> bool:
     keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
+    keyboard.discard_input()
     screen.ask("When you log out, systemd ends the daemon and all agents. Keep them running? [Y/n] ")
     answer = await keyboard.line()
     return answer is not None and answer.strip().lower() in ("", "y", "yes")

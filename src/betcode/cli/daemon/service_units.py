@@ -48,9 +48,9 @@ class Service:
 def systemd_unit(service: Service) -> str:
     return _UNIT.format(
         state_dir=_shown(service.state_dir),
-        start=_words(service.start),
-        probe=_words(service.probe),
-        path=_word("PATH=" + service.path),
+        start=_command_line(service.start),
+        probe=_command_line(service.probe),
+        path=_quoted("PATH=" + service.path),
     )
 
 
@@ -81,12 +81,12 @@ def _shown(state_dir: Path) -> str:
     return json.dumps(str(state_dir))
 
 
-def _words(argv: Sequence[str]) -> str:
+def _command_line(argv: Sequence[str]) -> str:
     # In a command line, and only there, systemd expands $.
-    return " ".join(_word(word).replace("$", "$$") for word in argv)
+    return " ".join(_quoted(word).replace("$", "$$") for word in argv)
 
 
-def _word(text: str) -> str:
+def _quoted(text: str) -> str:
     """Quote one word of a unit file, where % and backslash are special."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"'

@@ -86,22 +86,22 @@ def restart(options: CommandOptions) -> int:
     refuse_flags_of_services(options)
     before = _holder_soon(options)
     _check_settings(options)
-    parted = v1.StopDaemonResponse()
+    stopped = v1.StopDaemonResponse()
     if before is not None:
         agents = v1.AGENTS_AT_STOP_ALL_END if options.flag("agents") else v1.AGENTS_AT_STOP_ALL_STAY
         with show_blocking_progress(screen, "Stopping"):
-            parted = anyio.run(_ask_to_stop, options, before, agents)
+            stopped = anyio.run(_ask_to_stop, options, before, agents)
         _wait_until_gone(options, before, screen)
     anyio.run(_start, options, screen)
     holder = read_holder(options.places.lock)
     pid, old = holder.pid if holder else 0, before.pid if before else 0
     if options.as_json:
-        figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
+        figures = {"agents_ended": stopped.agents_ended, "agents_left": stopped.agents_left}
         screen.json({"restarted": before is not None, "pid": pid, "pid_before": old, **figures})
     elif before is None:
         screen.line(f"No daemon was running; started one at {options.places.socket} (pid {pid})")
     else:
-        screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(parted)}")
+        screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(stopped)}")
     return ExitCode.OK
 
 
@@ -132,19 +132,19 @@ def _stop_with_agents(options: CommandOptions, screen: Screen) -> int:
         # Working agents of a stopped daemon: only a daemon knows them all and records how they ended.
         anyio.run(_start, options, screen)
         holder = _holder_soon(options)
-    parted = v1.StopDaemonResponse()
+    stopped = v1.StopDaemonResponse()
     if holder is not None:
         with show_blocking_progress(screen, "Ending all agents"):
-            parted = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
+            stopped = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
         _wait_until_gone(options, holder, screen)
     if options.as_json:
-        figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
+        figures = {"agents_ended": stopped.agents_ended, "agents_left": stopped.agents_left}
         screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0, **figures})
     elif holder is None:
         screen.line("No daemon and no agent is running")
     else:
-        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_fate(parted)}")
-    return ExitCode.INTERNAL if parted.agents_left else ExitCode.OK
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_fate(stopped)}")
+    return ExitCode.INTERNAL if stopped.agents_left else ExitCode.OK
 
 
 async def _ask_to_stop(
@@ -162,9 +162,9 @@ async def _ask_to_stop(
     return v1.StopDaemonResponse()
 
 
-def _fate(parted: v1.StopDaemonResponse) -> str:
-    ended = f"{parted.agents_ended} agent{'' if parted.agents_ended == 1 else 's'} ended"
-    left = f"{parted.agents_left} continue{'s' if parted.agents_left == 1 else ''}"
+def _fate(stopped: v1.StopDaemonResponse) -> str:
+    ended = f"{stopped.agents_ended} agent{'' if stopped.agents_ended == 1 else 's'} ended"
+    left = f"{stopped.agents_left} continue{'s' if stopped.agents_left == 1 else ''}"
     return f"{ended}, {left}"
 
 

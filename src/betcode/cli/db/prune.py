@@ -54,7 +54,7 @@ async def _ask(options: CommandOptions, screen: Screen, old: list[v1.SessionSumm
     if options.as_json or not can_ask():
         raise CommandFailed("Add --yes to delete them, or --dry-run to list them", ExitCode.INVALID_ARGUMENTS)
     keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
+    keyboard.discard_input()
     screen.ask(f"Delete {'this session' if len(old) == 1 else f'these {len(old)} sessions'} permanently? [y/N] ")
     answer = await keyboard.line()
     if answer is None or answer.strip().lower() not in ("y", "yes"):

@@ -28,7 +28,7 @@ def repair(options: CommandOptions) -> int:
 
     screen = standard_screen()
     database = options.places.database
-    with _alone(options.places), _told():
+    with _alone(options.places), _disk_errors():
         with show_blocking_progress(screen, "Checking"):
             found = list(problems(database, full=True))
         if not found:
@@ -80,7 +80,7 @@ def restore(options: CommandOptions) -> int:
     refuse_missing(source)
     if source.resolve() == database.resolve():
         raise CommandFailed("That is the database itself: give a backup", ExitCode.INVALID_ARGUMENTS)
-    with _alone(options.places), _told():
+    with _alone(options.places), _disk_errors():
         with show_blocking_progress(screen, "Checking"):
             found = list(problems(source, full=True))
         if found:
@@ -116,7 +116,7 @@ def _alone(places: Paths) -> Iterator[None]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _disk_errors() -> Iterator[None]:
     try:
         yield
     except DatabaseUnusable as trouble:

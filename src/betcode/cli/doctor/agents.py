@@ -28,7 +28,7 @@ def agent(situation: Situation) -> Iterator[Finding]:
         about = kinds[name].about(situation.environ)
         for profile, standing in (about.profiles or {"": about.standing}).items():
             if not about.profiles or standing.is_configured:
-                yield _standing(profile or name, standing, situation.environ)
+                yield _provider_finding(profile or name, standing, situation.environ)
 
 
 def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
@@ -38,7 +38,7 @@ def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
             yield name
 
 
-def _standing(name: str, standing: ProgramStatus, environ: Mapping[str, str]) -> Finding:
+def _provider_finding(name: str, standing: ProgramStatus, environ: Mapping[str, str]) -> Finding:
     check = f"agent {name}"
     if standing.missing:
         says, _, mend = standing.missing.partition(": ")

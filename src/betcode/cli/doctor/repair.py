@@ -11,7 +11,7 @@ import anyio
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import standard_screen
-from betcode.cli.terminal.keyboard import can_ask, says_yes
+from betcode.cli.terminal.keyboard import can_ask, confirm
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held
 from betcode.config.paths import Paths
@@ -50,7 +50,7 @@ def repair(options: CommandOptions) -> list[SetAside]:
         if not can_ask():
             raise CommandFailed("No terminal to ask on: add --yes to move them", ExitCode.INVALID_ARGUMENTS)
         question = f"End their processes and move {_count(faults)} to {places.set_aside}? [y/N] "
-        if not says_yes(screen, question, otherwise=False):
+        if not confirm(screen, question, otherwise=False):
             raise CommandFailed("No entry was moved", ExitCode.INVALID_ARGUMENTS)
     moved = [_set_aside(places, fault) for fault in faults]
     for one in moved:

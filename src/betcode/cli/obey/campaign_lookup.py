@@ -30,6 +30,6 @@ def campaign_of(options: ObeyCommandOptions) -> str:
     raise usage_error(f"No registered campaign contains {here}{why}", _NAME_IT)
 
 
-def troubles_here() -> tuple[str, ...]:
+def campaign_problems() -> tuple[str, ...]:
     """Return a sentence for each unusable campaign of this machine."""
     return survey(os.environ).troubles

@@ -46,7 +46,7 @@ async def opened(options: ObeyCommandOptions) -> AsyncIterator[ObeyClient]:
             cause = first_cause(error)
             if not isinstance(cause, Unreachable):
                 raise
-            raise nobody_answers(options, f" ({cause.message})") from error
+            raise no_answer_error(options, f" ({cause.message})") from error
 
 
 def identity_of(options: ObeyCommandOptions) -> ClientIdentity:
@@ -59,15 +59,15 @@ async def _ensure(options: ObeyCommandOptions, screen: Screen) -> None:
     if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
         return  # a socket without a process: a dead daemon left it
     if not may_start:
-        raise nobody_answers(options)
+        raise no_answer_error(options)
     from betcode.cli.daemon.control import ensure_daemon  # imported here: most commands find a running daemon
 
     await ensure_daemon(daemon_options(options), screen.note, announce=can_ask())
     if not options.socket.path.exists():
-        raise nobody_answers(options)
+        raise no_answer_error(options)
 
 
-def nobody_answers(options: ObeyCommandOptions, why: str = "") -> ObeyFailed:
+def no_answer_error(options: ObeyCommandOptions, why: str = "") -> ObeyFailed:
     """Return the error for a socket at which no daemon answers, or whose daemon does not serve this API."""
     if serves_no_obey(options):
         hint = "check the setting: betcode config get obey.enabled"

@@ -69,7 +69,7 @@ def _end_with(error: BaseException) -> int:
         return -signal.SIGINT
     failed = _failed(cause)
     with suppress(OSError):  # the disk of stderr may be full as well
-        say_failure(failed.message, failed.hint)
+        print_failure(failed.message, failed.hint)
         if os.environ.get("BETCODE_DEBUG"):
             import traceback
 
@@ -78,7 +78,7 @@ def _end_with(error: BaseException) -> int:
     return failed.exit_code
 
 
-def say_failure(message: str, hint: str) -> None:
+def print_failure(message: str, hint: str) -> None:
     """Print one sentence on stderr and, if there is one, a hint."""
     from betcode.wording.terminal_text import in_a_line
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from obey.local.v1.local_pb2 import StateResponse
 
 _WITHIN_S = 1.0
-_SAYS = 60  # maximum length of a description, in columns
+_DESCRIPTION_WIDTH = 60  # maximum length of a description, in columns
 
 Candidates = list[tuple[str, str]]
 
@@ -22,7 +22,7 @@ class SessionArgument(DynamicArgument):
 
     def found(self, typed: Sequence[str], beginning: str) -> Candidates:
         """Return unique prefixes of ids; a prefix that is already typed is completed to the whole id."""
-        if (state := _asked(typed)) is None:
+        if (state := _query(typed)) is None:
             return []
         from betcode.cli.obey.names import STATUSES, name_of
         from betcode.cli.obey.session_lines import short_ids
@@ -33,7 +33,7 @@ class SessionArgument(DynamicArgument):
         return [
             (
                 shorts[one.id] if shorts[one.id].startswith(beginning) else one.id,
-                one_line(f"{name_of(one.status, STATUSES)}: {one.agent_name}", _SAYS),
+                one_line(f"{name_of(one.status, STATUSES)}: {one.agent_name}", _DESCRIPTION_WIDTH),
             )
             for one in state.active_sessions
         ]
@@ -44,11 +44,11 @@ class CampaignArgument(DynamicArgument):
 
     def found(self, typed: Sequence[str], beginning: str) -> Candidates:
         del beginning
-        state = _asked(typed)
+        state = _query(typed)
         return [(one.name or one.id, one.root) for one in state.campaigns] if state is not None else []
 
 
-def _asked(typed: Sequence[str]) -> "StateResponse | None":
+def _query(typed: Sequence[str]) -> "StateResponse | None":
     from functools import partial
 
     from betcode.cli.obey.options import choose_socket

@@ -32,7 +32,7 @@ UNKNOWN_SESSION = "OBEY-2010"
 _ANY = "OBEY-2000"
 
 _ANEW = "obey session restart ID starts it again"
-_LOOK = "betcode doctor finds the problem"
+_SEE_DOCTOR = "betcode doctor finds the problem"
 _ALLOWANCE = "a new session (obey session create) has its own limit"
 
 # Hints by error code.
@@ -41,7 +41,7 @@ HINTS: Mapping[str, str] = {
     "OBEY-2001": "obey campaigns lists the registered ones",
     "OBEY-2002": "obey session create --help lists the providers",
     "OBEY-2003": "without --model, the provider's default is used",
-    "OBEY-2004": _LOOK,
+    "OBEY-2004": _SEE_DOCTOR,
     "OBEY-2005": "obey campaigns shows where it should be",
     UNKNOWN_SESSION: "obey session list --all shows every session",
     "OBEY-2011": "obey session info ID shows its state",
@@ -50,7 +50,7 @@ HINTS: Mapping[str, str] = {
     "OBEY-2014": _ALLOWANCE,
     "OBEY-2020": _ANEW,
     "OBEY-2021": "it was killed and is stopped",
-    "OBEY-2030": _LOOK,
+    "OBEY-2030": _SEE_DOCTOR,
     "OBEY-2031": _ANEW,
     "OBEY-2032": _ANEW,
     ErrorCode.PERMISSION_NOT_FOUND: "betcode permission list shows the pending prompts and their ids",

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Return the exit code of the command that the arguments name, or a negative signal number."""
-    if arguments in (["--version"], ["-V"]) and _said_version():  # before anything is imported
+    if arguments in (["--version"], ["-V"]) and _printed_version():  # before anything is imported
         return 0
     # Silence gRPC's own log lines: errors are printed once, as a sentence
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
     return dispatch(arguments)
 
 
-def _said_version() -> bool:
+def _printed_version() -> bool:
     """Print the version; False if it cannot be written, so that the caller reports the error."""
     try:
         print(f"obey {__version__}", flush=True)

@@ -20,8 +20,8 @@ def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
     Any other status gives no lines.
     """
     if one.type == v1.ACTIVITY_TYPE_STATUS and one.content.startswith(_UNTRUSTED):
-        return [f"! {asked_words(one)}"]
-    what = asked_words(one)
+        return [f"! {request_text(one)}"]
+    what = request_text(one)
     match _kind(one):
         case "permission_requested":
             command = f"obey session answer {one.session_id} {one.tool_call_id}"
@@ -34,7 +34,7 @@ def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
             return []
 
 
-def asked_words(one: v1.SessionActivityEvent) -> str:
+def request_text(one: v1.SessionActivityEvent) -> str:
     """Return the request on one line."""
     return one_line(one.content.partition(": ")[2], _SHOWN)
 

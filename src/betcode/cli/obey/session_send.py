@@ -12,7 +12,7 @@ from betcode.cli.obey.connect import connected, find_session
 from betcode.cli.obey.failure import ObeyExit, ObeyFailed
 from betcode.cli.obey.input_values import message_of
 from betcode.cli.obey.options import ObeyCommandOptions
-from betcode.cli.obey.prompt_lines import asked_words, is_prompt, prompt_lines
+from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines, request_text
 from betcode.cli.obey.records import versioned
 from betcode.cli.obey.session_lines import activity_lines
 from betcode.cli.terminal.console import Screen, standard_screen
@@ -100,29 +100,29 @@ async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply
         if error.code != ErrorCode.PERMISSION_STALE:  # someone else has answered
             raise
     else:
-        reply.screen.note(f"Denied: {asked_words(asked)}: {_NOBODY}. To answer yourself, use --on-ask wait")
+        reply.screen.note(f"Denied: {request_text(asked)}: {_NOBODY}. To answer yourself, use --on-ask wait")
 
 
 async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: ReplyReader) -> bool:
     """Follow the turn and return whether it has ended; Ctrl-C stops following, not the turn."""
-    has_left = False
+    is_detached = False
 
     async with anyio.create_task_group() as tasks:
 
-        async def heed(*, task_status: TaskStatus[None]) -> None:
-            nonlocal has_left
+        async def handle_interrupts(*, task_status: TaskStatus[None]) -> None:
+            nonlocal is_detached
             with anyio.open_signal_receiver(signal.SIGINT) as signals:
                 task_status.started()
                 async for _ in signals:
-                    has_left = True
+                    is_detached = True
                     reply.screen.interrupted()
                     tasks.cancel_scope.cancel()
 
-        await tasks.start(heed)
+        await tasks.start(handle_interrupts)
         async with show_progress(reply.screen, "Working"), aclosing(client.send(session_id, message)) as activities:
             async for one in activities:
                 reply.take(one)
                 if reply.denies and is_prompt(one):
                     await _deny(client, one, reply)
         tasks.cancel_scope.cancel()
-    return not has_left
+    return not is_detached

@@ -17,7 +17,7 @@ from betcode.cli.terminal.console import Screen, standard_screen
 from obey.local.v1 import local_pb2 as v1
 
 _OVER = ("SESSION_STOPPED", "SESSION_FAILED")
-_LAST_WORDS_S = 1.0  # wait for activities that are in transit when the session ends
+_LAST_ACTIVITIES_S = 1.0  # wait for activities that are in transit when the session ends
 
 
 async def watch(options: ObeyCommandOptions) -> int:
@@ -36,17 +36,17 @@ async def watch(options: ObeyCommandOptions) -> int:
                 watcher.begin(await client.get(session.id))
             else:
                 screen.note("Watching all sessions" if not campaign else f"Watching the sessions of {campaign}")
-            tasks.start_soon(_tell_activities, activities, watcher)
+            tasks.start_soon(_print_activities, activities, watcher)
             async for change in changes:
                 watcher.change(change)
             if watcher.saw_an_end:
-                with anyio.move_on_after(_LAST_WORDS_S):
-                    await watcher.told.wait()
+                with anyio.move_on_after(_LAST_ACTIVITIES_S):
+                    await watcher.finished.wait()
             tasks.cancel_scope.cancel()
     return ObeyExit.OK
 
 
-async def _tell_activities(activities: AsyncIterator[v1.SessionActivityEvent], watcher: "SessionWatcher") -> None:
+async def _print_activities(activities: AsyncIterator[v1.SessionActivityEvent], watcher: "SessionWatcher") -> None:
     async for one in activities:
         watcher.activity(one)
 
@@ -56,7 +56,7 @@ class SessionWatcher:
 
     def __init__(self, screen: Screen, session_id: str, *, as_json: bool) -> None:
         self.saw_an_end = False
-        self.told = anyio.Event()  # set after the last activity of a finished session
+        self.finished = anyio.Event()  # set after the last activity of a finished session
         self._screen = screen
         self._session_id = session_id
         self._as_json = as_json
@@ -75,7 +75,7 @@ class SessionWatcher:
 
     def activity(self, one: v1.SessionActivityEvent) -> None:
         if one.type == v1.ACTIVITY_TYPE_STATUS and one.content.startswith(_OVER):
-            self.told.set()
+            self.finished.set()
         if self._as_json:
             self._screen.json(versioned("session.activity", activity_json(one)))
             return

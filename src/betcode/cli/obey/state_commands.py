@@ -1,6 +1,6 @@
 """`obey status` and `obey campaigns`: show the state of the daemon."""
 
-from betcode.cli.obey.campaign_lookup import troubles_here
+from betcode.cli.obey.campaign_lookup import campaign_problems
 from betcode.cli.obey.connect import connected, opened
 from betcode.cli.obey.failure import ObeyExit
 from betcode.cli.obey.names import PROVIDERS, STATUSES, name_of
@@ -56,7 +56,7 @@ async def campaigns(options: ObeyCommandOptions) -> int:
         screen.line(line)
     if not state.campaigns:
         screen.line("No campaigns are registered")
-    for trouble in troubles_here():
+    for trouble in campaign_problems():
         screen.note(trouble)
     return ObeyExit.OK
 

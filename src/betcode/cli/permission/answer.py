@@ -25,12 +25,12 @@ def answer_from(options: CommandOptions, prompt: v1.PendingPrompt | None) -> v1.
         CommandFailed: the answer does not fit the prompt.
     """
     if options.text("message") and not options.flag("deny"):
-        raise _wrong("--message requires --deny")
+        raise _invalid("--message requires --deny")
     if options.flag("stop") and not options.flag("deny"):
-        raise _wrong("--stop requires --deny")
+        raise _invalid("--stop requires --deny")
     if options.texts("question") or options.texts("choose"):
         if options.flag("equal"):
-            raise _wrong("--equal applies only to permissions: questions are answered one group at a time")
+            raise _invalid("--equal applies only to permissions: questions are answered one group at a time")
         return _answers(options, prompt)
     if options.flag("allow"):
         return v1.PermissionResponse(decision=v1.ALLOW_ONCE)
@@ -45,23 +45,23 @@ def answer_from(options: CommandOptions, prompt: v1.PendingPrompt | None) -> v1.
 def _edited(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
     text = options.text("edit").strip()
     if not text:
-        raise _wrong("--edit is empty: give the changed input, or use --allow")
+        raise _invalid("--edit is empty: give the changed input, or use --allow")
     if prompt is None and not text.startswith("{"):
         # No longer open: the daemon reports the earlier answer
         return json.dumps({"command": text}, ensure_ascii=False)
     try:
         return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), text)
     except NotEdited as trouble:
-        raise _wrong(str(trouble)) from None
+        raise _invalid(str(trouble)) from None
 
 
 def _pattern(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
     """Return the given rule, the offer with the given number, or the narrowest offer."""
     text = options.text("allow_session").strip()
     if not text and not options.flag("allow_session"):
-        raise _wrong("--allow-session: give a rule, or omit the value")
+        raise _invalid("--allow-session: give a rule, or omit the value")
     if not text and prompt is not None and asks_each_time(prompt.permission):
-        raise _wrong(f"A rule requires asking each time, so a grant has no effect: {prompt.permission.deciding_rule}")
+        raise _invalid(f"A rule requires asking each time, so a grant has no effect: {prompt.permission.deciding_rule}")
     if prompt is None or not (text.isascii() and text.isdigit()):
         return text
     pattern = offered(prompt.permission.grant_offers, int(text))
@@ -69,7 +69,7 @@ def _pattern(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
         listed = "; ".join(
             f"{number} = {offer.pattern}" for number, offer in enumerate(prompt.permission.grant_offers, 1)
         )
-        raise _wrong(f"No offer {text}: {listed or 'name a rule'}")
+        raise _invalid(f"No offer {text}: {listed or 'name a rule'}")
     return pattern
 
 
@@ -79,16 +79,16 @@ def _answers(options: CommandOptions, prompt: v1.PendingPrompt | None) -> Answer
     questions = prompt.questions.questions
     if not questions:
         tool = prompt.permission.tool_name
-        raise _wrong(f"{tool} asks for permission: answer with --allow or --deny")
+        raise _invalid(f"{tool} asks for permission: answer with --allow or --deny")
     given: dict[str, str] = {}
     choices = options.texts("choose")
     if len(choices) > len(questions):
-        raise _wrong(f"{len(choices)} choices for {len(questions)} questions: give one --choose for each, in order")
+        raise _invalid(f"{len(choices)} choices for {len(questions)} questions: give one --choose for each, in order")
     for question, choice in zip(questions, choices, strict=False):
         chosen = chosen_options(question, choice)
         if chosen is None:
             several = "several separated by commas" if question.multi_select else "just one"
-            raise _wrong(
+            raise _invalid(
                 f"{choice!r} is not an option from 1 to {len(question.options)}, {several}: {question.question}"
             )
         given[question.question] = chosen
@@ -114,8 +114,8 @@ def _worded(questions: Sequence[v1.UserQuestion], text: str) -> tuple[v1.UserQue
                 if answer:
                     return question, answer
     names = "; ".join(f"{number} = {question.question}" for number, question in enumerate(questions, 1))
-    raise _wrong(f'{text!r} matches no question: write --question "NUMBER=ANSWER" ({names})')
+    raise _invalid(f'{text!r} matches no question: write --question "NUMBER=ANSWER" ({names})')
 
 
-def _wrong(message: str) -> CommandFailed:
+def _invalid(message: str) -> CommandFailed:
     return CommandFailed(message, ExitCode.INVALID_ARGUMENTS)

@@ -22,7 +22,7 @@ from betcode.wording.render import telling_input
 from betcode.wording.terminal_text import one_line
 
 _WHAT = 100
-_SAID = {
+_DECISION_TEXTS = {
     v1.ALLOW_ONCE: "Allowed",
     v1.ALLOW_SESSION: "Allowed for the rest of the session",
     v1.ALLOW_WITH_EDIT: "Allowed with the changed input",
@@ -75,7 +75,7 @@ async def answer(options: CommandOptions) -> int:
         return ExitCode.OK
     before = " (already answered so)" if done.already_answered else ""
     about = f": {tool_of(prompt)} {_what(prompt, said)}".rstrip() if prompt is not None else ""
-    screen.line(f"{_SAID[said.decision]}{about}{before}")
+    screen.line(f"{_DECISION_TEXTS[said.decision]}{about}{before}")
     if prompt is not None and said.decision == v1.ALLOW_SESSION and asks_each_time(prompt.permission):
         screen.note(f"Similar calls still require an answer: {prompt.permission.deciding_rule}")
     if done.also_answered:

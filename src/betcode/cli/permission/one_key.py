@@ -105,8 +105,8 @@ class Keys:
         finally:
             termios.tcsetattr(self._descriptor, termios.TCSANOW, before)
 
-    def forget_what_was_typed(self) -> None:
-        self._keyboard.forget_what_was_typed()
+    def discard_input(self) -> None:
+        self._keyboard.discard_input()
 
     async def key(self) -> str:
         """Return the next key; empty at the end of input. An escape sequence is one key."""

@@ -63,7 +63,7 @@ class PermissionWatcher:
         self._client = client
         self._screen = screen
         self._as_json = as_json
-        self._desk = Desk()
+        self._open_prompts = Desk()
         self._keys = Keys()
         self._where: dict[str, str] = {}  # the name of a prompt's session
         self._answered_here: set[str] = set()
@@ -86,7 +86,7 @@ class PermissionWatcher:
                 await self._opened(change.opened, to_ask, was_open_before=change.was_open_before)
             case "resolved":
                 self._resolved(change)
-            case "all_told" if not self._as_json and not self._desk.all:
+            case "all_told" if not self._as_json and not self._open_prompts.all:
                 self._screen.note("Nothing pending. q quits")
             case _:
                 pass
@@ -95,15 +95,15 @@ class PermissionWatcher:
         self._where[one.request_id] = one.session_name or short_id(one.session_id)
         if self._as_json:
             self._screen.json({"type": "opened", "was_open_before": was_open_before} | pending_json(one))
-        before = self._desk.all
-        self._desk.add_pending([one])
+        before = self._open_prompts.all
+        self._open_prompts.add_pending([one])
         if not self._as_json:
-            for prompt in self._desk.all[len(before) :]:
+            for prompt in self._open_prompts.all[len(before) :]:
                 await to_ask.send(prompt)
 
     def _resolved(self, change: v1.PendingChange) -> None:
         told = change.resolved
-        self._desk.forget(told.request_id)
+        self._open_prompts.forget(told.request_id)
         where = self._where.pop(told.request_id, short_id(change.session_id))
         if self._as_json:
             decision = v1.PermissionDecision.Name(told.decision) if told.decision else None
@@ -121,12 +121,12 @@ class PermissionWatcher:
 
     async def _ask_all(self, asked: MemoryObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
         while (prompt := await self._next(asked)) is not None:
-            while self._desk.has(prompt):
+            while self._open_prompts.has(prompt):
                 typed = await self._ask(prompt)
                 if isinstance(typed, Quit):
                     scope.cancel()
                     return
-                if typed is None or isinstance(typed, Skip) or await self._give(prompt, typed):
+                if typed is None or isinstance(typed, Skip) or await self._send_answer(prompt, typed):
                     break
             if not asked.statistics().current_buffer_used:
                 self._screen.note("Nothing else pending. q quits")
@@ -144,8 +144,8 @@ class PermissionWatcher:
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
         """Ask for the answer; None if the prompt is no longer open."""
         self._show(prompt, whole=False)
-        await self._let_see(prompt)
-        while self._desk.has(prompt):
+        await self._ignore_early_keys(prompt)
+        while self._open_prompts.has(prompt):
             self._screen.ask(keys_line(prompt))
             key = await self._while_open(prompt, by_key=True)
             if key is None:
@@ -166,11 +166,11 @@ class PermissionWatcher:
                     return answer
         return None
 
-    async def _let_see(self, prompt: Prompt) -> None:
+    async def _ignore_early_keys(self, prompt: Prompt) -> None:
         """Ignore keys for a moment: they were meant for the text that was shown before."""
         with anyio.move_on_after(SEEN_AFTER_S):
-            await self._desk.gone(prompt)
-        self._keys.forget_what_was_typed()
+            await self._open_prompts.gone(prompt)
+        self._keys.discard_input()
 
     async def _written(self, prompt: Prompt) -> Given | None:
         """Read an answer as a line, as in a conversation; None to ask again."""
@@ -189,7 +189,7 @@ class PermissionWatcher:
                 return answer
 
     async def _while_open(self, prompt: Prompt, *, by_key: bool) -> str | None:
-        return await first_of(lambda: self._desk.gone(prompt), self._keys.key if by_key else self._keys.line)
+        return await first_of(lambda: self._open_prompts.gone(prompt), self._keys.key if by_key else self._keys.line)
 
     def _show(self, prompt: Prompt, *, whole: bool) -> None:
         self._screen.note(f"── {self._where.get(prompt.request_id, '')}")
@@ -200,9 +200,9 @@ class PermissionWatcher:
             lines = prompt.lines()
         for line in lines:
             self._screen.show(line)
-        self._keys.forget_what_was_typed()
+        self._keys.discard_input()
 
-    async def _give(self, prompt: Prompt, typed: Given) -> bool:
+    async def _send_answer(self, prompt: Prompt, typed: Given) -> bool:
         """Send the answer; return whether the prompt is settled."""
         self._answered_here.add(prompt.request_id)
         try:
@@ -212,7 +212,7 @@ class PermissionWatcher:
             self._screen.note(error.message)
             return error.code != ErrorCode.INVALID_REQUEST
         if isinstance(typed, Deny | DenyAndStop):
-            self._desk.forget(prompt.request_id)  # this also settles the other questions of its group
-        self._desk.done(prompt)
+            self._open_prompts.forget(prompt.request_id)  # this also settles the other questions of its group
+        self._open_prompts.done(prompt)
         self._screen.note("Answer sent")
         return True

@@ -7,7 +7,7 @@ from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.policy.tool_use import given_input, tool_use
+from betcode.cli.policy.tool_use import json_input, tool_use
 from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.cli.terminal.console import Screen, standard_screen
@@ -18,7 +18,7 @@ from betcode.wording.terminal_text import one_line
 from betcode.wording.times import age
 
 WORDS = {v1.POLICY_OUTCOME_ALLOW: "allow", v1.POLICY_OUTCOME_ASK: "ask", v1.POLICY_OUTCOME_DENY: "deny"}
-_SAID = {"allow": "Allowed", "ask": "A person is asked", "deny": "Denied"}
+_DECISION_TEXTS = {"allow": "Allowed", "ask": "A person is asked", "deny": "Denied"}
 _ELSEWHERE = {"flags": "--allowed-tools", "session": "granted for the session"}
 _WIDTH = 300
 
@@ -57,11 +57,11 @@ def _use(options: CommandOptions) -> tuple[str, str]:
         )
     if options.text("use"):
         return tool_use(options.text("use"))
-    return options.text("tool"), given_input(options.text("input"))
+    return options.text("tool"), json_input(options.text("input"))
 
 
 def _show(screen: Screen, found: v1.CheckPolicyResponse) -> None:
-    screen.line(f"{_SAID[WORDS[found.outcome]]}: {one_line(found.reason, _WIDTH)}")
+    screen.line(f"{_DECISION_TEXTS[WORDS[found.outcome]]}: {one_line(found.reason, _WIDTH)}")
     for rule in found.rules:
         screen.line(f"  by {rule_line(rule)}")
     if len(found.segments) > 1:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import Screen
 from betcode.cli.terminal.keyboard import can_ask
-from betcode.cli.terminal.line_question import QuestionInterrupted, answer_of, is_yes
+from betcode.cli.terminal.line_question import QuestionInterrupted, is_yes, read_answer
 from betcode.client import Client, ClientError
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.project_trust import declined_words, item_lines, needs_question, question_words
@@ -30,7 +30,7 @@ async def resolve_trust(
         for line in item_lines(found):
             screen.show(line)
         try:
-            answer = await answer_of(screen, f"{question_words(found)} [y/N] ")
+            answer = await read_answer(screen, f"{question_words(found)} [y/N] ")
         except QuestionInterrupted:
             if is_new:
                 with suppress(ClientError):  # it has no message yet

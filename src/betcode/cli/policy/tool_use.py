@@ -34,7 +34,7 @@ def tool_use(text: str) -> tuple[str, str]:
     """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
-        raise _wrong(f"{text!r} is not a tool call: write Tool(what), such as Bash(git push)")
+        raise _invalid(f"{text!r} is not a tool call: write Tool(what), such as Bash(git push)")
     tool, what = found[1], found[2]
     if not what:
         return tool, "{}"
@@ -43,15 +43,15 @@ def tool_use(text: str) -> tuple[str, str]:
     field = _FIELDS.get(tool)
     meant = next((name for name in _FIELDS if name.lower() == tool.lower()), "")
     if field is None and meant:
-        raise _wrong(f"No tool is called {tool}: write {meant}({what})")
+        raise _invalid(f"No tool is called {tool}: write {meant}({what})")
     if field is None:
-        raise _wrong(f'The input of {tool}(…) is unknown: write --tool {tool} --input \'{{"name": "value"}}\'')
+        raise _invalid(f'The input of {tool}(…) is unknown: write --tool {tool} --input \'{{"name": "value"}}\'')
     if tool == "WebFetch" and what.startswith("domain:"):
         what = f"https://{what.removeprefix('domain:')}/"
     return tool, json.dumps({field: what}, ensure_ascii=False)
 
 
-def given_input(text: str) -> str:
+def json_input(text: str) -> str:
     """Return the JSON input; {} for an empty text.
 
     Raises:
@@ -64,11 +64,11 @@ def _checked(text: str) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as trouble:
-        raise _wrong(f"The input is not JSON: {trouble}") from None
+        raise _invalid(f"The input is not JSON: {trouble}") from None
     if not isinstance(value, dict):
-        raise _wrong("The input is not a JSON object")
+        raise _invalid("The input is not a JSON object")
     return text
 
 
-def _wrong(message: str) -> CommandFailed:
+def _invalid(message: str) -> CommandFailed:
     return CommandFailed(message, ExitCode.INVALID_ARGUMENTS)

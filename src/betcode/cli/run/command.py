@@ -26,7 +26,7 @@ from betcode.domain.agents.commands import AttachedFile
 from betcode.wording.attachments import CannotAttach, read_files
 
 _OF_A_NEW_SESSION = ("provider", "model", "config")
-_OF_A_PLACE = ("cwd", "worktree")
+_DIRECTORY_OPTIONS = ("cwd", "worktree")
 
 
 def run(options: CommandOptions) -> int:
@@ -48,7 +48,7 @@ def _refuse_contradictions(options: CommandOptions) -> None:
     goes_on = options.has("session") or options.flag("continue")
     if options.has("session") and options.flag("continue"):
         raise CommandFailed("Give either --session ID or --continue", ExitCode.INVALID_ARGUMENTS)
-    if options.has("session") and any(map(options.has, _OF_A_PLACE)):
+    if options.has("session") and any(map(options.has, _DIRECTORY_OPTIONS)):
         raise CommandFailed(
             "--session runs in the session's directory: --cwd and --worktree require --continue or a new session",
             ExitCode.INVALID_ARGUMENTS,
@@ -71,11 +71,13 @@ async def _run(
 ) -> int:
     ends = anyio.current_time() + limit_s - spent_s
     with anyio.CancelScope(deadline=ends) as before:  # limits the time before the turn; the turn has its own limit
-        return await _say(options, prompt, files, before)
+        return await _send_prompt(options, prompt, files, before)
     raise nothing_was_sent(limit_s)
 
 
-async def _say(options: CommandOptions, prompt: str, files: Sequence[AttachedFile], before: anyio.CancelScope) -> int:
+async def _send_prompt(
+    options: CommandOptions, prompt: str, files: Sequence[AttachedFile], before: anyio.CancelScope
+) -> int:
     screen = standard_screen()
     asks = can_ask()
     await ensure_daemon(options, screen.note, announce=asks)

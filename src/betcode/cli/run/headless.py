@@ -85,7 +85,7 @@ class HeadlessTurn:
         self._answer = Answer()
         self._is_held = False  # other messages are answered first: the text belongs to them until their turn ends
         self._describer = Describer(screen.deprecations)
-        self._desk = Desk()
+        self._open_prompts = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # descriptions by request id
         self._denials = RuleDenials()
@@ -101,7 +101,7 @@ class HeadlessTurn:
     async def run(self, prompt: str, files: Sequence[AttachedFile] = ()) -> int:
         """Run the turn and return its exit code."""
         if not self._is_new:
-            self._desk.add_pending(await self._client.pending(self._session_id))
+            self._open_prompts.add_pending(await self._client.pending(self._session_id))
             busy = await self._client.list_sessions(statuses=("active",), limit=_MOST_BUSY)
             self._is_held = self._session_id in [one.id for one in busy.sessions]
         message_id = self._message_id
@@ -109,8 +109,8 @@ class HeadlessTurn:
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:
             # Before anything is sent: from then on Ctrl-C has a turn to stop.
-            await tasks.start(self._interrupting.heed, tasks, tasks.cancel_scope.cancel, lambda: True)
-            tasks.start_soon(self._limit.heed, tasks.cancel_scope.cancel)
+            await tasks.start(self._interrupting.handle_interrupts, tasks, tasks.cancel_scope.cancel, lambda: True)
+            tasks.start_soon(self._limit.enforce, tasks.cancel_scope.cancel)
             sequence = await self._send(message_id, prompt, files)
             self._screen.note(f"Session {self._session_id}")
             tasks.start_soon(self._silence.watch)
@@ -121,8 +121,8 @@ class HeadlessTurn:
                     tasks.start_soon(self._park_all, asked, tasks)
                 case OnAsk.ALLOW | OnAsk.DENY:
                     pass  # prompts are answered as they arrive
-            for prompt_before in self._desk.all:
-                await self._meet(prompt_before, to_ask)
+            for prompt_before in self._open_prompts.all:
+                await self._handle_prompt(prompt_before, to_ask)
             if not self._parked:
                 async with show_progress(self._screen, "Working"):
                     await self._follow(watch, 0 if self._is_new else sequence, to_ask)
@@ -134,7 +134,7 @@ class HeadlessTurn:
         try:
             accepted = await self._client.send(self._session_id, prompt, files, message_id=message_id)
         except ClientError as error:
-            await self._take_back(error)
+            await self._delete_empty(error)
             raise (locked_out(error, self._session_id) if is_locked(error) else error) from None
         self._accepted.set()
         return accepted.sequence
@@ -145,7 +145,7 @@ class HeadlessTurn:
             return  # the running turn belongs to another message
         await self._client.cancel(self._session_id)
 
-    async def _take_back(self, refusal: ClientError) -> None:
+    async def _delete_empty(self, refusal: ClientError) -> None:
         """Delete a new session whose message was refused, because it would only remain in the list, empty."""
         if self._is_new and refusal.code in (ErrorCode.INVALID_REQUEST, ErrorCode.AGENT_UNAVAILABLE):
             with suppress(ClientError):
@@ -159,9 +159,9 @@ class HeadlessTurn:
                 await self._show(event)
                 self._note_denial(event)
                 self._denials.see(event)
-                prompt = self._desk.see(event)
+                prompt = self._open_prompts.see(event)
                 if prompt is not None:
-                    await self._meet(prompt, to_ask)
+                    await self._handle_prompt(prompt, to_ask)
                 if watch.see(event) or self._parked:
                     return
                 if event.HasField("turn_complete"):
@@ -200,7 +200,7 @@ class HeadlessTurn:
                     return b"".join([piece async for piece in pieces]).decode(errors="replace")
         return None
 
-    async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
+    async def _handle_prompt(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
         self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions carries the whole input
         if isinstance(prompt, Permission):
             self._denials.prompted.add(prompt.request.tool_use_id)
@@ -211,15 +211,15 @@ class HeadlessTurn:
                 for line in prompt.lines():
                     self._screen.note(line)
                 self._screen.note(f"Denied: {self._policy.reason}")
-                await self._give_or_park(prompt, Deny(self._policy.reason, by_policy=True))
+                await self._answer_or_park(prompt, Deny(self._policy.reason, by_policy=True))
             case OnAsk.ALLOW:
                 self._screen.note("Allowed: the demo agent only pretends to use tools")
                 allowed = Allow(by_policy=True) if isinstance(prompt, Permission) else first_option(prompt)
-                await self._give_or_park(prompt, allowed)
+                await self._answer_or_park(prompt, allowed)
 
-    async def _give_or_park(self, prompt: Prompt, typed: Given) -> None:
+    async def _answer_or_park(self, prompt: Prompt, typed: Given) -> None:
         """Send the answer. A prompt that this run may not answer, such as in a run of an agent, is left to people."""
-        if await self._give(prompt, typed) not in (None, ErrorCode.PERMISSION_STALE):
+        if await self._send_answer(prompt, typed) not in (None, ErrorCode.PERMISSION_STALE):
             self._parked.append(prompt.request_id)
 
     async def _park_all(self, asked: ObjectReceiveStream[Prompt], tasks: TaskGroup) -> None:
@@ -255,9 +255,9 @@ class HeadlessTurn:
         if self._policy.on_ask is OnAsk.WAIT:
             self._screen.note(f"Waiting for an answer. {how_to_answer(prompt)}")
             with anyio.move_on_after(self._policy.wait_s):
-                await self._desk.gone(prompt)
+                await self._open_prompts.gone(prompt)
                 return
-        if self._desk.has(prompt) and await self._waits(prompt):
+        if self._open_prompts.has(prompt) and await self._waits(prompt):
             self._parked.append(prompt.request_id)
             tasks.cancel_scope.cancel()
 
@@ -268,13 +268,13 @@ class HeadlessTurn:
             self._denied.setdefault(prompt.request_id, _called(prompt))
 
     async def _ask_all(self, asked: ObjectReceiveStream[Prompt]) -> None:
-        asker = Asker(self._screen, self._desk)
+        asker = Asker(self._screen, self._open_prompts)
         async for prompt in asked:
             while typed := await asker.ask(prompt):
-                if await self._give(prompt, typed) != ErrorCode.INVALID_REQUEST:
+                if await self._send_answer(prompt, typed) != ErrorCode.INVALID_REQUEST:
                     break  # it cannot be answered here and remains open
 
-    async def _give(self, prompt: Prompt, typed: Given) -> str | None:
+    async def _send_answer(self, prompt: Prompt, typed: Given) -> str | None:
         """Send the answer; return why it was rejected, or None."""
         self._answered_here.add(prompt.request_id)
         try:
@@ -282,25 +282,25 @@ class HeadlessTurn:
         except ClientError as error:
             self._screen.note(error.message)
             return error.code
-        self._desk.done(prompt)
+        self._open_prompts.done(prompt)
         if isinstance(typed, Deny | DenyAndStop):
-            self._desk.forget(prompt.request_id)  # this also settles the other questions of its group
+            self._open_prompts.forget(prompt.request_id)  # this also settles the other questions of its group
             self._denied[prompt.request_id] = _called(prompt)
         return None
 
     def _end(self, watch: TurnWatch) -> int:
         if self._output is OutputFormat.TEXT and self._is_held:
-            self._screen.answer(self._said(watch))
+            self._screen.answer(self._answer_text(watch))
         self._screen.end_answer()
         code = self._exit_code(watch)
         if self._output is not OutputFormat.TEXT:
             self._screen.json(self._result(watch, code))
-        if self._interrupting.has_left:
-            self._screen.note(self._interrupting.parting(self._session_id))
-        elif self._limit.has_left:
-            self._screen.note(self._limit.parting(self._session_id))
+        if self._interrupting.is_detached:
+            self._screen.note(self._interrupting.detach_message(self._session_id))
+        elif self._limit.is_detached:
+            self._screen.note(self._limit.detach_message(self._session_id))
         elif self._parked:
-            self._say_how_to_go_on()
+            self._print_next_step()
         elif watch.was_cancelled:
             self._screen.note("The turn was cancelled")
         elif self._denied and self._policy.on_ask is OnAsk.DENY:
@@ -310,7 +310,7 @@ class HeadlessTurn:
             self._screen.note(f"The turn ended with: {watch.stop_reason}")
         return code
 
-    def _say_how_to_go_on(self) -> None:
+    def _print_next_step(self) -> None:
         for request_id in self._parked:
             self._screen.note(f"Parked: {request_id} waits for an answer. {how_to_answer(self._asked[request_id])}")
         self._screen.note(f"The session continues after the answer; watch it with: betcode attach {self._session_id}")
@@ -318,13 +318,13 @@ class HeadlessTurn:
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupting.stop is not StopRequest.UNASKED:
             return ExitCode.INTERRUPTED
-        if self._limit.has_left or (self._limit.is_over and watch.exit_code is not ExitCode.OK):
+        if self._limit.is_detached or (self._limit.is_over and watch.exit_code is not ExitCode.OK):
             return ExitCode.TIMED_OUT
         if self._parked or ((self._denied or self._denials.tools) and not watch.failed):
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
 
-    def _said(self, watch: TurnWatch) -> str:
+    def _answer_text(self, watch: TurnWatch) -> str:
         """Return the answer; empty while the text may belong to other messages."""
         return "" if self._is_held and not watch.stop_reason else self._answer.whole
 
@@ -336,7 +336,7 @@ class HeadlessTurn:
             "message_id": watch.message_id,
             "provider": self.info.provider,
             "model": self.info.model,
-            "text": self._said(watch),
+            "text": self._answer_text(watch),
             "stop_reason": watch.stop_reason,
             "timed_out": code is ExitCode.TIMED_OUT,
             "is_error": watch.failed,
@@ -363,7 +363,7 @@ _OWN: Mapping[str, Callable[[HeadlessTurn, v1.AgentEvent], Awaitable[None]]] = {
     "session_info": HeadlessTurn._note_info,
     "deprecation": HeadlessTurn._show_deprecation,  # shown prominently, because a person decides about it
 }
-# `permission_request` and `usage` are ignored here: `_meet` shows requests, and `TurnWatch` counts usage.
+# `permission_request` and `usage` are ignored here: `_handle_prompt` shows requests, and `TurnWatch` counts usage.
 SHOWN: EventTable[Callable[[HeadlessTurn, v1.AgentEvent], Awaitable[None]]] = EventTable(
     "the lines of betcode run",
     {**dict.fromkeys(DESCRIBED.handlers, HeadlessTurn._describe), **_OWN},

@@ -29,11 +29,11 @@ class InterruptHandler:
 
     def __init__(self, screen: Screen, cancel: Callable[[], Awaitable[None]]) -> None:
         self.stop = StopRequest.UNASKED
-        self.has_left = False
+        self.is_detached = False
         self._screen = screen
         self._cancel = cancel
 
-    async def heed(
+    async def handle_interrupts(
         self, tasks: TaskGroup, leave: Callable[[], None], is_open: Callable[[], bool], *, task_status: TaskStatus[None]
     ) -> None:
         """Handle Ctrl-C until the person exits: the first stops the turn, one after the confirmation calls `leave`."""
@@ -42,7 +42,7 @@ class InterruptHandler:
             async for _ in signals:
                 self._screen.interrupted()
                 if not is_open() or self.stop not in _PATIENT:
-                    self.has_left = True
+                    self.is_detached = True
                     leave()
                     return
                 self._press(tasks)
@@ -51,7 +51,7 @@ class InterruptHandler:
         """Reset after the end of the turn: the next Ctrl-C concerns another turn."""
         self.stop = StopRequest.UNASKED
 
-    def parting(self, session_id: str) -> str:
+    def detach_message(self, session_id: str) -> str:
         """Return the sentence for a person who leaves an open turn."""
         find = f"Reattach with: betcode attach {session_id}"
         if self.stop is StopRequest.TAKEN:

@@ -8,7 +8,7 @@ from betcode.config.units import NotUnderstood, duration_s
 
 _LONGEST_S = 30 * 86400.0  # no prompt is open for longer
 _NO_TERMINAL = "no terminal to ask on"
-_TOLD_TO = "--on-ask deny"
+_BY_OPTION = "--on-ask deny"
 
 
 class OnAsk(Enum):
@@ -37,7 +37,7 @@ def ask_policy(text: str) -> AskPolicy:
     if word == "wait" and is_given:
         return AskPolicy(OnAsk.WAIT, time_limit_s(duration))
     if text in ("deny", "park"):
-        return AskPolicy(OnAsk(text), reason=_TOLD_TO)
+        return AskPolicy(OnAsk(text), reason=_BY_OPTION)
     raise argparse.ArgumentTypeError(f"{text!r} is not deny, park or wait=TIME, such as wait=10m")
 
 

@@ -52,7 +52,7 @@ def _from_file(path: Path) -> str:
 
 def _has_more(note: Callable[[str], None]) -> bool:
     try:
-        return sys.stdin is not None and says_more(0, _FIRST_BYTE_S)
+        return sys.stdin is not None and has_prompt(0, _FIRST_BYTE_S)
     except StdinSilent:
         note(f"Nothing came on stdin within {_FIRST_BYTE_S:g} s: continuing without it (--file - waits for it)")
         return False
@@ -87,7 +87,7 @@ class StdinSilent(Exception):
     """stdin is an open pipe to which nobody writes."""
 
 
-def says_more(descriptor: int, within_s: float) -> bool:
+def has_prompt(descriptor: int, within_s: float) -> bool:
     """Whether stdin is redirected and has a prompt.
 
     Raises:

@@ -56,14 +56,14 @@ class TimeLimit:
         patience_s: Sequence[float] = _PATIENCE_S,
     ) -> None:
         self.is_over = False
-        self.has_left = False
+        self.is_detached = False
         self._was_taken = False  # the daemon has stored the cancel
         self._screen = screen
         self._cancel = cancel
         self._limit_s = limit_s
         self._patience_s = patience_s
 
-    async def heed(self, leave: Callable[[], None]) -> None:
+    async def enforce(self, leave: Callable[[], None]) -> None:
         """At the time limit, cancel the turn repeatedly; call `leave` if it does not end."""
         if self._limit_s == math.inf:
             return
@@ -79,12 +79,10 @@ class TimeLimit:
                     self._screen.note(error.message)
                 await anyio.sleep_forever()  # the end of the turn cancels this task
             self._screen.note("The turn has not ended yet; stopping it again")
-        self.has_left = True
+        self.is_detached = True
         leave()
 
-    def parting(self, session_id: str) -> str:
+    def detach_message(self, session_id: str) -> str:
         """Return the sentence for a turn that is left open."""
-        stands = (
-            "a stop was requested" if self._was_taken else "the daemon did not confirm the stop, so it may continue"
-        )
-        return f"Detached before the turn ended; {stands}. Reattach with: betcode attach {session_id}"
+        state = "a stop was requested" if self._was_taken else "the daemon did not confirm the stop, so it may continue"
+        return f"Detached before the turn ended; {state}. Reattach with: betcode attach {session_id}"

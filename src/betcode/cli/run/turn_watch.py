@@ -41,7 +41,7 @@ class TurnWatch:
     error: v1.ErrorEvent | None = None
     _delivered: bool = False
     _consumed: bool = False
-    _given_up: bool = False
+    _withdrawn: bool = False
 
     def see(self, event: v1.AgentEvent) -> bool:
         """Process one event; return whether it ends the turn."""
@@ -55,7 +55,7 @@ class TurnWatch:
                 self.usage.add(event.usage)
             case "turn_complete":
                 return self._is_ours(event.turn_complete)
-            case "status_change" if event.status_change.status == v1.IDLE and self._given_up:
+            case "status_change" if event.status_change.status == v1.IDLE and self._withdrawn:
                 return True
             case _:
                 pass
@@ -68,7 +68,7 @@ class TurnWatch:
     @property
     def was_cancelled(self) -> bool:
         """Whether the turn was cancelled. A withdrawn message is reported by its own state."""
-        return self.stop_reason == "cancelled" and not self._given_up
+        return self.stop_reason == "cancelled" and not self._withdrawn
 
     @property
     def exit_code(self) -> ExitCode:
@@ -85,7 +85,7 @@ class TurnWatch:
             case v1.MESSAGE_STATE_CONSUMED:
                 self._consumed = True
             case v1.MESSAGE_STATE_CANCELLED | v1.MESSAGE_STATE_UNKNOWN:
-                self._given_up = True
+                self._withdrawn = True
                 self.stop_reason = "cancelled" if change.state == v1.MESSAGE_STATE_CANCELLED else "given up"
             case _:
                 pass
@@ -96,7 +96,7 @@ class TurnWatch:
         broke_off = not end.message_ids and not end.origin and self._delivered
         # After two crashes another message continues the turn, and its end is still ours.
         continued = self._consumed and not end.origin
-        if names_us or broke_off or continued or self._given_up or end.stop_reason in _OF_EVERYBODY:
+        if names_us or broke_off or continued or self._withdrawn or end.stop_reason in _OF_EVERYBODY:
             self.stop_reason = end.stop_reason or self.stop_reason
             return True
         self.error = None  # it belonged to another turn

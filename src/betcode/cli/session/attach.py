@@ -27,7 +27,7 @@ from betcode.v1.agent_pb2 import SessionSummary
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
 
-_LOOKED_AT = 50  # maximum number of sessions of a directory to search
+_SEARCHED = 50  # maximum number of sessions of a directory to search
 
 
 async def attach(options: CommandOptions) -> int:
@@ -89,7 +89,7 @@ async def open_here(options: CommandOptions) -> int:
         here = await _sessions_here(client, options, screen)
         if here.sessions:
             session_id = here.sessions[0].id
-            here.say_which(screen)
+            here.print_choice(screen)
         else:
             session_id = await started_session(client, options, screen)
         await resolve_trust(client, options, screen, session_id, is_new=not here.sessions)
@@ -103,7 +103,7 @@ async def _chosen_here(client: Client, options: CommandOptions, notes: Screen) -
         return await find_summary(client, await started_session(client, options, notes))
     if sum(one.status == "active" or one.pending_prompts > 0 for one in here.sessions) > 1:
         return None
-    here.say_which(notes)
+    here.print_choice(notes)
     return here.sessions[0]
 
 
@@ -116,7 +116,7 @@ class _DirectorySessions:
     is_named: bool  # the person named the worktree
     gone: WorktreeInfo | None  # the active worktree, if it is missing
 
-    def say_which(self, screen: Screen) -> None:
+    def print_choice(self, screen: Screen) -> None:
         """Print which session is continued, and why."""
         newest = self.sessions[0]
         if self.gone is not None:
@@ -139,7 +139,7 @@ async def _sessions_here(client: Client, options: CommandOptions, screen: Screen
         working_directory="" if place is not None else working_directory(options),
         worktree_id=place.id if place is not None else "",
         statuses=OPEN,
-        limit=_LOOKED_AT,
+        limit=_SEARCHED,
     )
     found = [one for one in page.sessions if _is_of_kind(one, options)]
     is_demo = bool(found) and found[0].provider == FALLBACK.name and not options.has("provider")

@@ -21,7 +21,7 @@ from betcode.wording.terminal_text import columns, one_line, wrapped
 from betcode.wording.whole_files import NotWritten, format_of, write_whole
 
 _HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
-_KEPT_ELSEWHERE = (
+_NOT_DELETED = (
     "Not deleted: copies made by `betcode db backup`, exports, the audit (it has no message text), "
     "and the agent's own transcript (Claude Code: ~/.claude/projects)"
 )
@@ -102,7 +102,7 @@ async def delete(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
-        wanted = options.flag("yes") or await _agreed(client, session_id, screen)
+        wanted = options.flag("yes") or await _confirm(client, session_id, screen)
         if wanted:
             async with show_progress(screen, "Deleting"):
                 await client.delete(session_id)
@@ -111,11 +111,11 @@ async def delete(options: CommandOptions) -> int:
     else:
         screen.line("The session and its history are deleted" if wanted else "Nothing was deleted")
         if wanted:
-            screen.note(_KEPT_ELSEWHERE)
+            screen.note(_NOT_DELETED)
     return ExitCode.OK
 
 
-async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
+async def _confirm(client: Client, session_id: str, screen: Screen) -> bool:
     """Ask a person for confirmation.
 
     Raises:
@@ -128,7 +128,7 @@ async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
         screen.note("Its agent is working and will be ended")
     called = one_line(summary.name or summary.last_message_preview, 60)
     keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
+    keyboard.discard_input()
     screen.ask(f"Delete {short_id(session_id)} ({called}) and its whole history? [y/N] ")
     answer = await keyboard.line()
     screen.typed()

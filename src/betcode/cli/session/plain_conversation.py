@@ -74,7 +74,7 @@ class PlainConversation:
         self._is_terminal = is_terminal
         self._show_all = show_all
         self._transcript = EventLines(screen) if as_json else Transcript(screen)
-        self._desk = Desk()
+        self._open_prompts = Desk()
         self._lock = InputLockDialog(client, summary.id, screen)
         self._keyboard = Keyboard()
         self._past_until = summary.last_sequence
@@ -96,7 +96,10 @@ class PlainConversation:
             self._invite()
         async with anyio.create_task_group() as tasks:
             await tasks.start(
-                self._interrupting.heed, tasks, lambda: self._leave(tasks.cancel_scope), lambda: self._turn_open
+                self._interrupting.handle_interrupts,
+                tasks,
+                lambda: self._leave(tasks.cancel_scope),
+                lambda: self._turn_open,
             )
             tasks.start_soon(self._read_lines, tasks)
             await self._watch(tasks.cancel_scope)
@@ -134,7 +137,7 @@ class PlainConversation:
             self._turns_before += 1
             self._past.append([])
         self._past[-1].append(event)
-        self._desk.see(event)
+        self._open_prompts.see(event)
         if event.sequence < self._past_until:
             return
         left_out = self._turns_before - len(self._past)
@@ -149,9 +152,9 @@ class PlainConversation:
 
     async def _begin(self) -> None:
         """Ask the open prompts once the history was shown."""
-        if any(isinstance(prompt, Question) for prompt in self._desk.all):
+        if any(isinstance(prompt, Question) for prompt in self._open_prompts.all):
             with suppress(ClientError):  # no event says which questions of a group are answered
-                self._desk.drop_answered(await self._client.pending(self._session_id))
+                self._open_prompts.drop_answered(await self._client.pending(self._session_id))
         self._ask_current()
         self._invite()
 
@@ -163,9 +166,9 @@ class PlainConversation:
             if not self._turn_open:
                 self._interrupting.over()
         typed_here = kind == "user_input" and event.user_input.message_id in self._own and self._is_terminal
-        prompt = self._desk.see(event)
+        prompt = self._open_prompts.see(event)
         if prompt is not None:
-            self._transcript.take_note(event)
+            self._transcript.remember_prompt(event)
         elif typed_here:
             self._transcript.typed(event)
         else:
@@ -175,7 +178,7 @@ class PlainConversation:
                 del self._own[message_id]
         if prompt is not None and self._input_ended:
             await self._answer(prompt, Deny(_NO_TERMINAL))
-        elif prompt is not None and self._desk.current is prompt:
+        elif prompt is not None and self._open_prompts.current is prompt:
             self._ask_current()
         elif kind in ("status_change", "turn_complete"):
             self._invite()
@@ -190,17 +193,17 @@ class PlainConversation:
         if not self._is_terminal:
             return
         if is_asked:
-            words = "y/n" if self._lock_takes_yes else "/give or /keep"
+            words = "y/n" if self._lock_accepts_yes else "/give or /keep"
             self._show_prompt([], f"Give it the input lock? [{words}] ")
         elif was_asked and not self._lock.asking:
-            self._keyboard.forget_what_was_typed()  # a late y or n is not a message to the agent
+            self._keyboard.discard_input()  # a late y or n is not a message to the agent
             self._ask_current()
             self._invite()
 
     @property
-    def _lock_takes_yes(self) -> bool:
+    def _lock_accepts_yes(self) -> bool:
         """Whether a bare y or n answers a lock request: the agent has no question, and a person types."""
-        return self._is_terminal and self._desk.current is None
+        return self._is_terminal and self._open_prompts.current is None
 
     # ------------------------------------------------------------ input of the person
 
@@ -213,17 +216,17 @@ class PlainConversation:
                     self._leave(tasks.cancel_scope)
                     return
             except ClientError as error:
-                self._say_why(error)
+                self._print_refusal(error)
             if not self._own:
                 self._invite()
         if self._is_terminal or not self._own:
             self._leave(tasks.cancel_scope)
             return
         self._input_ended = True  # still wait for replies to earlier messages
-        for prompt in self._desk.all:
+        for prompt in self._open_prompts.all:
             await self._answer(prompt, Deny(_NO_TERMINAL))
 
-    def _say_why(self, error: ClientError) -> None:
+    def _print_refusal(self, error: ClientError) -> None:
         if is_locked(error):
             self._denied = self._denied or not self._is_terminal
             ask = f"betcode session lock {self._session_id}" if not self._is_terminal else "/lock"
@@ -234,7 +237,7 @@ class PlainConversation:
     async def _typed(self, line: str, tasks: TaskGroup) -> bool:
         """Process a typed line; return whether the person wants to leave."""
         word, _, rest = line.strip().partition(" ")
-        if await self._lock.answered(line, only_commands=not self._lock_takes_yes):
+        if await self._lock.answered(line, only_commands=not self._lock_accepts_yes):
             self._ask_current()
             return False
         match word:
@@ -258,15 +261,15 @@ class PlainConversation:
                 await self._say(rest)
             case "/attach":
                 self._attach(rest.strip())
-            case _ if self._desk.current is not None:
-                await self._answer_typed(self._desk.current, line)
+            case _ if self._open_prompts.current is not None:
+                await self._answer_typed(self._open_prompts.current, line)
             case _:
                 await self._say(line)
         return False
 
     def _leave(self, scope: anyio.CancelScope) -> None:
-        if self._interrupting.has_left and self._interrupting.stop is not StopRequest.UNASKED:
-            self._screen.note(self._interrupting.parting(self._session_id))
+        if self._interrupting.is_detached and self._interrupting.stop is not StopRequest.UNASKED:
+            self._screen.note(self._interrupting.detach_message(self._session_id))
         elif self._is_terminal and not self.wants_another:
             self._screen.note(f"Detached. Reattach with: betcode attach {self._session_id}")
         scope.cancel()
@@ -334,26 +337,26 @@ class PlainConversation:
                 self._screen.ask(prompt.question)  # it is still open
                 return
         if isinstance(answer, Deny | DenyAndStop):
-            self._desk.forget(prompt.request_id)
-        self._desk.done(prompt)
+            self._open_prompts.forget(prompt.request_id)
+        self._open_prompts.done(prompt)
         self._ask_current()
 
     def _ask_current(self) -> None:
-        prompt = self._desk.current
+        prompt = self._open_prompts.current
         if prompt is not None and not self._input_ended:
             choices = prompt.choices() if isinstance(prompt, Permission) and self._is_terminal else []
             self._show_prompt([*prompt.lines(), *choices], prompt.question)
 
     def _ask_once_more(self) -> None:
         """Repeat the question after other output, so that the person does not type below that."""
-        if self._desk.current is None or self._input_ended or not self._is_terminal:
+        if self._open_prompts.current is None or self._input_ended or not self._is_terminal:
             self._invite()
         elif not self._screen.is_asking:
-            self._screen.ask(self._desk.current.question)
+            self._screen.ask(self._open_prompts.current.question)
 
     def _invite(self) -> None:
         """Show the input prompt if the agent is idle and a person types."""
-        rests = not (self._turn_open or self._is_closed or self._desk.current)
+        rests = not (self._turn_open or self._is_closed or self._open_prompts.current)
         if rests and self._is_terminal and not self._screen.is_asking:
             self._screen.ask("> ")
 
@@ -361,5 +364,5 @@ class PlainConversation:
         for line in lines:
             self._screen.note(line)
         if self._is_terminal:
-            self._keyboard.forget_what_was_typed()  # input before the question was visible
+            self._keyboard.discard_input()  # input before the question was visible
         self._screen.ask(question)

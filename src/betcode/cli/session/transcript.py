@@ -26,7 +26,7 @@ class Transcript:
         if handler is not None:
             handler(self, event)
 
-    def take_note(self, event: v1.AgentEvent) -> None:
+    def remember_prompt(self, event: v1.AgentEvent) -> None:
         """Remember a prompt that is shown elsewhere, to describe its answer later."""
         self._describer.describe(event)
 
@@ -96,4 +96,4 @@ class EventLines:
     def show(self, event: v1.AgentEvent) -> None:
         self._screen.json(event_json(event))
 
-    take_note = typed = show
+    remember_prompt = typed = show

@@ -48,7 +48,7 @@ class Screen:
         """Write the agent's text: unchanged into a pipe, escaped on a terminal."""
         if not text:
             return
-        self._leave_question()
+        self._end_question()
         self._out.write(clean(text) if self._out_is_terminal else text)
         self._out.flush()
         self._in_a_line = not text.endswith("\n")
@@ -62,14 +62,14 @@ class Screen:
 
     def line(self, text: str = "") -> None:
         """Write a line of the result."""
-        self._leave_question()
+        self._end_question()
         self.end_answer()
         self._out.write(clean(text) + "\n")
         self._out.flush()
 
     def json(self, value: Mapping[str, object], *, indent: int | None = None) -> None:
         """Write one JSON value: compact on one line, unless an indent is given."""
-        self._leave_question()
+        self._end_question()
         self._out.write(safe_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
         self._out.flush()
 
@@ -89,13 +89,13 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Write a line to stderr: progress, tool calls, warnings."""
-        self._beside(text, dim=self._dim)
+        self._write_stderr(text, dim=self._dim)
 
     def show(self, text: str) -> None:
         """Write a line to stderr that a person decides about; it is never dim."""
-        self._beside(text, dim=False)
+        self._write_stderr(text, dim=False)
 
-    def passing(self, text: str) -> None:
+    def show_transient(self, text: str) -> None:
         """Write a line to stderr that the next line replaces; only on a terminal."""
         if self._rewrites:
             self._break_line()
@@ -108,11 +108,11 @@ class Screen:
             self._err.flush()
             self._passing = True
 
-    def passed(self) -> None:
-        """Remove a line of `passing` that nothing has replaced."""
-        self._leave_question()
+    def clear_transient(self) -> None:
+        """Remove a line of `show_transient` that nothing has replaced."""
+        self._end_question()
 
-    def _beside(self, text: str, *, dim: bool) -> None:
+    def _write_stderr(self, text: str, *, dim: bool) -> None:
         self._break_line()
         safe = clean(text)
         self._err.write(f"\x1b[2m{safe}\x1b[0m\n" if dim else f"{safe}\n")
@@ -132,7 +132,7 @@ class Screen:
 
     @property
     def is_free(self) -> bool:
-        """Whether a line of `passing` may be shown: there is no question and no incomplete answer."""
+        """Whether a line of `show_transient` may be shown: there is no question and no incomplete answer."""
         return not (self._asked or (self._out_is_terminal and self._in_a_line))
 
     def typed(self) -> None:
@@ -144,12 +144,12 @@ class Screen:
         self._asked = self._err_is_terminal and not self._in_a_line
 
     def _break_line(self) -> None:
-        self._leave_question()
+        self._end_question()
         if self._out_is_terminal:
             self.end_answer()
 
-    def _leave_question(self) -> None:
-        """End the line of a question, and remove a line of `passing`, before other output."""
+    def _end_question(self) -> None:
+        """End the line of a question, and remove a line of `show_transient`, before other output."""
         if self._passing:
             self._err.write("\r\x1b[K")
             self._err.flush()

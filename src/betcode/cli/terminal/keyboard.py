@@ -36,7 +36,7 @@ class Keyboard:
             return None
         return line.decode(errors="replace").rstrip("\r")
 
-    def forget_what_was_typed(self) -> None:
+    def discard_input(self) -> None:
         """Discard input that was typed before the question was shown."""
         self._buffer = b""
         if self.is_terminal:
@@ -50,7 +50,7 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def says_yes(screen: "Screen", question: str, *, otherwise: bool) -> bool:
+def confirm(screen: "Screen", question: str, *, otherwise: bool) -> bool:
     """Ask a person a yes/no question. An empty line means `otherwise`, and the end of input means no."""
     screen.ask(question)
     typed = os.read(0, 65536).decode(errors="replace")

@@ -17,24 +17,24 @@ class QuestionInterrupted(CommandFailed):
         super().__init__("Interrupted: no answer was recorded", ExitCode.INTERRUPTED)
 
 
-async def says_yes(screen: Screen, question: str) -> bool:
+async def confirm(screen: Screen, question: str) -> bool:
     """Ask a yes/no question; input typed before it is ignored."""
-    return is_yes(await asked(screen, question))
+    return is_yes(await ask_line(screen, question))
 
 
 def is_yes(answer: str) -> bool:
     return answer in ("y", "yes")
 
 
-async def asked(screen: Screen, question: str) -> str:
+async def ask_line(screen: Screen, question: str) -> str:
     """Return the line that the person types; `quit` at the end of input and after Ctrl-C."""
     try:
-        return await answer_of(screen, question)
+        return await read_answer(screen, question)
     except QuestionInterrupted:
         return "quit"
 
 
-async def answer_of(screen: Screen, question: str) -> str:
+async def read_answer(screen: Screen, question: str) -> str:
     """Return the line that the person types; `quit` at the end of input.
 
     Raises:
@@ -49,11 +49,11 @@ async def answer_of(screen: Screen, question: str) -> str:
             await signals.__anext__()
             was_interrupted = True
 
-        keyboard.forget_what_was_typed()
+        keyboard.discard_input()
         screen.ask(question)
         answer = await first_of(interrupt, keyboard.line)
     if was_interrupted:
-        screen.passed()
+        screen.clear_transient()
         raise QuestionInterrupted
     if answer is None:
         return "quit"
@@ -61,7 +61,7 @@ async def answer_of(screen: Screen, question: str) -> str:
     return answer.strip().lower()
 
 
-async def interrupted() -> None:
+async def wait_for_interrupt() -> None:
     """Wait until the person presses Ctrl-C, which has no other effect meanwhile."""
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:

@@ -24,12 +24,12 @@ class Asker:
 
     def __init__(self, screen: Screen, desk: Desk) -> None:
         self._screen = screen
-        self._desk = desk
+        self._open_prompts = desk
         self._keyboard = Keyboard()
 
     async def ask(self, prompt: Prompt) -> Given | None:
         """Return the answer; None if the prompt is no longer open."""
-        if not self._desk.has(prompt):
+        if not self._open_prompts.has(prompt):
             return None
         self._show(prompt, whole=False)
         while True:
@@ -37,7 +37,7 @@ class Asker:
             line = await self._line_while_open(prompt)
             if line is not None:
                 self._screen.typed()
-            if not self._desk.has(prompt):
+            if not self._open_prompts.has(prompt):
                 return None
             if line is None:
                 return Deny("The terminal's input was closed")
@@ -61,7 +61,7 @@ class Asker:
             self._screen.show(line)
         self._show_choices(prompt)
         # Input typed before the question was visible is not an answer.
-        self._keyboard.forget_what_was_typed()
+        self._keyboard.discard_input()
 
     def _show_choices(self, prompt: Prompt) -> None:
         if isinstance(prompt, Permission):
@@ -69,7 +69,7 @@ class Asker:
                 self._screen.show(line)
 
     async def _line_while_open(self, prompt: Prompt) -> str | None:
-        return await first_of(lambda: self._desk.gone(prompt), self._keyboard.line)
+        return await first_of(lambda: self._open_prompts.gone(prompt), self._keyboard.line)
 
 
 async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | None:

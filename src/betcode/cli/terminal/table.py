@@ -26,20 +26,20 @@ def table(
     least = [min(size, _LEAST) if index in flexible else min(size, width) for index, size in enumerate(sizes)]
     kept = list(range(len(headings)))
 
-    def room() -> int:
+    def spare_width() -> int:
         """Return the remaining width; negative if the columns are too wide."""
         return width - sum(least[index] for index in kept) - len(_GAP) * (len(kept) - 1)
 
     for name in spare:
-        if room() >= 0:
+        if spare_width() >= 0:
             break
         kept.remove(headings.index(name))
     for giving in ([index for index in kept if headings[index] != "ID"], kept):  # ids last, because people type them
-        while room() < 0 and max((least[index] for index in giving), default=0) > _NARROWEST:
+        while spare_width() < 0 and max((least[index] for index in giving), default=0) > _NARROWEST:
             least[max(giving, key=lambda index: least[index])] -= 1
     for index in flexible:
         if index in kept:
-            least[index] += max(min(sizes[index] - least[index], room()), 0)
+            least[index] += max(min(sizes[index] - least[index], spare_width()), 0)
 
     def shown(index: int, cell: str) -> str:
         cut = ending if headings[index] == path else one_line

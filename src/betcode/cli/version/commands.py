@@ -25,7 +25,7 @@ _HEADINGS = ("FEATURE", "STATE", "STAGE", "SINCE", "DESCRIPTION")
 async def show_versions(options: CommandOptions) -> int:
     """Print the versions. No daemon is started; without one, only this program's version is known."""
     screen = standard_screen()
-    met, trouble = await _meet(options)
+    met, trouble = await _handshake(options)
     if options.as_json:
         screen.json(_json(met, trouble), indent=2)
         return ExitCode.OK
@@ -39,7 +39,7 @@ async def show_versions(options: CommandOptions) -> int:
     return ExitCode.OK
 
 
-async def _meet(options: CommandOptions) -> tuple[Handshake | None, str]:
+async def _handshake(options: CommandOptions) -> tuple[Handshake | None, str]:
     if options.places.remote is None and not options.places.socket.exists():
         return None, "not running"
     async with open_client(options.places, own_identity(options)) as client:

@@ -91,7 +91,7 @@ def _show_program(program: v1.AgentProgram, screen: Screen) -> None:
     _pair(screen, "login", ": ".join(filter(None, (_LOGIN.get(program.login, "not known"), program.login_basis))))
     if program.missing:
         _pair(screen, "missing", program.missing)
-    can = [_said(label, answer) for label, answer in _answers(program) if answer != "no"]
+    can = [_answer_text(label, answer) for label, answer in _answers(program) if answer != "no"]
     cannot = [label for label, answer in _answers(program) if answer == "no"]
     _pair(screen, "can", ", ".join(can) or "-")
     _pair(screen, "cannot", ", ".join(cannot) or "-")
@@ -101,7 +101,7 @@ def _answers(program: v1.AgentProgram) -> list[tuple[str, str]]:
     return [(row.label, answer) for row, answer in answers(program.capabilities)]
 
 
-def _said(label: str, answer: str) -> str:
+def _answer_text(label: str, answer: str) -> str:
     return label if answer == "yes" else f"{label} ({answer})"
 
 

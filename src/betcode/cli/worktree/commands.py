@@ -34,7 +34,7 @@ async def list_worktrees(options: CommandOptions) -> int:
         return ExitCode.OK
     for line in table(_HEADINGS, [_row(one) for one in found], screen.width, path="PATH", spare=_SPARE):
         screen.line(line)
-    _say_troubles(screen, found)
+    _print_problems(screen, found)
     return ExitCode.OK
 
 
@@ -43,7 +43,7 @@ def _row(one: v1.WorktreeInfo) -> tuple[str, ...]:
     return ("*" if one.is_active else "", one.name, branch_words(one), state_words(one), sessions, one.path)
 
 
-def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
+def _print_problems(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
     """Print problems that need a person; a skipped setup is not one."""
     for one in found:
         if one.trouble and one.setup != v1.WORKTREE_SETUP_SKIPPED:
@@ -57,7 +57,7 @@ async def switch(options: CommandOptions) -> int:
     async with connected(options, screen, doing="Switching") as client:
         worktree = await find_worktree(client, options, options.text("name"))
         answer = await switched(client, options, worktree.id)
-    say_session(screen, answer)
+    print_session(screen, answer)
     if options.as_json:
         screen.json({"worktree": info_json(answer.worktree)} | switched_json(answer), indent=2)
     else:
@@ -71,7 +71,7 @@ async def switched(client: Client, options: CommandOptions, worktree_id: str) ->
     return await client.worktrees.switch(worktree_id, SessionKind(new.provider, new.model, new.environment))
 
 
-def say_session(screen: Screen, answer: v1.SwitchWorktreeResponse) -> None:
+def print_session(screen: Screen, answer: v1.SwitchWorktreeResponse) -> None:
     kind = "A new session" if answer.session_created else "Its session"
     how = f"{kind}: betcode attach {short_id(answer.session_id)}"
     screen.note(f"{in_a_line(answer.worktree.name)} is the active worktree. {how}")

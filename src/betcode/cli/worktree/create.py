@@ -11,7 +11,7 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
-from betcode.cli.worktree.commands import say_session, switched, switched_json
+from betcode.cli.worktree.commands import print_session, switched, switched_json
 from betcode.cli.worktree.lookup import find_worktree
 from betcode.cli.worktree.progress import NotSetUp, watched
 from betcode.cli.worktree.rendering import info_json
@@ -21,27 +21,27 @@ from betcode.v1 import worktree_pb2 as v1
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import in_a_line
 
-_GIVEN = ("branch", "name", "base")
+_TEXT_OPTIONS = ("branch", "name", "base")
 
 
 async def create(options: CommandOptions) -> int:
     """Print only the path of the new worktree on stdout, for `cd $(…)`."""
     screen = standard_screen()
-    new = _wanted(options)
+    new = _request_from(options)
     async with connected(options, screen) as client:
         made = await _watched(client, options, screen, client.worktrees.watch_create(new))
         if made is None:
-            return _left(screen, "The daemon continues to create the worktree")
+            return _detached(screen, "The daemon continues to create the worktree")
         if made.setup == v1.WORKTREE_SETUP_UNTRUSTED:
             made = await _set_up_if_trusted(client, options, screen, made)
             if made is None:
-                return _left(screen, "The worktree exists, and the daemon continues its setup")
+                return _detached(screen, "The worktree exists, and the daemon continues its setup")
         elif made.trouble and not options.flag("no_setup"):
             screen.note(made.trouble)
         facts: dict[str, object] = {"worktree": info_json(made)}
         if options.flag("switch"):
             answer = await switched(client, options, made.id)
-            say_session(screen, answer)
+            print_session(screen, answer)
             facts |= switched_json(answer)
     if options.as_json:
         screen.json(facts, indent=2)
@@ -50,8 +50,8 @@ async def create(options: CommandOptions) -> int:
     return ExitCode.OK
 
 
-def _wanted(options: CommandOptions) -> NewWorktree:
-    for name in _GIVEN:
+def _request_from(options: CommandOptions) -> NewWorktree:
+    for name in _TEXT_OPTIONS:
         if options.has(name) and not options.text(name):
             flag = "BRANCH" if name == "branch" else f"--{name}"
             raise CommandFailed(f"{flag} is empty: give a value, or omit it", ExitCode.INVALID_ARGUMENTS)
@@ -104,7 +104,7 @@ async def _set_up(options: CommandOptions) -> int:
         if done is not None and done.setup == v1.WORKTREE_SETUP_UNTRUSTED:
             done = await _set_up_if_trusted(client, options, screen, done)
     if done is None:
-        return _left(screen, "The daemon continues the setup")
+        return _detached(screen, "The daemon continues the setup")
     if options.as_json:
         screen.json({"worktree": info_json(done)}, indent=2)
     elif done.setup == v1.WORKTREE_SETUP_NONE:
@@ -156,7 +156,7 @@ async def _show_output(options: CommandOptions) -> int:
     return ExitCode.OK
 
 
-def _left(screen: Screen, what: str) -> int:
+def _detached(screen: Screen, what: str) -> int:
     screen.interrupted()
     screen.note(f"{what}. See its state: betcode worktree list")
     return ExitCode.INTERRUPTED

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.race import first_of
 from betcode.cli.terminal.console import Screen
-from betcode.cli.terminal.line_question import interrupted
+from betcode.cli.terminal.line_question import wait_for_interrupt
 from betcode.cli.worktree.setup_output import OutputLines
 from betcode.client import Refused
 from betcode.domain.error_codes import ErrorCode
@@ -24,7 +24,7 @@ class NotSetUp(CommandFailed):
 
 async def watched(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo | None:
     """Show the progress and return the worktree; None after Ctrl-C, while the operation continues."""
-    return await first_of(interrupted, lambda: _shown(progress, screen))
+    return await first_of(wait_for_interrupt, lambda: _shown(progress, screen))
 
 
 async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo:
@@ -80,8 +80,8 @@ class ProgressLines:
             self._screen.note(f"… {readable(output.left_out_bytes)} omitted")
         for line in self._lines.feed(output.data):
             self._screen.show(f"  {line}")
-        if self._lines.begun:
-            self._screen.passing(f"  {self._lines.begun}")
+        if self._lines.incomplete:
+            self._screen.show_transient(f"  {self._lines.incomplete}")
 
     def end(self) -> None:
         """End an incomplete line."""

@@ -14,7 +14,7 @@ from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import can_ask
-from betcode.cli.terminal.line_question import asked
+from betcode.cli.terminal.line_question import ask_line
 from betcode.cli.terminal.table import table
 from betcode.cli.worktree.lookup import around, find_worktree
 from betcode.cli.worktree.rendering import BRANCHES, counted, report_json
@@ -61,7 +61,7 @@ async def prune(options: CommandOptions) -> int:
             screen.note(f"{in_a_line(own.name)} is not offered: it is the current directory")
             offered = [one for one in offered if one.worktree.id != own.id]
         pruned = Pruned()
-        await _go_through(client, options, screen, offered, pruned, but=_left_alone(recent))
+        await _go_through(client, options, screen, offered, pruned, but=_skipped_text(recent))
     if options.as_json:
         facts: dict[str, object] = {"worktrees": [report_json(one) for one in reports]}
         facts |= {"offered": [one.worktree.id for one in offered], "removed": pruned.removed}
@@ -84,16 +84,16 @@ def _before_ns(options: CommandOptions) -> int:
 async def _measured(client: Client, options: CommandOptions, screen: Screen) -> list[v1.WorktreeReport]:
     directory = "" if options.flag("all") else working_directory(options)
     reports: list[v1.WorktreeReport] = []
-    screen.passing("Reading the worktrees…")
+    screen.show_transient("Reading the worktrees…")
     try:
         async with aclosing(client.worktrees.report(directory)) as told:
             async for one in told:
                 reports.append(one)
-                screen.passing(
+                screen.show_transient(
                     f"Measured {len(reports)} of {max(one.of, len(reports))}: {in_a_line(one.worktree.name)}"
                 )
     finally:
-        screen.passed()
+        screen.clear_transient()
     return sorted(reports, key=lambda one: (not one.worktree.is_main, one.worktree.created_at.ToNanoseconds()))
 
 
@@ -134,7 +134,7 @@ def _recent(offered: Sequence[v1.WorktreeReport]) -> list[v1.WorktreeReport]:
     return [one for one in offered if not _is_stale(one) and used_ns(one) > since_ns]
 
 
-def _left_alone(recent: Sequence[v1.WorktreeReport]) -> str:
+def _skipped_text(recent: Sequence[v1.WorktreeReport]) -> str:
     if not recent:
         return ""
     names = ", ".join(one.worktree.name for one in recent[:_NAMED]) + (", …" if len(recent) > _NAMED else "")
@@ -202,7 +202,7 @@ async def _go_through(
             sure = answer == "a"
             if answer == "n":
                 continue
-        await _take_away(client, screen, one, pruned)
+        await _remove_one(client, screen, one, pruned)
 
 
 async def _answer(screen: Screen, one: v1.WorktreeReport) -> str:
@@ -212,13 +212,13 @@ async def _answer(screen: Screen, one: v1.WorktreeReport) -> str:
         else f"Remove {in_a_line(one.worktree.name)} ({readable(one.size_bytes)}, {in_a_line(one.worktree.path)})?"
     )
     while True:
-        typed = await asked(screen, f"{what} [y/N/all/quit] ")
+        typed = await ask_line(screen, f"{what} [y/N/all/quit] ")
         if typed in _ANSWERS:
             return _ANSWERS[typed]
         screen.note("Invalid answer: type y, n, all or quit")
 
 
-async def _take_away(client: Client, screen: Screen, one: v1.WorktreeReport, pruned: Pruned) -> None:
+async def _remove_one(client: Client, screen: Screen, one: v1.WorktreeReport, pruned: Pruned) -> None:
     worktree = one.worktree
     try:
         if _is_stale(one):
@@ -226,7 +226,7 @@ async def _take_away(client: Client, screen: Screen, one: v1.WorktreeReport, pru
             pruned.forgotten.append(worktree.id)
             screen.note(f"{in_a_line(worktree.name)} is forgotten")
             return
-        screen.passing(f"Removing {in_a_line(worktree.name)}…")
+        screen.show_transient(f"Removing {in_a_line(worktree.name)}…")
         done = await client.worktrees.remove(worktree.id)
     except Unreachable:
         raise

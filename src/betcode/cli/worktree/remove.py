@@ -11,7 +11,7 @@ from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import can_ask
-from betcode.cli.terminal.line_question import says_yes
+from betcode.cli.terminal.line_question import confirm
 from betcode.cli.terminal.table import table
 from betcode.cli.worktree.create import path_of
 from betcode.cli.worktree.lookup import around, find_worktree
@@ -35,7 +35,7 @@ async def remove(options: CommandOptions) -> int:
         lost: v1.WorktreeContents | None = None
         if options.flag("force"):
             lost = await client.worktrees.inspect(worktree.id)
-            if not lost.is_clean and not await _agreed(options, screen, worktree, lost):
+            if not lost.is_clean and not await _confirm(options, screen, worktree, lost):
                 screen.line("Nothing was removed")
                 return ExitCode.OK
         try:
@@ -53,7 +53,7 @@ async def remove(options: CommandOptions) -> int:
         screen.json(_removed_facts(worktree, done, lost), indent=2)
     else:
         is_in_it = not options.text("cwd") and around([worktree], here) is not None
-        _say_removed(screen, worktree, done, is_near=not is_in_it and Path(here).is_relative_to(worktree.repo_path))
+        _print_removed(screen, worktree, done, is_near=not is_in_it and Path(here).is_relative_to(worktree.repo_path))
         if worktree.is_active:
             screen.note("It was the active worktree: new sessions start in the current directory again")
         if is_in_it:
@@ -74,7 +74,9 @@ def _removed_facts(
     }
 
 
-def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse, *, is_near: bool) -> None:
+def _print_removed(
+    screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse, *, is_near: bool
+) -> None:
     closed = f", and {counted(done.sessions_closed, 'session')} closed" if done.sessions_closed else ""
     stays = f"; the branch {worktree.branch} remains" if worktree.branch else ""
     screen.line(f"{in_a_line(worktree.name)} is removed{closed}{stays}")
@@ -92,7 +94,7 @@ def _show(screen: Screen, options: CommandOptions, lost: v1.WorktreeContents) ->
         screen.show(line)
 
 
-async def _agreed(
+async def _confirm(
     options: CommandOptions, screen: Screen, worktree: v1.WorktreeInfo, lost: v1.WorktreeContents
 ) -> bool:
     """Ask whether to remove the worktree with its contents; without a terminal, --force means yes."""
@@ -102,7 +104,7 @@ async def _agreed(
         return True
     if worktree.session_count:
         screen.show(f"{counted(worktree.session_count, 'session')} in it will be closed")
-    return await says_yes(
+    return await confirm(
         screen, f"Remove {in_a_line(worktree.name)} with all of this? It can be restored for a while [y/N] "
     )
 

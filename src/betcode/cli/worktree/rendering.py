@@ -105,15 +105,15 @@ def contents_lines(found: v1.WorktreeContents) -> list[str]:
         for each in found.changed
     ]
     unpushed = [f"{each.commit[:10]} {each.subject}" for each in found.unpushed]
-    lines += _part("Changed", changed, found.changed_count)
-    lines += _part("Untracked", found.untracked, found.untracked_count)
-    lines += _part("Commits that exist only here", unpushed, found.unpushed_count)
-    lines += _part("Copied files changed since", found.brought_along_changed, 0)
-    lines += _part("In submodules", found.submodules, 0)
+    lines += _section("Changed", changed, found.changed_count)
+    lines += _section("Untracked", found.untracked, found.untracked_count)
+    lines += _section("Commits that exist only here", unpushed, found.unpushed_count)
+    lines += _section("Copied files changed since", found.brought_along_changed, 0)
+    lines += _section("In submodules", found.submodules, 0)
     return lines
 
 
-def _part(title: str, each: Sequence[str], count: int) -> list[str]:
+def _section(title: str, each: Sequence[str], count: int) -> list[str]:
     count = max(count, len(each))
     if not count:
         return []

@@ -24,11 +24,11 @@ class OutputLines:
 
     def rest(self) -> str:
         """Return the incomplete last line, and reset it."""
-        line, self._unfinished = self.begun, ""
+        line, self._unfinished = self.incomplete, ""
         return line
 
     @property
-    def begun(self) -> str:
+    def incomplete(self) -> str:
         """Return the incomplete last line."""
         return _plain(self._unfinished)
 

@@ -32,7 +32,7 @@ async def started_session(client: Client, options: CommandOptions, screen: Scree
         )
     session_id = await client.start_session(new)
     if new.in_active_worktree and (options.places.remote is not None or may_lead_elsewhere(new.working_directory)):
-        await _say_where(client, screen, session_id, new.working_directory)
+        await _print_directory(client, screen, session_id, new.working_directory)
     return session_id
 
 
@@ -85,7 +85,7 @@ def note_missing_worktree(screen: Screen, active: v1.WorktreeInfo) -> None:
     )
 
 
-async def _say_where(client: Client, screen: Screen, session_id: str, asked_for: str) -> None:
+async def _print_directory(client: Client, screen: Screen, session_id: str, asked_for: str) -> None:
     summary = await find_summary(client, session_id)
     worktrees = await worktrees_near(client, summary.working_directory) or ()
     if summary.working_directory == asked_for:

@@ -7,7 +7,7 @@ from pathlib import Path
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import Screen
 from betcode.cli.terminal.keyboard import can_ask
-from betcode.cli.terminal.line_question import says_yes
+from betcode.cli.terminal.line_question import confirm
 from betcode.client import Client
 from betcode.config.load import resolve
 from betcode.config.origins import OF_PROJECTS
@@ -28,7 +28,7 @@ async def confirm_trust(client: Client, options: CommandOptions, screen: Screen,
     for line in what_would_run(made, options):
         screen.show(line)
     question = f"Trust {made.repo_path}, with this and its allow rules, in all its worktrees? [y/N] "
-    if not await says_yes(screen, question):
+    if not await confirm(screen, question):
         screen.note(f"Not set up. To trust it later: {how}")
         return False
     # Both paths of the repository: if git's directory is elsewhere, only files lead from one to the other.
