@@ -6,12 +6,18 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.sessions.budget import reached
 from betcode.domain.store.changes import SavePrompt
-from betcode.domain.store.rows import InputKind, InputRow, PromptRow, PromptState
+from betcode.domain.store.rows import InputKind, InputRow, PromptRow, PromptState, SessionState
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.core import events
 from betcode.engine.core.decision import Decision
 from betcode.engine.core.orphaned_prompts import audit_change
+
+
+def is_reached(state: SessionState) -> bool:
+    """Whether a limit is reached, so that no message goes to the agent."""
+    return bool(state.budget) and bool(reached(state.budget, state.spent))
 
 
 def undelivered(inputs: Iterable[InputRow]) -> list[InputRow]:

@@ -1,10 +1,12 @@
-"""Derive from a session's row what it waits for, and until when."""
+"""Derive a session's status from what is open in it, and what it waits for from its row."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
-from betcode.domain.sessions.status import SessionStatus
-from betcode.domain.store.rows import SessionState
+from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
+from betcode.domain.store.rows import OPENS_TURN, InputRow, PromptRow, SessionState
+from betcode.engine.core.budget import waits_for_person
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,18 @@ class WaitReason:
 
 
 NOTHING = WaitReason()
+
+
+def status_after(
+    status: SessionStatus, inputs: Iterable[InputRow], budget_prompt: PromptRow | None, *, turn_open: bool
+) -> SessionStatus:
+    """The session's status once these inputs are the open ones, and a turn is open or not."""
+    busy = turn_open or any(row.kind in OPENS_TURN and not waits_for_person(budget_prompt, row) for row in inputs)
+    if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
+        return advance(status, SessionStimulus.TURN_OPENED)
+    if not busy and status is SessionStatus.ACTIVE:
+        return advance(status, SessionStimulus.TURN_CLOSED)
+    return status
 
 
 def for_api(state: SessionState, now_ns: int) -> WaitReason:

@@ -11,7 +11,7 @@ from betcode.domain.store.changes import AddInput
 from betcode.engine.core import cancel as core
 from betcode.engine.core.cancel import CancelDecision, CancelTarget
 from betcode.engine.operations import compact
-from betcode.engine.shell.views import run_view, session_view
+from betcode.engine.shell.views import agent_view, session_view
 from betcode.util.wall_clock import now_ns
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> CancelRes
 
 async def _cancel(session: LiveSession, *, cancel_queued: bool) -> CancelDecision:
     run = session.run
-    view, agent = session_view(session), None if run is None else run_view(run)
+    view, agent = session_view(session), agent_view(session)
     target = core.target_of(view, agent)
     if target is CancelTarget.COMPACTION:
         return await _cancel_compaction(session, core.cancel_compaction(view, agent, cancel_queued=cancel_queued))

@@ -21,7 +21,7 @@ from betcode.engine.core.cancel import (
 from betcode.engine.operations.cancel import cancel_without_agent
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
-from betcode.engine.shell.views import run_view, session_view
+from betcode.engine.shell.views import agent_view, session_view
 from betcode.v1 import agent_pb2 as v1
 
 WITHDRAWN = "withdrawn"  # why a message was cancelled
@@ -56,7 +56,7 @@ async def withdraw_message(session: LiveSession, text: str) -> WithdrawResult:
             row, run = await _row(session, message_id), session.run
             if message_id not in session.inputs:
                 return WithdrawResult(row.state)
-            if row in waiting_messages(session_view(session), None if run is None else run_view(run)):
+            if row in waiting_messages(session_view(session), agent_view(session)):
                 return WithdrawResult(await _take_back(session, row))
             if run is None or not _may_let_go(session, run, message_id):
                 return WithdrawResult(row.state)
@@ -83,7 +83,7 @@ async def _take_back(session: LiveSession, row: InputRow) -> InputState:
     if row in already_begun(session.writer.state, [row]):
         return row.state
     run, others = session.run, {name: each for name, each in session.inputs.items() if name != row.input_id}
-    if is_whole_turn(session_view(session), None if run is None else run_view(run), row):
+    if is_whole_turn(session_view(session), agent_view(session), row):
         await cancel_without_agent(session, [row], cancel_queued=False, why=WITHDRAWN)  # it was to be the turn
         return InputState.CANCELLED
     done = withdraw_messages([row], WITHDRAWN)

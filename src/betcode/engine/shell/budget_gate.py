@@ -22,7 +22,9 @@ from betcode.engine.core.decision_records import decision_changes
 from betcode.engine.core.decision_types import Decision
 from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.core.state import NO_RUN
+from betcode.engine.core.status import status_after
 from betcode.engine.fault_points import FaultPoint
+from betcode.engine.shell.views import agent_view
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
@@ -56,7 +58,7 @@ class BudgetGate:
     @property
     def holds(self) -> bool:
         """A limit is reached: no message goes to the agent."""
-        return bool(self._budget) and bool(self._reached)
+        return budget_rules.is_reached(self._session.writer.state)
 
     @property
     def waiting(self) -> list[InputRow]:
@@ -218,7 +220,10 @@ class BudgetGate:
                 said.append(events.status(v1.WAITING_FOR_USER))
         opened = assign_expiry(session, said, changes, {})
         left = {name: row for name, row in session.inputs.items() if name not in dropped}
-        status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
+        agent = agent_view(session)
+        turn_open = agent is not None and agent.turn_open and not agent.is_leaving
+        asked = opened[0] if opened else prompt
+        status = status_after(session.writer.state.status, left.values(), asked, turn_open=turn_open)
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         record_opened(session, opened)
         session.settle()  # a message that has to wait needs neither slot nor place in line

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.sessions.transcript import TranscriptEnd
 from betcode.domain.store.changes import AssignInput, Change, SaveRun
-from betcode.domain.store.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
+from betcode.domain.store.rows import InputKind, InputRow
+from betcode.engine.core.admission import DeliveryFacts, assignable
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.holder_client import Attachment, HolderGone, InputClosed
+from betcode.engine.shell.views import run_view, session_view
 
 if TYPE_CHECKING:
     from betcode.engine.shell.run import AgentRun
@@ -67,36 +68,11 @@ async def _assign(run: AgentRun) -> list[InputRow]:
 
 def _assignable(run: AgentRun) -> list[InputRow]:
     """The inputs that may go to this run now, in order."""
-    session, ready = run.session, list[InputRow]()
-    for row in session.inputs.values():
-        if row.run == run.row.key or (row.kind is InputKind.MESSAGE and session.compaction is not None):
-            continue
-        if _is_held_back(run, row, ready):
-            continue
-        if row.kind is InputKind.MESSAGE and run.calls.holds_messages:
-            continue
-        if row.kind in OPENS_TURN and not run.dialogue.is_ready:
-            continue
-        if row.kind is InputKind.MESSAGE and run.row.cancel_step:
-            continue  # it came after the cancel, and must not be hit by it
-        if row.kind in NO_SLOT or session.context.slots.has(session):
-            ready.append(row)
-        elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
-            ready.append(row)  # the agent itself queues what comes during a turn
-    return ready
-
-
-def _is_held_back(run: AgentRun, row: InputRow, before: list[InputRow]) -> bool:
-    """With a budget messages go one at a time, so that each turn is counted before the next begins.
-
-    So they do to an agent that would mix what comes during a turn into it, and to one that was not told to
-    continue a broken turn: it may take the turn's message for known, and has to be told before the next one.
-    """
     session = run.session
-    repeats = session.writer.state.transcript is TranscriptEnd.INTERRUPTED_AFTER_ABANDONED
-    at_once = session.capabilities.queues_messages and not session.budget.is_set
-    if row.kind is not InputKind.MESSAGE or (not repeats and (row.number or at_once)):
-        return False
-    is_next = not any(row.kind is InputKind.MESSAGE for row in before)
-    is_over_budget = session.budget.holds and not row.number
-    return is_over_budget or run.dialogue.turn_open or session.unconsumed(run) or not is_next
+    facts = DeliveryFacts(
+        has_slot=session.context.slots.has(session),
+        is_ready=run.dialogue.is_ready,
+        is_compacting=session.compaction is not None,
+        awaits_screening=run.calls.holds_messages,
+    )
+    return assignable(session_view(session), run_view(run), facts)

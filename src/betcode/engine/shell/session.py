@@ -24,7 +24,6 @@ from betcode.domain.runs.state import CancelStep
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
 from betcode.domain.store.rows import (
-    NO_SLOT,
     OPENS_TURN,
     GrantRow,
     InputKind,
@@ -36,10 +35,11 @@ from betcode.domain.store.rows import (
 )
 from betcode.domain.values.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.engine.context import EngineContext
+from betcode.engine.core import admission
 from betcode.engine.core.exit import RunExit
 from betcode.engine.core.orphaned_prompts import still_open
 from betcode.engine.core.state import restored
-from betcode.engine.core.status import WaitReason, for_api
+from betcode.engine.core.status import WaitReason, for_api, status_after
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.follow.followers import Followers
 from betcode.engine.operations import compact
@@ -53,6 +53,7 @@ from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session_failure import SessionFailure
 from betcode.engine.shell.session_tasks import SessionTasks
 from betcode.engine.shell.turn_metrics import TurnTimes
+from betcode.engine.shell.views import agent_view, session_view
 from betcode.engine.shell.writer import SessionWriter
 from betcode.rules import PathContext
 from betcode.util.signal import ChangeSignal, ResettableEvent
@@ -227,9 +228,9 @@ class LiveSession:
         self.budget.look()
         slots = self.context.slots
         # In this order: a session with a slot may have a thousand open messages, and comes here for each of them.
-        if not slots.has(self) and any(self._needs_slot(row) for row in self.inputs.values()):
-            begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
-            slots.ask(self, first=begun)  # comes back here when granted
+        if not slots.has(self) and admission.needs_slot(session_view(self), agent_view(self)):
+            first = admission.has_priority(self.inputs.values())
+            slots.ask(self, first=first)  # comes back here when granted
         if self.run is None and self.inputs and slots.has(self):
             self.context.faults(FaultPoint.ADVANCE, self.session_id)
             self.run = AgentRun(self)
@@ -238,28 +239,19 @@ class LiveSession:
 
     def settle(self) -> None:
         """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
-        slots, run = self.context.slots, self.run
-        works = run is not None and (run.dialogue.turn_open or self.unconsumed(run)) and not self.prompts
-        # In this order: an agent at work with a slot keeps it, however many messages are open.
-        if not (works and slots.has(self)) and not any(self._needs_slot(row) for row in self.inputs.values()):
-            if works:
-                slots.take(self)  # background work began a turn by itself
-            else:
-                slots.give_back(self)  # or its place in line
+        slots = self.context.slots
+        change = admission.slot_change(session_view(self), agent_view(self), has_slot=slots.has(self))
+        if change is admission.SlotChange.TAKE:
+            slots.take(self)  # background work began a turn by itself
+        elif change is admission.SlotChange.RELEASE:
+            slots.give_back(self)  # or its place in line
         self.go_on()
 
     def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: Mapping[str, InputRow]) -> SessionStatus:
         """The session's status once the run is like this, and these inputs are the open ones."""
-        status = self.writer.state.status
         leaving = row is not None and row.cancel_step is CancelStep.LEAVING
         is_open = run is not None and run.dialogue.turn_open and not leaving
-        wanted = (each.kind in OPENS_TURN and not self.budget.lets_wait(each) for each in inputs.values())
-        busy = is_open or any(wanted)
-        if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
-            return advance(status, SessionStimulus.TURN_OPENED)
-        if not busy and status is SessionStatus.ACTIVE:
-            return advance(status, SessionStimulus.TURN_CLOSED)
-        return status
+        return status_after(self.writer.state.status, inputs.values(), self.budget.prompt, turn_open=is_open)
 
     def unconsumed(self, run: AgentRun) -> bool:
         return any(row.kind in OPENS_TURN and row.run == run.row.key for row in self.inputs.values())
@@ -370,14 +362,6 @@ class LiveSession:
         """Its status once a turn is open."""
         status = self.writer.state.status
         return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
-
-    def _needs_slot(self, row: InputRow) -> bool:
-        assigned = self.run is not None and row.run == self.run.row.key
-        if assigned or row.kind in NO_SLOT:
-            return False
-        if row.kind is InputKind.MESSAGE and not row.number and self.budget.holds:
-            return False
-        return row.kind is InputKind.ANSWER or self.run is None or not self.run.dialogue.turn_open
 
     def _control(self, kind: InputKind, command: Command) -> InputRow:
         return InputRow(

@@ -25,6 +25,11 @@ def session_view(session: LiveSession) -> SessionView:
     )
 
 
+def agent_view(session: LiveSession) -> RunView | None:
+    """The session's agent, if it has one."""
+    return None if session.run is None else run_view(session.run)
+
+
 def run_view(run: AgentRun) -> RunView:
     return RunView(
         row=run.row,
