@@ -73,7 +73,7 @@ async def _open_the_edit(screen: ShownScreen) -> None:
     view = screen.app.screen.query_one(ConversationView)
     blocks = view._conversation.blocks
     await screen.press("tab", "up")
-    while not (isinstance(block := blocks[view.looked_at], ToolCallBlock) and block.name == "Edit"):
+    while not (isinstance(block := blocks[view.index_in_view], ToolCallBlock) and block.name == "Edit"):
         await screen.press("up")
     await screen.press("enter", "up", "up")
 

@@ -57,7 +57,9 @@ def _conversation() -> list[Block]:
         "old_string": "    return text.splitlines()\n",
         "new_string": '    return text.split("\\n")\n',
     }
-    found = ToolCallBlock("t3", 7, name="Grep", telling="splitlines", output="src/parse.py:3", state=ToolState.DONE)
+    found = ToolCallBlock(
+        "t3", 7, name="Grep", input_summary="splitlines", output="src/parse.py:3", state=ToolState.DONE
+    )
     return [
         UserMessage(
             "s1",
@@ -74,7 +76,7 @@ def _conversation() -> list[Block]:
             "t1",
             4,
             name="Edit",
-            telling="src/parse.py",
+            input_summary="src/parse.py",
             input_json=json.dumps(edit),
             output="The file was changed.",
             state=ToolState.DONE,
@@ -87,7 +89,7 @@ def _conversation() -> list[Block]:
             "t2",
             6,
             name="Bash",
-            telling="make test",
+            input_summary="make test",
             input_json='{"command": "make test | tail -40"}',
             output="\n".join(f"test {number} passed" for number in range(1, 41)),
             state=ToolState.FAILED,
@@ -98,7 +100,7 @@ def _conversation() -> list[Block]:
             "t4",
             8,
             name="Task",
-            telling="find all callers",
+            input_summary="find all callers",
             input_json='{"prompt": "find all callers"}',
             children=[found, AgentText("w2", 9, pieces=["There is **one** caller."])],
         ),

@@ -19,7 +19,9 @@ def _words(number: int, paragraphs: int = 3) -> AgentText:
 
 def _tool(number: int, output: str = "", **fields: object) -> ToolCallBlock:
     given = json.dumps({"command": f"make {number}"})
-    tool = ToolCallBlock(f"t{number}", number, name="Bash", telling=f"make {number}", input_json=given, output=output)
+    tool = ToolCallBlock(
+        f"t{number}", number, name="Bash", input_summary=f"make {number}", input_json=given, output=output
+    )
     tool.state = ToolState.DONE
     for name, value in fields.items():
         setattr(tool, name, value)

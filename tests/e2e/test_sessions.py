@@ -76,7 +76,7 @@ async def test_changing_the_session_by_its_number_keeps_what_was_being_written(d
         first = screen.app.session_id
         other = await another_session(screen.client, daemon, "zebra")
         await screen.type("half a thou")
-        screen.app.directory.look()
+        screen.app.directory.refresh()
         await screen.comes_to(lambda _: screen.app.directory.numbers.of(other) > 0, "to give the new one a number")
         numbers = screen.app.directory.numbers
         await screen.press(f"alt+{numbers.of(other)}")
@@ -118,7 +118,7 @@ async def test_search_opens_the_session_where_something_was_said(daemon: Daemon)
 async def test_deleting_asks_first_and_only_yes_is_yes(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         doomed = await another_session(screen.client, daemon, "dodo")
-        screen.app.directory.look()
+        screen.app.directory.refresh()
         await screen.press("ctrl+s")
         await screen.type("dodo")
         await screen.comes_to(lambda text: text.count("dodo") > 1, "to find it")

@@ -77,22 +77,22 @@ class BetcodeApp(SequencedApp[int]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012 - likewise
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.APP)
 
-    def __init__(self, client: Client, opening: StartOptions, kept_in: Path | None = None) -> None:
+    def __init__(self, client: Client, opening: StartOptions, data_dir: Path | None = None) -> None:
         super().__init__()
         self.client = client
         self.board = PendingBoard(client)  # all prompts that wait for a person
-        self.kept_in = kept_in  # the directory for drafts and history; None: store nothing
+        self.data_dir = data_dir  # the directory for drafts and history; None: store nothing
         self.session_id = ""  # the session that is shown, or was shown last
         self.failure: Exception | None = None
         self.directory = SessionDirectory(client)
         self._opening = opening
-        self._kept = ScreenCache()
+        self._screens = ScreenCache()
         self._trust = ProjectTrust(self)
         self._start_hold = ExitStack()
         self._start_hold.enter_context(self.input.hold(math.inf))  # until there is a widget to type in
         self._installed = count()
         self._attention: Attention | None = None
-        self._themes = ThemeMemory(kept_in)
+        self._themes = ThemeMemory(data_dir)
         register_themes(self)
         self.theme = PLAIN if self.no_color else self._themes.last(self.available_themes)
 
@@ -101,7 +101,7 @@ class BetcodeApp(SequencedApp[int]):
         return [NoColor()] if self.theme == PLAIN else super().get_line_filters()
 
     def on_mount(self) -> None:
-        self.set_interval(_NOTES_EVERY_S, self._tell_notes)
+        self.set_interval(_NOTES_EVERY_S, self._show_notes)
         begin(self, self.directory.run)
         begin(self, self._open_first)
         begin(self, self.board.run)
@@ -138,7 +138,7 @@ class BetcodeApp(SequencedApp[int]):
 
     async def _open_session(self, session_id: str, sequence: int) -> None:
         try:
-            screen = self._kept.get(session_id)
+            screen = self._screens.get(session_id)
             if screen is None:
                 summary = await self.directory.find(session_id)
                 if summary is None:
@@ -146,7 +146,7 @@ class BetcodeApp(SequencedApp[int]):
                     return
                 screen = SessionScreen(self.client, summary, self.board)
         except ClientError as error:
-            self.say_error(error)
+            self.show_error(error)
             return
         await self._show(screen)
         if sequence:
@@ -161,13 +161,13 @@ class BetcodeApp(SequencedApp[int]):
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
         self.session_id = screen.session_id
-        for old in self._kept.keep(screen):
+        for old in self._screens.add(screen):
             self.uninstall_screen(old)
             await old.remove()
-            self._let_go()
+            self._release_closed_screens()
         await self._trust.ask(screen.session_id)
 
-    def _let_go(self) -> None:
+    def _release_closed_screens(self) -> None:
         """Release widgets of closed screens: Textual keeps every watcher of the theme until the theme changes."""
         for watchers in self.__dict__.get("__watchers", {}).values():
             watchers[:] = [each for each in watchers if each[0].is_attached]
@@ -254,12 +254,12 @@ class BetcodeApp(SequencedApp[int]):
                 self.notify(clean(str(error)), severity="error", markup=False)
             else:
                 await self.open_session(session_id)
-                self.directory.look()
+                self.directory.refresh()
 
     def do_here(self, name: str, given: str = "") -> None:
         """Run a typed command on the session that is shown."""
         if isinstance(shown := self.screen, SessionScreen):
-            self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.place, given)
+            self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.turn_in_view, given)
 
     def action_menu(self) -> None:
         from betcode.tui.sessions.menu import ACTION_OF, session_menu
@@ -271,7 +271,7 @@ class BetcodeApp(SequencedApp[int]):
 
         def chosen(key: str | None) -> None:
             if key is not None:
-                self._do(ACTION_OF[key], one, shown.place)
+                self._do(ACTION_OF[key], one, shown.turn_in_view)
 
         self.push_screen(session_menu(one, shown.can), chosen)
 
@@ -297,14 +297,14 @@ class BetcodeApp(SequencedApp[int]):
     def action_next_theme(self) -> None:
         names = sorted(self.available_themes, key=lambda name: (not name.startswith("betcode-"), name))
         self.theme = names[(names.index(self.theme) + 1) % len(names)]
-        self._themes.keep(self.theme)
+        self._themes.save(self.theme)
         self.notify(f"Theme {self.theme}", timeout=2)
 
-    def _tell_notes(self) -> None:
+    def _show_notes(self) -> None:
         for note in self._opening.notes():
             self.notify(clean(note), markup=False)
 
-    def say_error(self, error: ClientError) -> None:
+    def show_error(self, error: ClientError) -> None:
         """Show an error of the daemon or of the connection."""
         self.notify(clean(error.message), severity="error", markup=False)
 
@@ -329,9 +329,9 @@ class BetcodeApp(SequencedApp[int]):
             self._end_with(error)
 
 
-async def run_screen(client: Client, opening: StartOptions, kept_in: Path) -> ScreenExit:
+async def run_screen(client: Client, opening: StartOptions, data_dir: Path) -> ScreenExit:
     """Run the screen until the person quits, and always restore the terminal."""
-    app = BetcodeApp(client, opening, kept_in)
+    app = BetcodeApp(client, opening, data_dir)
     with _signals_leave(app):
         code = await app.run_async(mouse=opening.has_mouse)
     if app.failure is not None:

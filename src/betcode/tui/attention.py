@@ -15,7 +15,7 @@ from betcode.wording.terminal_text import one_line
 _BELL = "\a"
 _KEEP_TITLE, _OLD_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 _TITLE_WIDTH = 80
-_TOLD_WIDTH = 120
+_NOTIFICATION_WIDTH = 120
 _QUIET_S = 2.0  # many prompts at once cause one alert
 _SPEAK_777 = ("rxvt", "foot")
 
@@ -46,8 +46,8 @@ class Attention:
     def begin(self) -> None:
         """Start; the terminal saves its previous title."""
         self._send(_KEEP_TITLE)
-        self._stop_listening = self._board.listen(self._hear)
-        self._say_title()
+        self._stop_listening = self._board.listen(self._board_changed)
+        self._write_title()
 
     def end(self) -> None:
         """Restore the previous title."""
@@ -61,20 +61,20 @@ class Attention:
         """Show this name in the title."""
         self._name = name
         if self._stop_listening is not None:
-            self._say_title()
+            self._write_title()
 
-    def _hear(self, news: News) -> None:
+    def _board_changed(self, news: News) -> None:
         match news:
             case PromptOpened(prompt, was_open_before):
                 if not was_open_before and not self._sees(prompt.session_id):
-                    self._call(prompt)
+                    self._alert(prompt)
             case PromptClosed() | BoardChanged():
                 pass
             case other:
                 assert_never(other)
-        self._say_title()
+        self._write_title()
 
-    def _call(self, prompt: v1.PendingPrompt) -> None:
+    def _alert(self, prompt: v1.PendingPrompt) -> None:
         now = self._clock()
         if self._called_at is not None and now - self._called_at < _QUIET_S:
             return
@@ -82,7 +82,7 @@ class Attention:
         where = prompt.session_name or short_id(prompt.session_id)
         self._send(_BELL + notification(f"{one_line(where, 40)}: {named(prompt)}", self._environment))
 
-    def _say_title(self) -> None:
+    def _write_title(self) -> None:
         count = len(self._board.all)
         said = f"● {count} waiting · {self._name}" if count else self._name
         if said != self._title:
@@ -119,7 +119,7 @@ def title(text: str) -> str:
 
 def notification(text: str, environment: Mapping[str, str]) -> str:
     """Return the sequence for a notification that this terminal supports."""
-    body = one_line(text, _TOLD_WIDTH)
+    body = one_line(text, _NOTIFICATION_WIDTH)
     if environment.get("TERM", "").startswith(_SPEAK_777) or environment.get("VTE_VERSION"):
         sequence = f"\x1b]777;notify;betcode;{body.replace(';', ',')}\a"
     else:

@@ -55,7 +55,7 @@ KEYS: dict[KeyContext, tuple[Key, ...]] = {
         ),
         Key("alt+left", "previous session", "app.beside(-1)", has_priority=True),
         Key("alt+right", "next session", "app.beside(1)", has_priority=True),
-        Key("tab", "switch the focus: input, card, conversation", "next_place"),
+        Key("tab", "switch the focus: input, card, conversation", "next_focus"),
         Key("ctrl+c", "copy the selection, or clear the draft; twice quits", "interrupt", has_priority=True),
         Key("ctrl+d", "quit, on an empty draft", "leave_empty", has_priority=True),
         # Without priority: the keys before this one decide whether the draft is empty.
@@ -130,7 +130,7 @@ COMMANDS = {
 }
 
 
-def bindings(place: KeyContext) -> list[BindingType]:
+def bindings(context: KeyContext) -> list[BindingType]:
     """Return the Textual bindings of a context."""
     return [
         Binding(
@@ -139,7 +139,7 @@ def bindings(place: KeyContext) -> list[BindingType]:
             key.words,
             priority=key.has_priority,
         )
-        for key in KEYS[place]
+        for key in KEYS[context]
         if key.action
         for each in key.keys.split(",")
     ]
@@ -169,4 +169,4 @@ def _shown(name: str) -> str:
 
 def table() -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
     """Return the headings for the help and docs/screen.md, each with its keys and descriptions."""
-    return [(place.value, [(shown(key), key.words) for key in keys]) for place, keys in KEYS.items() if keys]
+    return [(context.value, [(shown(key), key.words) for key in keys]) for context, keys in KEYS.items() if keys]

@@ -62,10 +62,10 @@ class PendingBoard:
         # Closed while our answer is in transit
         self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}
         self._listeners: list[Listener] = []
-        self._given: deque[tuple[Prompt, Given]] = deque()  # not sent yet
-        self._was_given = ResettableEvent()
+        self._unsent: deque[tuple[Prompt, Given]] = deque()  # not sent yet
+        self._has_unsent = ResettableEvent()
         self._connected = ResettableEvent()
-        self._told = ChangeSignal()
+        self._changed = ChangeSignal()
         self.link: Link | None = None
         self.trouble = ""  # why the watch has ended
 
@@ -94,21 +94,21 @@ class PendingBoard:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def give(self, prompt: Prompt, given: Given) -> bool:
+    def answer(self, prompt: Prompt, given: Given) -> bool:
         """Queue the answer until the daemon accepts it; False if an answer to this prompt is already queued."""
         if prompt.request_id not in self._open or prompt.request_id in self._deliveries:
             return False
         self._deliveries[prompt.request_id] = AnswerDelivery.ON_ITS_WAY
         self._failures.pop(prompt.request_id, None)
-        self._given.append((prompt, given))
-        self._was_given.set()
-        self._tell(BoardChanged())
+        self._unsent.append((prompt, given))
+        self._has_unsent.set()
+        self._notify(BoardChanged())
         return True
 
     async def settled(self) -> None:
         """Wait until no answer is in transit; answers that wait for the connection do not count."""
         while AnswerDelivery.ON_ITS_WAY in self._deliveries.values():
-            await self._told.wait()
+            await self._changed.wait()
 
     async def run(self) -> None:
         """Watch prompts until cancelled, or until the daemon refuses."""
@@ -119,7 +119,7 @@ class PendingBoard:
                 await self._watch()
             except ClientError as error:
                 self.trouble = error.message
-            self._tell(BoardChanged())
+            self._notify(BoardChanged())
             tasks.cancel_scope.cancel()
 
     async def _watch(self) -> None:
@@ -128,11 +128,11 @@ class PendingBoard:
                 match change.WhichOneof("change"):
                     case "opened":
                         self._open[change.opened.request_id] = change.opened
-                        self._tell(PromptOpened(change.opened, change.was_open_before))
+                        self._notify(PromptOpened(change.opened, change.was_open_before))
                     case "resolved":
                         self._resolved(change.resolved)
                     case "all_told":
-                        self._tell(BoardChanged())
+                        self._notify(BoardChanged())
                     case _:
                         pass
 
@@ -142,7 +142,7 @@ class PendingBoard:
             self._connected.set()
         else:
             self._connected.clear()
-        self._tell(BoardChanged())
+        self._notify(BoardChanged())
 
     def _resolved(self, told: v1.PermissionResolved) -> None:
         prompt = self._open.pop(told.request_id, None)
@@ -150,17 +150,17 @@ class PendingBoard:
             return  # we answered it and have reported it
         if told.request_id in self._deliveries:
             self._over[told.request_id] = (prompt, told)  # the reply to our answer says whose answer counted
-            self._tell(BoardChanged())
+            self._notify(BoardChanged())
         else:
             self._failures.pop(told.request_id, None)
-            self._tell(PromptClosed(prompt, told, by_us=False))
+            self._notify(PromptClosed(prompt, told, by_us=False))
 
     async def _deliver_all(self, tasks: TaskGroup) -> None:
         while True:
-            await self._was_given.wait()
-            self._was_given.clear()
-            while self._given:
-                tasks.start_soon(self._deliver, *self._given.popleft())
+            await self._has_unsent.wait()
+            self._has_unsent.clear()
+            while self._unsent:
+                tasks.start_soon(self._deliver, *self._unsent.popleft())
 
     async def _deliver(self, prompt: Prompt, given: Given) -> None:
         request_id = prompt.request_id
@@ -172,25 +172,25 @@ class PendingBoard:
                 if request_id not in self._open:
                     break  # it was closed before our answer arrived
                 self._deliveries[request_id] = AnswerDelivery.WAITS_FOR_CONNECTION
-                self._tell(BoardChanged())
+                self._notify(BoardChanged())
                 await self._connected.wait()
                 continue
             except ClientError as error:
                 failure = error.message
             else:
-                self._taken(prompt, given)
+                self._accepted(prompt, given)
                 return
             break
         del self._deliveries[request_id]
         over = self._over.pop(request_id, None)
         if over is not None:
-            self._tell(PromptClosed(*over, by_us=False))
+            self._notify(PromptClosed(*over, by_us=False))
         elif request_id in self._open:
             self._failures[request_id] = failure
             await self._refresh()  # another client may have answered part of a group
-        self._tell(BoardChanged())
+        self._notify(BoardChanged())
 
-    def _taken(self, prompt: Prompt, given: Given) -> None:
+    def _accepted(self, prompt: Prompt, given: Given) -> None:
         """Close a prompt after the daemon has accepted our answer; there may be no event about it."""
         del self._deliveries[prompt.request_id]
         shown, told = self._over.pop(prompt.request_id, (None, v1.PermissionResolved(request_id=prompt.request_id)))
@@ -200,19 +200,19 @@ class PendingBoard:
                 shown = _with_answer(shown, prompt.asked.question, given.text)
                 if any(each.question not in shown.questions.answers for each in shown.questions.questions):
                     self._open[prompt.request_id] = shown
-                    self._tell(BoardChanged())
+                    self._notify(BoardChanged())
                     return
             self._open.pop(prompt.request_id, None)
         if shown is not None:
             told.decision = told.decision or (v1.DENY if isinstance(given, Deny | DenyAndStop) else v1.ALLOW_ONCE)
-            self._tell(PromptClosed(shown, told, by_us=True))
+            self._notify(PromptClosed(shown, told, by_us=True))
 
     async def _refresh_now_and_then(self) -> None:
         while True:
             await anyio.sleep(_REFRESH_S)
             if self._open and self._connected.is_set():
                 await self._refresh()
-                self._tell(BoardChanged())
+                self._notify(BoardChanged())
 
     async def _refresh(self) -> None:
         """Update the facts of open prompts; only the watch opens and closes them."""
@@ -223,8 +223,8 @@ class PendingBoard:
         for request_id in [each for each in self._open if each in found]:
             self._open[request_id] = _newer(self._open[request_id], found[request_id])
 
-    def _tell(self, news: News) -> None:
-        self._told.notify()
+    def _notify(self, news: News) -> None:
+        self._changed.notify()
         for listener in tuple(self._listeners):
             listener(news)
 

@@ -22,7 +22,7 @@ class ScreenCache:
         screen = self._screens.get(session_id)
         return screen if screen is not None and not screen.has_failed else None
 
-    def keep(self, screen: "SessionScreen") -> "Iterator[SessionScreen]":
+    def add(self, screen: "SessionScreen") -> "Iterator[SessionScreen]":
         """Add the screen as the newest; yield the screens to close."""
         before = self._screens.pop(screen.session_id, None)
         if before is not None and before is not screen:

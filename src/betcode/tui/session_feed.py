@@ -15,8 +15,8 @@ from betcode.v1 import agent_pb2 as v1
 
 _AT_ONCE = 100  # events between two checks of the keyboard
 _RETRY_S = 1.0  # between attempts to read a page
-_LOOKS, _LOOK_S = 4, 0.5  # checks whether an ended session was deleted
-_LOOK_BACK = 3  # pages to search for the agent's todo list
+_CHECKS, _CHECK_S = 4, 0.5  # checks whether an ended session was deleted
+_TODO_PAGES = 3  # pages to search for the agent's todo list
 
 
 class HistoryClient(Protocol):
@@ -60,7 +60,7 @@ class SessionFeed:
         async with anyio.create_task_group() as tasks:
             try:
                 await self._read_newest()
-                tasks.start_soon(self._look_back)
+                tasks.start_soon(self._find_todo_list)
                 await self._follow()
             except ClientError as error:
                 refusal = error
@@ -70,13 +70,13 @@ class SessionFeed:
 
     async def is_deleted(self) -> bool:
         """Whether an ended session was deleted: it is closed first and disappears a moment later."""
-        for _ in range(_LOOKS):
+        for _ in range(_CHECKS):
             try:
                 await self._client.read_events(self.session_status.session_id, before=1)
             except ClientError as error:
                 if error.code == ErrorCode.SESSION_NOT_FOUND:
                     return True
-            await anyio.sleep(_LOOK_S)
+            await anyio.sleep(_CHECK_S)
         return False
 
     async def load_older(self, *, compacted: bool = False) -> bool:
@@ -161,9 +161,9 @@ class SessionFeed:
             self._changed()
             await anyio.lowlevel.checkpoint()
 
-    async def _look_back(self) -> None:
+    async def _find_todo_list(self) -> None:
         """Search older pages for the current todo list of the agent."""
-        for _ in range(_LOOK_BACK):
+        for _ in range(_TODO_PAGES):
             if self.session_status.todos or self.session_status.plan or not self.session_status.is_at_work:
                 return
             if not await self.load_older():

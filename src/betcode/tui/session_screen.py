@@ -56,11 +56,11 @@ class SessionScreen(Screen[None]):
         self._is_stale = False
         self._drawn_at = 0.0
         self._lock = LockView(client.identity.client_id)
-        self._lock_dealings = LockActions(client, summary.id, self._say)
+        self._lock_dealings = LockActions(client, summary.id, self._show_message)
         self._link: Link | None = None
         self._broken_at = 0.0
         self._refusal = ""
-        self._end_words = ""
+        self._end_text = ""
         self._was_at_work: bool | None = None
         self._view = ConversationView(self._feed.conversation)
         self._deck = CardDeck(board, summary.id)
@@ -96,10 +96,10 @@ class SessionScreen(Screen[None]):
         return self._feed.session_status.can
 
     @property
-    def place(self) -> int:
+    def turn_in_view(self) -> int:
         """The end of the turn in view; 0 for the newest."""
         blocks = self._feed.conversation.blocks
-        at = self._view.looked_at
+        at = self._view.index_in_view
         rest = range(at, len(blocks)) if at >= 0 else ()
         return next((blocks[index].first for index in rest if isinstance(blocks[index], TurnEnd)), 0)
 
@@ -121,7 +121,7 @@ class SessionScreen(Screen[None]):
                 yield self._deck
                 yield self._lock_card
                 yield Static(id="ended", markup=False)
-                yield ComposerPane(self._client, self._summary.id, self._summary.working_directory, self.owner.kept_in)
+                yield ComposerPane(self._client, self._summary.id, self._summary.working_directory, self.owner.data_dir)
             yield self._side
         yield self._status
 
@@ -129,7 +129,7 @@ class SessionScreen(Screen[None]):
         self.query_one("#ended").display = False
         self._view.draft = self.query_one(Composer)
         self.set_focus(self._view.draft)  # at once: somebody may already be typing
-        self._deck.take_focus_if_nothing_is_written()
+        self._deck.take_focus_if_draft_is_empty()
         self.set_interval(1.0, self._tick)
         begin(self, self._follow)
         self._model_changed()
@@ -161,7 +161,7 @@ class SessionScreen(Screen[None]):
         if self not in self.app.screen_stack or not self._view.is_attached:
             return  # a hidden screen is drawn when it is shown, a removed one never
         self._drawn_at = time.monotonic()
-        self._take_note()
+        self._apply_status()
         self._view.blocks_changed()
         self.query_one(ComposerPane).show(
             self._feed.session_status.queue, self._feed.session_status.commands, self._link
@@ -171,7 +171,7 @@ class SessionScreen(Screen[None]):
             self._welcome = None
         self._draw_lines()
 
-    async def _look_at_branch(self) -> None:
+    async def _read_branch(self) -> None:
         """Read the current branch: anybody, including the agent, may check out another one."""
         from betcode.git.worktree_files import branch_at
 
@@ -182,7 +182,7 @@ class SessionScreen(Screen[None]):
         """Update what changes by itself: times, and the branch."""
         self._ticks += 1
         if self._client.is_local and self._ticks % _BRANCH_EVERY == 1 and self in self.app.screen_stack:
-            begin(self, self._look_at_branch, group="branch", exclusive=True)
+            begin(self, self._read_branch, group="branch", exclusive=True)
         if self in self.app.screen_stack and self._view.is_attached:
             self._draw_lines()
 
@@ -217,7 +217,7 @@ class SessionScreen(Screen[None]):
             is_reading=self._view.has_focus,
         )
 
-    def _take_note(self) -> None:
+    def _apply_status(self) -> None:
         """Apply the effects of the session's state that are not drawn."""
         if self._feed.link is not self._link:
             self._link, self._broken_at = self._feed.link, time.monotonic()
@@ -241,15 +241,15 @@ class SessionScreen(Screen[None]):
         forks = "Ctrl+X, f: continue in a fork · " if self._feed.has_ended and not self._refusal else ""
         words = self._refusal or "This session is closed and accepts no messages. Its history is kept."
         whole = f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others"
-        if whole != self._end_words:
-            self._end_words = whole
+        if whole != self._end_text:
+            self._end_text = whole
             ended.update(whole)
         if ended.display:
             return
         ended.display = True
         self.query_one(Composer).disabled = True
         self._view.focus()
-        self.owner.directory.look()
+        self.owner.directory.refresh()
 
     # ------------------------------------------------------------ events
 
@@ -267,7 +267,7 @@ class SessionScreen(Screen[None]):
 
     async def _load_older(self, compacted: bool) -> None:
         if not await self._feed.load_older(compacted=compacted) and self._feed.trouble:
-            self._say(f"Cannot load older messages: {self._feed.trouble}", bad=True)
+            self._show_message(f"Cannot load older messages: {self._feed.trouble}", bad=True)
 
     def on_conversation_view_wants_whole(self, message: ConversationView.WantsWhole) -> None:
         from betcode.tui.whole_block import show_whole
@@ -282,7 +282,7 @@ class SessionScreen(Screen[None]):
             words = f"Not sent: {holder_in(error, self._lock.own_id)} has the input lock. Ctrl+L requests it"
         else:
             words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
-        self._say(words, bad=True)
+        self._show_message(words, bad=True)
 
     def on_composer_pane_sends(self) -> None:
         self._view.action_scroll_end()  # the message and its answer appear there
@@ -306,7 +306,7 @@ class SessionScreen(Screen[None]):
         if session_status.status == v1.WAITING_FOR_USER and not self._stops and now - self._escaped_at > _TWICE_S:
             # No turn is running, and after leaving a card people often press Escape once too often
             self._escaped_at = now
-            self._say("Press Esc again to interrupt the turn")
+            self._show_message("Press Esc again to interrupt the turn")
             return
         self._stops += 1
         begin(self, self._cancel, self._stops)
@@ -317,18 +317,18 @@ class SessionScreen(Screen[None]):
             was_open = await self._client.cancel(self._summary.id)
         except ClientError as error:
             self._stops = 0
-            self._say(f"Not interrupted: {error.message}", bad=True)
+            self._show_message(f"Not interrupted: {error.message}", bad=True)
             return
         if not was_open:
             self._stops = 0
         elif presses > 1:
-            self._say("Interrupting again; the agent is killed if it does not respond")
+            self._show_message("Interrupting again; the agent is killed if it does not respond")
 
     def action_lock(self) -> None:
         if self._lock.asking_id:
             self.post_message(LockCard.Answered(self._lock.asking_id, grant=True))
         elif self._lock.is_ours:
-            self._say("You already have the input lock")
+            self._show_message("You already have the input lock")
         elif not self._lock_dealings.is_asking:
             begin(self, self._lock_dealings.ask, self._lock)
 
@@ -343,13 +343,13 @@ class SessionScreen(Screen[None]):
         if selected:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
-            self._say("Copied")
+            self._show_message("Copied")
         elif composer.has_draft:
             composer.clear_draft()
         elif now - self._interrupted_at < _TWICE_S:
             self.owner.action_leave()
         else:
-            self._say("Press Ctrl+C again to quit; Esc interrupts the turn")
+            self._show_message("Press Ctrl+C again to quit; Esc interrupts the turn")
             self._interrupted_at = now
 
     def action_panels(self) -> None:
@@ -357,7 +357,7 @@ class SessionScreen(Screen[None]):
         self.toggle_class("-turned")
         self._model_changed()
 
-    def action_next_place(self) -> None:
+    def action_next_focus(self) -> None:
         """Cycle the focus: draft, card, conversation."""
         if self._is_on_a_card:
             self._view.focus()
@@ -382,5 +382,5 @@ class SessionScreen(Screen[None]):
             raise SkipAction
         self.owner.action_help()
 
-    def _say(self, words: str, *, bad: bool = False) -> None:
+    def _show_message(self, words: str, *, bad: bool = False) -> None:
         self.notify(clean(words), severity="error" if bad else "information", markup=False)

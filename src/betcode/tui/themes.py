@@ -73,8 +73,8 @@ def register_themes(app: App[Any]) -> None:
 class ThemeMemory:
     """Stores the name of the last theme in a file; write errors are ignored."""
 
-    def __init__(self, kept_in: Path | None) -> None:
-        self._file = kept_in / "theme" if kept_in is not None else None
+    def __init__(self, data_dir: Path | None) -> None:
+        self._file = data_dir / "theme" if data_dir is not None else None
 
     def last(self, known: Collection[str]) -> str:
         """Return the last theme, if it is known."""
@@ -82,7 +82,7 @@ class ThemeMemory:
         name = (kept or b"").decode(errors="replace").strip()
         return name if name in known else DARK
 
-    def keep(self, name: str) -> None:
+    def save(self, name: str) -> None:
         if self._file is None:
             return
         with suppress(OSError):

@@ -24,7 +24,7 @@ async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: 
     try:
         title, text = await _whole(client, session_id, block)
     except ClientError as error:
-        app.say_error(error)
+        app.show_error(error)
     else:
         app.push_screen(TextView(one_line(title, _TITLE), [ViewLine(line) for line in clean(text).split("\n")]))
 
@@ -36,7 +36,7 @@ async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, st
         case ToolCallBlock():
             given = fetched.get("tool_call_start.input_json", block.input_json)
             output = fetched.get("tool_call_result.output", block.output)
-            return f"{block.name} {block.telling}".strip(), "\n\n".join(part for part in (given, output) if part)
+            return f"{block.name} {block.input_summary}".strip(), "\n\n".join(part for part in (given, output) if part)
         case AgentThinking():
             return "AgentThinking", fetched.get("thinking_delta.text", block.text)
         case AgentText():

@@ -67,7 +67,7 @@ async def test_what_is_open_is_known_by_session_and_what_is_resolved_is_told_and
 async def test_who_leaves_can_wait_for_an_answer_on_its_way_but_not_for_a_connection() -> None:
     async with watched(permission("a"), permission("b")) as here:
         here.client.gate = anyio.Event()
-        assert here.board.give(here.asked("a"), Allow())
+        assert here.board.answer(here.asked("a"), Allow())
         with anyio.move_on_after(0.01) as early:
             await here.board.settled()
         assert early.cancelled_caught
@@ -77,7 +77,7 @@ async def test_who_leaves_can_wait_for_an_answer_on_its_way_but_not_for_a_connec
         assert here.client.answered == [("a", "ALLOW_ONCE")]
         here.client.linked(LinkState.BROKEN)
         here.client.outcomes = [unreachable()]
-        assert here.board.give(here.asked("b"), Allow())
+        assert here.board.answer(here.asked("b"), Allow())
         with anyio.fail_after(PATIENCE_S):
             await here.board.settled()
         assert here.board.delivery("b") is AnswerDelivery.WAITS_FOR_CONNECTION
@@ -87,9 +87,9 @@ async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
     async with watched(permission("a")) as here:
         here.client.gate = anyio.Event()
         asked = here.asked("a")
-        assert here.board.give(asked, Allow())
+        assert here.board.answer(asked, Allow())
         assert here.board.delivery("a") is AnswerDelivery.ON_ITS_WAY
-        assert not here.board.give(asked, Deny())
+        assert not here.board.answer(asked, Deny())
         here.client.gate.set()
         [closed] = await here.until(PromptClosed)
         assert isinstance(closed, PromptClosed)
@@ -98,16 +98,16 @@ async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
         await here.settled()
         assert here.client.answered == [("a", "ALLOW_ONCE")]
         assert len(await here.until(PromptClosed)) == 1
-        assert not here.board.give(asked, Allow())
+        assert not here.board.answer(asked, Allow())
 
 
 async def test_a_refused_answer_is_said_and_the_prompt_can_be_answered_again() -> None:
     async with watched(permission("a")) as here:
         here.client.outcomes = [refusal("a rule denies that"), None]
-        here.board.give(here.asked("a"), Allow())
+        here.board.answer(here.asked("a"), Allow())
         await here.settled()
         assert (here.board.failure("a"), here.board.delivery("a")) == ("a rule denies that", AnswerDelivery.NONE)
-        here.board.give(here.asked("a"), Deny())
+        here.board.answer(here.asked("a"), Deny())
         assert here.board.failure("a") == ""
         await here.until(PromptClosed)
         assert here.client.answered == [("a", "ALLOW_ONCE"), ("a", "DENY")]
@@ -117,7 +117,7 @@ async def test_who_was_quicker_is_told_when_our_answer_came_too_late() -> None:
     async with watched(permission("a")) as here:
         here.client.gate = anyio.Event()
         here.client.outcomes = [refusal("ada has denied it")]
-        here.board.give(here.asked("a"), Allow())
+        here.board.answer(here.asked("a"), Allow())
         here.client.resolved("a", client_id="ada", resolution="answered", decision=v1.DENY)
         await here.settled()
         assert not [each for each in here.news if isinstance(each, PromptClosed)]
@@ -131,7 +131,7 @@ async def test_an_answer_waits_for_the_connection() -> None:
     async with watched(permission("a")) as here:
         here.client.linked(LinkState.BROKEN)
         here.client.outcomes = [unreachable(), None]
-        here.board.give(here.asked("a"), Allow())
+        here.board.answer(here.asked("a"), Allow())
         await here.settled()
         assert here.board.delivery("a") is AnswerDelivery.WAITS_FOR_CONNECTION
         assert len(here.client.answered) == 1
@@ -146,11 +146,11 @@ async def test_questions_of_a_group_are_open_until_the_last_is_answered() -> Non
     async with watched(questions("g", "Which?", "Why?")) as here:
         [group] = here.board.all
         which, why = (Question(each) for each in group.questions.questions)
-        here.board.give(which, Reply("red"))
+        here.board.answer(which, Reply("red"))
         await here.settled()
         assert dict(here.board.all[0].questions.answers) == {"Which?": "red"}
         assert here.board.delivery("g") is AnswerDelivery.NONE
-        here.board.give(why, Reply("so"))
+        here.board.answer(why, Reply("so"))
         await here.until(PromptClosed)
         assert here.client.answered == [("Which?", {"Which?": "red"}), ("Why?", {"Why?": "so"})]
 
@@ -161,7 +161,7 @@ async def test_what_others_answered_of_a_group_is_known_after_a_refusal() -> Non
         other.questions.answers["Which?"] = "blue"
         here.client.now_open = [other]
         here.client.outcomes = [refusal("somebody answered blue")]
-        here.board.give(Question(here.board.all[0].questions.questions[0]), Reply("red"))
+        here.board.answer(Question(here.board.all[0].questions.questions[0]), Reply("red"))
         await here.settled()
         assert here.board.failure("g") == "somebody answered blue"
         assert dict(here.board.all[0].questions.answers) == {"Which?": "blue"}

@@ -18,7 +18,7 @@ class Shown:
 
 def keep(kept: ScreenCache, *shown: Shown) -> list[str]:
     """The sessions whose screens are given back, one after another."""
-    return [old.session_id for each in shown for old in kept.keep(cast("SessionScreen", each))]
+    return [old.session_id for each in shown for old in kept.add(cast("SessionScreen", each))]
 
 
 def test_the_screens_that_were_shown_last_are_kept() -> None:

@@ -57,7 +57,7 @@ def _utc_now() -> datetime:
 class CardContext:
     """Facts that a card shows besides the prompt."""
 
-    place: str = ""  # "2 of 5"
+    position: str = ""  # "2 of 5"
     where: str = ""  # the session, if cards of several are shown; there, keys answer without the focus
     delivery: AnswerDelivery = AnswerDelivery.NONE
     failure: str = ""
@@ -93,7 +93,7 @@ class Card(Vertical, can_focus=True):
             super().__init__()
             self.by = by
 
-    class Left(Message):
+    class ReturnToDraft(Message):
         """The person returns to the draft; the card remains."""
 
     class Dismissed(Message):
@@ -159,7 +159,7 @@ class Card(Vertical, can_focus=True):
             prompt.permission.tool_name, fields_of(prompt.permission.input_json), prompt.working_directory
         )
         if path and self._reads_files:
-            begin(self, self._look_at, path, group="file", exclusive=True)
+            begin(self, self._read_file, path, group="file", exclusive=True)
 
     def end(self, words: str) -> None:
         """Report here that the prompt has ended while somebody types; the typed text is sent nowhere."""
@@ -176,7 +176,7 @@ class Card(Vertical, can_focus=True):
         if self._state is not None and self.is_mounted:
             self._frame(self._state)
 
-    async def _look_at(self, path: str) -> None:
+    async def _read_file(self, path: str) -> None:
         state = self._state
         text = await anyio.to_thread.run_sync(read_local, path, abandon_on_cancel=True)
         if text is not None and state is not None and self.request_id == state.prompt.request_id:
@@ -223,11 +223,11 @@ class Card(Vertical, can_focus=True):
     def _do(self, effect: Effect | None) -> None:
         match effect:
             case GiveAnswer(given):
-                self._give(given)
+                self._answer(given)
             case NextCard(by):
                 self.post_message(self.Stepped(by))
             case LeaveCard():
-                self.post_message(self.Left())
+                self.post_message(self.ReturnToDraft())
             case ScrollCard(by, pages):
                 body = self.query_one(LineView)
                 body.scroll_relative(y=by * (max(body.size.height - 1, 1) if pages else 1), animate=False)
@@ -253,7 +253,7 @@ class Card(Vertical, can_focus=True):
             self._dismiss()
         elif (effect := typed(self._state, message.value)) is not None:
             self._enter(replace(self._state, mode=CardMode.CHOOSE))
-            self._give(effect.given)
+            self._answer(effect.given)
             self._draw(from_the_top=True)
 
     def on_input_editor_written(self, message: "InputEditor.Written") -> None:
@@ -261,7 +261,7 @@ class Card(Vertical, can_focus=True):
         if self._over:
             self._dismiss()
             return
-        self._give_edited(message.text)
+        self._answer_edited(message.text)
 
     def on_input_editor_wants_editor(self, message: "InputEditor.WantsEditor") -> None:
         message.stop()
@@ -276,10 +276,10 @@ class Card(Vertical, can_focus=True):
         except NotEdited as trouble:
             self._trouble = str(trouble)
         else:
-            self._give_edited(written)
+            self._answer_edited(written)
         self._draw()
 
-    def _give_edited(self, written: str | bytes) -> None:
+    def _answer_edited(self, written: str | bytes) -> None:
         """Answer with the input that was edited here, or with the content of an edited file."""
         if self._draft is None or self._state is None or self._over:
             return
@@ -289,10 +289,10 @@ class Card(Vertical, can_focus=True):
             self._trouble = str(trouble)
         else:
             self._enter(replace(self._state, mode=CardMode.CHOOSE))
-            self._give(AllowEdited(edited))
+            self._answer(AllowEdited(edited))
         self._draw(from_the_top=True)
 
-    def _give(self, given: Given) -> None:
+    def _answer(self, given: Given) -> None:
         assert self._state is not None
         self._trouble = ""
         self.post_message(self.Answered(self._state.asked, given))
@@ -343,7 +343,7 @@ class Card(Vertical, can_focus=True):
         body.show(self._lines(state), from_the_top=from_the_top)
         if state.question is not None:
             body.see(LineKind.CHOSEN)
-        said = self._said()
+        said = self._state_text()
         shown = self.query_one("#card-state", Static)
         shown.display = bool(said)
         shown.update(Text(said, style="bold"))
@@ -360,8 +360,8 @@ class Card(Vertical, can_focus=True):
         made_of = (replace(state, prompt=_NOBODYS), prompt.request_id, prompt.agent_is_gone, answered)
         key = (made_of, self._on_disk, self._card_context.where, width)
         if key != self._lines_key:
-            place = self._card_context.where
-            where = [ViewLine(one_line(place, width), LineKind.DIM)] if place else []
+            position = self._card_context.where
+            where = [ViewLine(one_line(position, width), LineKind.DIM)] if position else []
             self._lines_key, self._made_lines = key, where + self._lines_of(state)
         return self._made_lines
 
@@ -372,7 +372,7 @@ class Card(Vertical, can_focus=True):
             return pattern_lines(state.prompt.permission)
         return permission_lines(state.prompt, whole=state.is_whole, on_disk=self._on_disk)
 
-    def _said(self) -> str:
+    def _state_text(self) -> str:
         context = self._card_context
         if self._over:
             return one_line(self._over, 400)
@@ -388,7 +388,7 @@ class Card(Vertical, can_focus=True):
 
     def _frame(self, state: CardState) -> None:
         kind = "question" if state.question is not None else "permission"
-        self.border_title = " · ".join(filter(None, (kind, self._card_context.place)))  # only text of ours
+        self.border_title = " · ".join(filter(None, (kind, self._card_context.position)))  # only text of ours
         self.border_subtitle = waits(state.prompt, self._now())
 
 

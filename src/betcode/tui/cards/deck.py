@@ -19,7 +19,7 @@ from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, Pendin
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Given, Prompt
 
-_TOLD_FOR_S = 12.0
+_NOTICE_S = 12.0
 _HOLD_S = 1.0  # a slow daemon does not block the keyboard for longer
 
 
@@ -46,7 +46,7 @@ class CardDeck(Vertical):
         self._open: Sequence[v1.PendingPrompt] = ()
         self._current = ""
         self._stop_listening: Callable[[], None] | None = None
-        self._telling: Timer | None = None
+        self._notice_timer: Timer | None = None
         self._answering = ""  # later input waits until this prompt is answered
         self._input_hold = ExitStack()
 
@@ -57,7 +57,7 @@ class CardDeck(Vertical):
         yield Card(reads_files=self._board.is_local, clock=self._clock)
 
     def on_mount(self) -> None:
-        self._stop_listening = self._board.listen(self._hear)
+        self._stop_listening = self._board.listen(self._board_changed)
         self.set_interval(1.0, self._card.times_changed)
         self.show(self._board.of(self._session_id))
 
@@ -85,10 +85,10 @@ class CardDeck(Vertical):
             return
         is_new = self._current not in ids
         if is_new:
-            place = before.index(self._current) if self._current in before else 0
-            self._current = ids[min(place, len(ids) - 1)]
-        place = ids.index(self._current)
-        card.show(self._open[place], self._card_context(self._current, place))
+            position = before.index(self._current) if self._current in before else 0
+            self._current = ids[min(position, len(ids) - 1)]
+        position = ids.index(self._current)
+        card.show(self._open[position], self._card_context(self._current, position))
         if is_new:
             self._take_focus_from_an_empty_draft()
 
@@ -107,46 +107,46 @@ class CardDeck(Vertical):
         """Update the card when the screen is shown again."""
         self._card.seen_anew()
 
-    def take_focus_if_nothing_is_written(self) -> None:
+    def take_focus_if_draft_is_empty(self) -> None:
         """Focus an open card if the draft is empty, after earlier focus requests have been processed."""
         self.app.call_later(self._take_focus_from_an_empty_draft)
 
-    def _card_context(self, request_id: str, place: int) -> CardContext:
+    def _card_context(self, request_id: str, position: int) -> CardContext:
         link = self._board.link
         return CardContext(
-            place=f"{place + 1} of {len(self._open)}" if len(self._open) > 1 else "",
+            position=f"{position + 1} of {len(self._open)}" if len(self._open) > 1 else "",
             delivery=self._board.delivery(request_id),
             failure=self._board.failure(request_id),
             is_link_broken=link is not None and link.state is LinkState.BROKEN,
         )
 
-    def _hear(self, news: News) -> None:
+    def _board_changed(self, news: News) -> None:
         match news:
             case PromptClosed(prompt, told, by_us) if prompt.session_id == self._session_id and not by_us:
                 words = how_it_ended(prompt, told)
                 if prompt.request_id == self._card.request_id and self._card.is_typing:
                     self._card.end(words)
                 else:
-                    self._tell(words)
+                    self._show_notice(words)
             case PromptOpened() | PromptClosed() | BoardChanged():
                 pass
         self.show(self._board.of(self._session_id))
         if self._answering and not self._is_being_answered:
             self._release_input()
 
-    def _tell(self, words: str) -> None:
+    def _show_notice(self, words: str) -> None:
         told = self.query_one("#card-notice", Static)
         told.update(words)
         told.display = bool(words)
-        if self._telling is not None:
-            self._telling.stop()  # it was for the message before
-            self._telling = None
+        if self._notice_timer is not None:
+            self._notice_timer.stop()  # it was for the message before
+            self._notice_timer = None
         if words:
             self.display = True
-            self._telling = self.set_timer(_TOLD_FOR_S, self._forget_told)
+            self._notice_timer = self.set_timer(_NOTICE_S, self._clear_notice)
 
-    def _forget_told(self) -> None:
-        self._tell("")
+    def _clear_notice(self) -> None:
+        self._show_notice("")
         self.show(self._open)
 
     @property
@@ -171,7 +171,7 @@ class CardDeck(Vertical):
     def _answer(self, prompt: Prompt, given: Given) -> None:
         if self._board.delivery(prompt.request_id) is AnswerDelivery.NONE:
             self._hold_input(prompt.request_id)
-            if not self._board.give(prompt, given):
+            if not self._board.answer(prompt, given):
                 self._release_input()
 
     def _hold_input(self, request_id: str) -> None:
@@ -197,7 +197,7 @@ class CardDeck(Vertical):
             self._current = ids[(ids.index(self._current) + message.by) % len(ids)]
             self.show(self._open)
 
-    def on_card_left(self, message: Card.Left) -> None:
+    def on_card_return_to_draft(self, message: Card.ReturnToDraft) -> None:
         message.stop()
         self._back_to_the_draft()
 

@@ -34,7 +34,7 @@ def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: 
         return [*lines, *_why(asked), *(piece for line in input_lines(request, whole=True) for piece in _lines(line))]
     if isinstance(command := fields_of(request.input_json).get("command"), str):
         return [*lines, *_bounded(_command(request, command)), *_why(asked)]  # first, for small screens
-    return [*lines, *_why(asked), *_bounded(_telling(asked, on_disk))]
+    return [*lines, *_why(asked), *_bounded(_details(asked, on_disk))]
 
 
 def _why(asked: Permission) -> Iterable[ViewLine]:
@@ -45,7 +45,7 @@ def _why(asked: Permission) -> Iterable[ViewLine]:
         yield ViewLine(f"Reason: {why(request)}", LineKind.DIM)
 
 
-def _telling(asked: Permission, on_disk: str | None) -> Iterable[ViewLine]:
+def _details(asked: Permission, on_disk: str | None) -> Iterable[ViewLine]:
     request = asked.request
     fields = fields_of(request.input_json)
     if asked.is_plan and isinstance(plan := fields.get("plan"), str):

@@ -26,17 +26,17 @@ def named(prompt: v1.PendingPrompt) -> str:
     return f"{tool_of(prompt)} {one_line(what_of(prompt), _WHAT_WIDTH)}".rstrip()
 
 
-def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
+def how_it_ended(prompt: v1.PendingPrompt, resolved: v1.PermissionResolved) -> str:
     """Return who decided and how, on one line."""
-    who = one_line(told.client_id, _WHO_WIDTH) or "somebody"
-    match told.resolution:
-        case "answered" if prompt.WhichOneof("prompt") == "questions" and told.decision not in DENIALS:
+    who = one_line(resolved.client_id, _WHO_WIDTH) or "somebody"
+    match resolved.resolution:
+        case "answered" if prompt.WhichOneof("prompt") == "questions" and resolved.decision not in DENIALS:
             said = f"{who} answered"
-        case "answered" if told.decision in DENIALS:
+        case "answered" if resolved.decision in DENIALS:
             said = f"{who} denied"
-        case "answered" if told.decision == v1.ALLOW_WITH_EDIT:
+        case "answered" if resolved.decision == v1.ALLOW_WITH_EDIT:
             said = f"{who} allowed with an edit"
-        case "answered" if told.decision == v1.ALLOW_SESSION:
+        case "answered" if resolved.decision == v1.ALLOW_SESSION:
             said = f"{who} allowed for the session"
         case "answered":
             said = f"{who} allowed"
@@ -45,8 +45,8 @@ def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
         case "superseded":
             said = "asked again"
         case "withdrawn":
-            said = "withdrawn" if told.message else "withdrawn by the agent"
+            said = "withdrawn" if resolved.message else "withdrawn by the agent"
         case other:
             said = one_line(other, _WHO_WIDTH)
-    reason = f" ({one_line(told.message, _WHAT_WIDTH)})" if told.message else ""
+    reason = f" ({one_line(resolved.message, _WHAT_WIDTH)})" if resolved.message else ""
     return f"{said}{reason}: {named(prompt)}"

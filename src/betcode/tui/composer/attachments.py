@@ -11,7 +11,7 @@ from textual.widget import Widget
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.sessions.media_type import RECOGNISED, is_text, kind_of
 from betcode.tui.composer.chips import ChipBar
-from betcode.tui.composer.paste import DroppedFiles, LongText, ShortText, TooLong, judge, judge_words, writable
+from betcode.tui.composer.paste import DroppedFiles, LongText, ShortText, TooLong, classify, classify_text, writable
 from betcode.tui.composer.pieces import Attachment, pasted_text, too_much
 from betcode.tui.tasks import begin
 from betcode.wording.attachments import CannotAttach, read_files
@@ -60,31 +60,31 @@ class DraftAttachments:
         if chosen is None or not chosen.instead:
             return
         if len(chosen.instead) > _EXPANDED_AT_MOST:
-            self._say("The text is too long to edit here: it is sent as a file")
+            self._show_message("The text is too long to edit here: it is sent as a file")
             return
         self.take(index)
         self._write(writable(chosen.instead))
 
     def paste(self, text: str) -> None:
         """Handle a paste: short text, long text, or dropped files."""
-        pasted = judge(text)
+        pasted = classify(text)
         match pasted:
             case TooLong():
-                self._say(pasted.message)
+                self._show_message(pasted.message)
             case DroppedFiles():
-                self._begin(self._take_dropped(pasted))
+                self._begin(self._attach_dropped(pasted))
             case ShortText() | LongText():
-                self._take_words(pasted)
+                self._insert_or_attach(pasted)
             case _:
                 assert_never(pasted)
 
     def attach(self, path: Path) -> None:
         """Attach the file at this path."""
-        self._begin(self._take_named(path))
+        self._begin(self._attach_named(path))
 
     def paste_image(self, otherwise: str) -> None:
         """Attach the image in the system clipboard, or insert the text if there is none."""
-        self._begin(self._take_clipboard(otherwise))
+        self._begin(self._attach_clipboard(otherwise))
 
     def _begin(self, reading: Coroutine[None, None, None]) -> None:
         self._reading += 1
@@ -94,33 +94,33 @@ class DraftAttachments:
         try:
             await reading
         except CannotAttach as trouble:
-            self._say(clean(trouble.message))
+            self._show_message(clean(trouble.message))
         finally:
             self._reading -= 1
 
-    async def _take_dropped(self, dropped: DroppedFiles) -> None:
+    async def _attach_dropped(self, dropped: DroppedFiles) -> None:
         files = await anyio.to_thread.run_sync(read_dropped, dropped.paths)
         if files is None:
-            self._take_words(judge_words(dropped.text))
+            self._insert_or_attach(classify_text(dropped.text))
         else:
             self._add([Attachment(file, str(path)) for file, path in zip(files, dropped.paths, strict=True)])
 
-    async def _take_named(self, path: Path) -> None:
+    async def _attach_named(self, path: Path) -> None:
         files = await anyio.to_thread.run_sync(read_named, (path,))
         self._add([Attachment(file, str(path)) for file in files])
 
-    async def _take_clipboard(self, otherwise: str) -> None:
+    async def _attach_clipboard(self, otherwise: str) -> None:
         from betcode.tui.composer.clipboard import NoImage, clipboard_image
 
         found = await clipboard_image(len(self.all) + 1)
         if not isinstance(found, NoImage):
             self._add([Attachment(found)])
         elif otherwise:
-            self._take_words(judge_words(otherwise))
+            self._insert_or_attach(classify_text(otherwise))
         else:
-            self._say(found.message)
+            self._show_message(found.message)
 
-    def _take_words(self, words: ShortText | LongText) -> None:
+    def _insert_or_attach(self, words: ShortText | LongText) -> None:
         if isinstance(words, LongText):
             self._add([pasted_text(words.text, self.all)])
         else:
@@ -129,11 +129,11 @@ class DraftAttachments:
     def _add(self, more: Sequence[Attachment]) -> None:
         together = (*self.all, *more)
         if why := too_much(tuple(one.file for one in together)):
-            self._say(clean(why))
+            self._show_message(clean(why))
         else:
             self.put(together)
 
-    def _say(self, sentence: str) -> None:
+    def _show_message(self, sentence: str) -> None:
         self._owner.notify(sentence, severity="warning", markup=False)
 
 

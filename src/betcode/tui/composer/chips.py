@@ -15,7 +15,7 @@ _ROWS = 5
 _REMOVE = " ✕"
 
 
-def chip_words(attachment: Attachment) -> str:
+def chip_label(attachment: Attachment) -> str:
     """Return the label of an attachment: lines for a pasted text, name and size for a file."""
     if attachment.is_pasted_text:
         unit = "line" if attachment.lines == 1 else "lines"
@@ -60,7 +60,7 @@ class ChipBar(Widget):
             return
         event.stop()
         # The coordinates of an event include the padding.
-        column, words = event.x - 1, self._words(index)
+        column, words = event.x - 1, self._label(index)
         has_instead = bool(self._attachments[index].instead)
         is_name = column < len(words) - len(_REMOVE) - 1
         self.post_message(self.Expand(index) if is_name and has_instead else self.Remove(index))
@@ -70,12 +70,12 @@ class ChipBar(Widget):
 
     def render(self) -> Text:
         shown = range(self._first, len(self._attachments))
-        return Text("\n".join(map(self._words, shown)), no_wrap=True, end="", style="italic")
+        return Text("\n".join(map(self._label, shown)), no_wrap=True, end="", style="italic")
 
     @property
     def _first(self) -> int:
         return max(0, len(self._attachments) - _ROWS)
 
-    def _words(self, index: int) -> str:
-        words = chip_words(self._attachments[index])
+    def _label(self, index: int) -> str:
+        words = chip_label(self._attachments[index])
         return f"[{one_line(words, max(self.content_size.width - 4, 8))}{_REMOVE}]"

@@ -47,7 +47,7 @@ async def clipboard_image(number: int) -> AttachedFile | NoImage:
     if not calls:
         return NoImage(_NONE)
     for call in calls:
-        data = await _said(call)
+        data = await _output_of(call)
         if data is None:
             return NoImage(f"The image is larger than {_LIMIT_BYTES // (1024 * 1024)} MB: attach a smaller one")
         data = unwrapped(data)
@@ -62,7 +62,7 @@ def unwrapped(data: bytes) -> bytes:
     return bytes.fromhex(literal[1].decode()) if literal and len(literal[1]) % 2 == 0 else data
 
 
-async def _said(call: Sequence[str]) -> bytes | None:
+async def _output_of(call: Sequence[str]) -> bytes | None:
     """Return the output of the program within a time limit, empty if it fails; None if it is too large."""
     data = bytearray()
     try:

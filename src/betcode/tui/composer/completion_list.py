@@ -21,7 +21,7 @@ class CompletionList(Widget):
     CompletionList.-open { display: block; }
     """
 
-    class Taken(Message):
+    class Selected(Message):
         """The person clicked on a line."""
 
         def __init__(self, candidate: Candidate) -> None:
@@ -59,7 +59,7 @@ class CompletionList(Widget):
         at = self._top + event.y
         if 0 <= event.y < _ROWS and at < len(self._candidates):
             event.stop()
-            self.post_message(self.Taken(self._candidates[at]))
+            self.post_message(self.Selected(self._candidates[at]))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()

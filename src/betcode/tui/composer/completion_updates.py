@@ -27,7 +27,7 @@ class CompletionUpdater:
     def __init__(self, owner: Widget, shown: CompletionList) -> None:
         self._owner = owner
         self._shown = shown
-        self._wanted: CompletionRequest | None = None
+        self._request: CompletionRequest | None = None
         self._dismissed: tuple[CompletionKind, int] | None = None
         self._directory = ""
         self._files: Sequence[str] = ()
@@ -40,9 +40,9 @@ class CompletionUpdater:
         return self._shown.is_open
 
     @property
-    def wanted(self) -> CompletionRequest | None:
+    def request(self) -> CompletionRequest | None:
         """The request that the list answers."""
-        return self._wanted
+        return self._request
 
     @property
     def selected(self) -> Candidate | None:
@@ -55,43 +55,43 @@ class CompletionUpdater:
         """Complete files of this directory; none if it is empty."""
         self._directory, self._files, self._listed_at = directory, (), -_FRESH_S
 
-    def look(self, wanted: CompletionRequest | None) -> None:
+    def update_for(self, request: CompletionRequest | None) -> None:
         """Show the candidates for this request."""
-        if wanted is None or (self._dismissed is not None and self._dismissed != (wanted.kind, wanted.start)):
+        if request is None or (self._dismissed is not None and self._dismissed != (request.kind, request.start)):
             self._dismissed = None
-        if wanted is None or self._dismissed is not None:
-            self._wanted = None
+        if request is None or self._dismissed is not None:
+            self._request = None
             self._offer(())
             return
-        if wanted == self._wanted:
+        if request == self._request:
             return
-        self._wanted = wanted
-        match wanted.kind:
+        self._request = request
+        match request.kind:
             case CompletionKind.COMMAND:
-                self._offer(command_candidates(wanted.query, self.commands))
+                self._offer(command_candidates(request.query, self.commands))
             case CompletionKind.HISTORY:
-                self._offer(history_candidates(wanted.query, self.history))
+                self._offer(history_candidates(request.query, self.history))
             case CompletionKind.FILE:
-                self._look_for_files(wanted)
+                self._complete_files(request)
 
     def dismiss(self) -> None:
         """Close the list until another word is typed."""
-        if self._wanted is not None:
-            self._dismissed = (self._wanted.kind, self._wanted.start)
+        if self._request is not None:
+            self._dismissed = (self._request.kind, self._request.start)
         self.close()
 
     def close(self) -> None:
-        self._wanted = None
+        self._request = None
         self._offer(())
 
-    def _look_for_files(self, wanted: CompletionRequest) -> None:
+    def _complete_files(self, request: CompletionRequest) -> None:
         if anyio.current_time() - self._listed_at > _FRESH_S:
             self._listed_at = anyio.current_time()
             begin(self._owner, self._list, group="list files", exclusive=True)
         if len(self._files) <= _AT_ONCE:
-            self._offer(file_candidates(wanted.query, self._files))
+            self._offer(file_candidates(request.query, self._files))
         else:
-            begin(self._owner, self._match, wanted, group="match files", exclusive=True)
+            begin(self._owner, self._match, request, group="match files", exclusive=True)
 
     async def _list(self) -> None:
         from betcode.tui.composer.file_list import list_files
@@ -100,12 +100,12 @@ class CompletionUpdater:
         files = await list_files(directory)
         if directory == self._directory:
             self._files = files
-            if self._wanted is not None and self._wanted.kind is CompletionKind.FILE:
-                self._look_for_files(self._wanted)
+            if self._request is not None and self._request.kind is CompletionKind.FILE:
+                self._complete_files(self._request)
 
-    async def _match(self, wanted: CompletionRequest) -> None:
-        found = await anyio.to_thread.run_sync(file_candidates, wanted.query, self._files, abandon_on_cancel=True)
-        if wanted == self._wanted:
+    async def _match(self, request: CompletionRequest) -> None:
+        found = await anyio.to_thread.run_sync(file_candidates, request.query, self._files, abandon_on_cancel=True)
+        if request == self._request:
             self._offer(found)
 
     def _offer(self, candidates: Sequence[Candidate]) -> None:

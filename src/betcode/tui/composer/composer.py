@@ -27,7 +27,7 @@ from betcode.tui.composer.queue_bar import QueueBar
 from betcode.tui.composer.terminal_keys import NEW_LINE, learn_keys
 from betcode.wording.edited_input import NotEdited
 
-_KEPT_AFTER_S = 0.3
+_SAVE_AFTER_S = 0.3
 _SCROLLS = {
     "pageup": "page_up",
     "pagedown": "page_down",
@@ -71,7 +71,7 @@ class Composer(TextArea):
         chips: ChipBar,
         queue: QueueBar,
         hand_over: Callable[[str, tuple[AttachedFile, ...]], None],
-        kept_in: Path | None = None,
+        data_dir: Path | None = None,
     ) -> None:
         learn_keys()
         super().__init__(id="composer", placeholder="Write a message", highlight_cursor_line=False)
@@ -79,8 +79,8 @@ class Composer(TextArea):
         self._hand_over = hand_over  # sends a message
         self._completing = CompletionUpdater(self, completions)
         self.attaching = DraftAttachments(self, chips, self.on_text_area_changed, self._type)
-        self._drafts = Drafts(kept_in / "drafts") if kept_in else None
-        self._history = HistoryFile(kept_in / "history.jsonl") if kept_in else None
+        self._drafts = Drafts(data_dir / "drafts") if data_dir else None
+        self._history = HistoryFile(data_dir / "history.jsonl") if data_dir else None
         self._walk = HistoryWalk((), "")
         self._session_id = ""
         self._directory = ""  # the session's directory
@@ -114,7 +114,7 @@ class Composer(TextArea):
         """Complete these commands of the agent."""
         self._completing.commands = tuple(commands)
 
-    def give_back(self, text: str, attachments: Sequence[AttachedFile] = ()) -> None:
+    def restore_message(self, text: str, attachments: Sequence[AttachedFile] = ()) -> None:
         """Insert a message that was not sent before the text written since."""
         self._rewrite("\n".join(filter(None, (writable(text), self.text))))
         self.attaching.put((*map(attachment_of, attachments), *self.attaching.all))
@@ -125,7 +125,7 @@ class Composer(TextArea):
         self._rewrite("")
         self.attaching.put(())
 
-    def keep(self) -> None:
+    def save_draft(self) -> None:
         """Save the draft now."""
         if self._keeping is not None:
             self._keeping.stop()
@@ -157,19 +157,19 @@ class Composer(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key in NEW_LINE:
-            self._heed(event)
+            self._consume(event)
             self._replace_via_keyboard("\n", *self.selection)
         elif event.key == "enter":
-            self._heed(event)
+            self._consume(event)
             self._enter()
         elif event.key == "tab" and self._completing.is_open:
-            self._heed(event)
-            self._take_selected()
+            self._consume(event)
+            self._insert_selected()
         elif event.key in _SCROLLS:
-            self._heed(event)
+            self._consume(event)
             self.post_message(self.Scrolls(_SCROLLS[event.key]))
         elif event.key == "escape" and (self._completing.is_open or self._before_search is not None):
-            self._heed(event)
+            self._consume(event)
             self._close_list()
         elif event.key == "question_mark" and not self.has_draft:
             event.prevent_default()  # the screen shows the help
@@ -178,7 +178,7 @@ class Composer(TextArea):
         else:
             await super()._on_key(event)
 
-    def _heed(self, event: events.Key) -> None:
+    def _consume(self, event: events.Key) -> None:
         event.prevent_default()
         event.stop()
 
@@ -212,11 +212,11 @@ class Composer(TextArea):
     # -- sending
 
     def _enter(self) -> None:
-        wanted, selected = self._completing.wanted, self._completing.selected
+        wanted, selected = self._completing.request, self._completing.selected
         if wanted is not None and selected is not None:
             is_whole = wanted.kind is CompletionKind.COMMAND and selected.inserted.strip() == wanted.query
             if not is_whole:
-                self.take(selected)
+                self.insert_candidate(selected)
                 return
         if self._before_search is not None:
             self._before_search = None  # nothing was found: the search text becomes the draft
@@ -249,7 +249,7 @@ class Composer(TextArea):
             self._hand_over(draft.text, draft.files)
             self.load_text("")
             self.attaching.put(())
-            self.keep()
+            self.save_draft()
 
     def _remember(self, text: str) -> None:
         self._walk = HistoryWalk((), "")
@@ -285,7 +285,7 @@ class Composer(TextArea):
             return
         self._completing.history = in_order(self._shown_history(), self._directory)
         self._before_search = self.text
-        self._look()
+        self._update_completion()
         if not self._completing.is_open:
             self._before_search = None
             self.notify("No sent message matches", markup=False)
@@ -293,29 +293,29 @@ class Composer(TextArea):
     # -- completion
 
     def on_text_area_changed(self) -> None:
-        self._look()
+        self._update_completion()
         if self._drafts is not None and self._keeping is None and self.is_attached:
-            self._keeping = self.set_timer(_KEPT_AFTER_S, self.keep)
+            self._keeping = self.set_timer(_SAVE_AFTER_S, self.save_draft)
 
     def on_text_area_selection_changed(self) -> None:
-        self._look()
+        self._update_completion()
 
-    def _look(self) -> None:
+    def _update_completion(self) -> None:
         if self._before_search is not None:
-            self._completing.look(CompletionRequest(CompletionKind.HISTORY, self.text, 0, 0))
+            self._completing.update_for(CompletionRequest(CompletionKind.HISTORY, self.text, 0, 0))
             return
         row, column = self.cursor_location
         wanted = completion.completion_at(self.document.get_line(row), column) if self.selection.is_empty else None
         is_late_command = wanted is not None and wanted.kind is CompletionKind.COMMAND and row > 0
-        self._completing.look(None if is_late_command else wanted)
+        self._completing.update_for(None if is_late_command else wanted)
 
-    def _take_selected(self) -> None:
+    def _insert_selected(self) -> None:
         if self._completing.selected is not None:
-            self.take(self._completing.selected)
+            self.insert_candidate(self._completing.selected)
 
-    def take(self, candidate: Candidate) -> None:
+    def insert_candidate(self, candidate: Candidate) -> None:
         """Insert the candidate instead of the word at the cursor, or a sent message instead of the draft."""
-        wanted = self._completing.wanted
+        wanted = self._completing.request
         if wanted is None:
             return
         self._before_search = None
@@ -367,7 +367,7 @@ class Composer(TextArea):
         """Edit the draft in the person's own editor."""
         from betcode.tui.outside_editor import edited_outside
 
-        self.keep()
+        self.save_draft()
         try:
             written = edited_outside(self.app, self.text, "message.md")
         except NotEdited as why:
@@ -380,7 +380,7 @@ class Composer(TextArea):
             self._rewrite(writable(text))
 
     def on_unmount(self) -> None:
-        self.keep()
+        self.save_draft()
 
     def _rewrite(self, text: str) -> None:
         """Replace the whole text; undo restores it."""

@@ -34,9 +34,9 @@ class Drafts:
 
     def read(self, session_id: str) -> Draft:
         """Return the draft of the session; empty if there is none or it is invalid."""
-        place = self._place(session_id)
-        data = read_bounded(place / _NAME, _DRAFT_BYTES)
-        draft = _draft(data, place) if data else Draft()
+        directory = self._directory_of(session_id)
+        data = read_bounded(directory / _NAME, _DRAFT_BYTES)
+        draft = _draft(data, directory) if data else Draft()
         self._known[session_id] = draft
         return draft
 
@@ -48,26 +48,26 @@ class Drafts:
         """
         if self._known.get(session_id) == draft:
             return
-        place = self._place(session_id)
-        if draft.is_empty and not place.exists():
+        directory = self._directory_of(session_id)
+        if draft.is_empty and not directory.exists():
             return
         with locked(self._directory / "lock"):
             if draft.is_empty:
-                data = read_bounded(place / _NAME, _DRAFT_BYTES)
-                if not data or _draft(data, place) == self._known.get(session_id, Draft()):
-                    _remove(place)
+                data = read_bounded(directory / _NAME, _DRAFT_BYTES)
+                if not data or _draft(data, directory) == self._known.get(session_id, Draft()):
+                    _remove(directory)
             else:
-                may_be_more = bool(draft.attachments) or not place.exists()
-                _put(private_directory(place), draft)
+                may_be_more = bool(draft.attachments) or not directory.exists()
+                _put(private_directory(directory), draft)
                 if may_be_more:
-                    self._make_room(place)
+                    self._remove_oldest(directory)
         self._known[session_id] = draft
 
-    def _place(self, session_id: str) -> Path:
+    def _directory_of(self, session_id: str) -> Path:
         plain = _PLAIN_ID.fullmatch(session_id)
         return self._directory / (session_id if plain else hashlib.sha256(session_id.encode()).hexdigest())
 
-    def _make_room(self, newest: Path) -> None:
+    def _remove_oldest(self, newest: Path) -> None:
         places = [each for each in self._directory.iterdir() if each.is_dir() and each != newest]
         places.sort(key=lambda each: each.stat().st_mtime_ns, reverse=True)
         room = _ALL_BYTES - _size(newest)
@@ -77,34 +77,34 @@ class Drafts:
                 _remove(each)
 
 
-def _size(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.iterdir())
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.iterdir())
 
 
-def _put(place: Path, draft: Draft) -> None:
+def _put(directory: Path, draft: Draft) -> None:
     named = []
     for one in draft.attachments:
         sha256 = hashlib.sha256(one.file.data).hexdigest()
-        if not (place / sha256).exists():
-            write_private(place / sha256, one.file.data)
+        if not (directory / sha256).exists():
+            write_private(directory / sha256, one.file.data)
         facts = {"sha256": sha256, "filename": one.file.filename, "mime_type": one.file.mime_type, "lines": one.lines}
         named.append({**facts, "instead": "" if one.is_pasted_text else one.instead})
     whole = json.dumps({"text": draft.text[:TEXT_LIMIT], "attachments": named})
-    write_private(place / _NAME, whole.encode())
+    write_private(directory / _NAME, whole.encode())
     wanted = {_NAME, *(str(facts["sha256"]) for facts in named)}
-    for path in place.iterdir():
+    for path in directory.iterdir():
         if path.name not in wanted and not path.name.startswith("."):
             path.unlink(missing_ok=True)
 
 
-def _remove(place: Path) -> None:
+def _remove(directory: Path) -> None:
     with suppress(OSError):
-        for path in place.iterdir():
+        for path in directory.iterdir():
             path.unlink(missing_ok=True)
-        place.rmdir()
+        directory.rmdir()
 
 
-def _draft(data: bytes, place: Path) -> Draft:
+def _draft(data: bytes, directory: Path) -> Draft:
     try:
         facts = json.loads(data)
     except ValueError:
@@ -113,11 +113,11 @@ def _draft(data: bytes, place: Path) -> Draft:
         return Draft()
     listed = facts.get("attachments")
     named = listed[:ATTACHMENTS_LIMIT] if isinstance(listed, list) else []
-    found = (_attachment(one, place) for one in named)
+    found = (_attachment(one, directory) for one in named)
     return Draft(facts["text"], tuple(one for one in found if one is not None))
 
 
-def _attachment(facts: Any, place: Path) -> Attachment | None:
+def _attachment(facts: Any, directory: Path) -> Attachment | None:
     if not isinstance(facts, dict):
         return None
     words = [facts.get(name) for name in ("sha256", "filename", "mime_type", "instead")]
@@ -125,7 +125,7 @@ def _attachment(facts: Any, place: Path) -> Attachment | None:
     if not all(isinstance(word, str) for word in words) or not isinstance(lines, int):
         return None
     sha256, filename, mime_type, instead = map(str, words)
-    data = read_bounded(place / sha256, ATTACHMENTS_BYTES) if _SHA256.fullmatch(sha256) else None
+    data = read_bounded(directory / sha256, ATTACHMENTS_BYTES) if _SHA256.fullmatch(sha256) else None
     if data is None:
         return None
     text = data.decode(errors="replace") if lines > 0 else instead

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from betcode.tui.private_files import locked, read_bounded, write_private
 
-KEPT = 1000  # messages
+LIMIT = 1000  # messages
 _LONGEST = 32 * 1024  # characters; longer messages are not stored, since part of one would be a different message
 _FILE_BYTES = 4 * 1024 * 1024
 _SLACK = 200  # excess messages before the file is rewritten
@@ -30,7 +30,7 @@ class HistoryFile:
     def read(self) -> list[SentMessage]:
         """Return the messages, oldest first; none if the file cannot be read."""
         data = read_bounded(self._path, _FILE_BYTES * 2)
-        return list(_parsed(data or b""))[-KEPT:]
+        return list(_parsed(data or b""))[-LIMIT:]
 
     def add(self, sent: SentMessage) -> None:
         """Add a message; messages that another screen adds at the same time are not lost.
@@ -45,8 +45,8 @@ class HistoryFile:
             if data and not data.endswith(b"\n"):
                 data += b"\n"  # a process was killed while it wrote a line
             data += _line(sent)
-            if data.count(b"\n") > KEPT + _SLACK or len(data) > _FILE_BYTES:
-                data = _bounded(list(_parsed(data))[-KEPT:])
+            if data.count(b"\n") > LIMIT + _SLACK or len(data) > _FILE_BYTES:
+                data = _bounded(list(_parsed(data))[-LIMIT:])
             write_private(self._path, data)
 
 

@@ -81,7 +81,7 @@ class Outbox:
                     (self._directory / _file_name(message)).unlink()
         self._unsent = [one for one in self._unsent if one.message_id != message_id]
 
-    def take_back(self, message_id: str) -> UnsentMessage | None:
+    def withdraw(self, message_id: str) -> UnsentMessage | None:
         """Withdraw a message that was not tried; None if it is not here or may have arrived."""
         for message in self._unsent:
             if message.message_id == message_id and not message.was_tried:

@@ -35,16 +35,16 @@ class ComposerPane(Vertical):
             super().__init__()
             self.error = error
 
-    def __init__(self, client: Client, session_id: str, directory: str, kept_in: Path | None) -> None:
+    def __init__(self, client: Client, session_id: str, directory: str, data_dir: Path | None) -> None:
         super().__init__(id="writing")
         self._client = client
         self._session_id = session_id
         self._directory = directory
         self._queue: Sequence[QueuedView] = ()
         self._is_down = False
-        self._sender = Sender(client, session_id, kept_in, self._show_queue, self._refused)
+        self._sender = Sender(client, session_id, data_dir, self._show_queue, self._refused)
         self._bar, self._completions, self._chips = QueueBar(), CompletionList(), ChipBar()
-        self._composer = Composer(self._completions, self._chips, self._bar, self._send, kept_in)
+        self._composer = Composer(self._completions, self._chips, self._bar, self._send, data_dir)
 
     def compose(self) -> ComposeResult:
         yield self._bar
@@ -72,8 +72,8 @@ class ComposerPane(Vertical):
         self._bar.show(self._queue, self._sender.unsent, is_down=self._is_down)
 
     def _refused(self, message: UnsentMessage, error: ClientError) -> None:
-        self._composer.give_back(message.text, message.attachments)
-        self._composer.keep()  # the screen may have been closed, so save the draft
+        self._composer.restore_message(message.text, message.attachments)
+        self._composer.save_draft()  # the screen may have been closed, so save the draft
         self.post_message(self.NotSent(error))
 
     def _send(self, text: str, attachments: tuple[AttachedFile, ...]) -> None:
@@ -81,7 +81,7 @@ class ComposerPane(Vertical):
         try:
             self._sender.send(text, attachments)
         except OSError as trouble:
-            self._say(f"Cannot save the unsent message: {trouble.strerror}")
+            self._show_message(f"Cannot save the unsent message: {trouble.strerror}")
 
     def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
         message.stop()
@@ -90,29 +90,31 @@ class ComposerPane(Vertical):
 
     async def _withdraw(self, message: QueueBar.Withdraw) -> None:
         if self._sender.is_unsent(message.message_id):
-            unsent = self._sender.take_back(message.message_id)
+            unsent = self._sender.withdraw(message.message_id)
             if unsent is not None:
-                self._composer.give_back(unsent.text, unsent.attachments)
+                self._composer.restore_message(unsent.text, unsent.attachments)
             else:
-                self._say("The message may have arrived. You can edit it when the connection is back")
+                self._show_message("The message may have arrived. You can edit it when the connection is back")
             return
         try:
             is_withdrawn = await self._client.withdraw(self._session_id, message.message_id)
         except ClientError as error:
-            self._say(clean(error.message))
+            self._show_message(clean(error.message))
             return
         if not is_withdrawn:
-            self._say("The agent already has this message: it can no longer be edited")
+            self._show_message("The agent already has this message: it can no longer be edited")
             return
         sent = self._sender.sent_from_here(message.message_id)
-        self._composer.give_back(message.text if sent is None else sent.text, () if sent is None else sent.attachments)
+        self._composer.restore_message(
+            message.text if sent is None else sent.text, () if sent is None else sent.attachments
+        )
 
-    def on_queue_bar_left(self) -> None:
+    def on_queue_bar_return_to_draft(self) -> None:
         self._composer.focus()
 
-    def on_completion_list_taken(self, message: CompletionList.Taken) -> None:
+    def on_completion_list_selected(self, message: CompletionList.Selected) -> None:
         message.stop()
-        self._composer.take(message.candidate)
+        self._composer.insert_candidate(message.candidate)
         self._composer.focus()
 
     def on_chip_bar_expand(self, message: ChipBar.Expand) -> None:
@@ -123,5 +125,5 @@ class ComposerPane(Vertical):
         message.stop()
         self._composer.attaching.take(message.index)
 
-    def _say(self, sentence: str) -> None:
+    def _show_message(self, sentence: str) -> None:
         self.notify(sentence, markup=False)

@@ -51,7 +51,7 @@ class TooLong:
 Pasted = ShortText | LongText | DroppedFiles | TooLong
 
 
-def judge(pasted: str) -> Pasted:
+def classify(pasted: str) -> Pasted:
     """Classify a paste; terminals end its lines with CR."""
     text = _HALVES.sub("\ufffd", pasted.replace("\r\n", "\n").replace("\r", "\n"))
     size = len(text.encode())
@@ -59,10 +59,10 @@ def judge(pasted: str) -> Pasted:
         return TooLong(size)
     if paths := dropped_paths(text):
         return DroppedFiles(paths, text)
-    return judge_words(text)
+    return classify_text(text)
 
 
-def judge_words(text: str) -> ShortText | LongText:
+def classify_text(text: str) -> ShortText | LongText:
     """Decide whether text is inserted into the draft or attached to it."""
     lines = text.count("\n") + (not text.endswith("\n"))
     if lines > LONG_LINES or len(text) > LONG_CHARACTERS:

@@ -91,7 +91,7 @@ class QueueBar(Widget):
             self.message_id = message_id
             self.text = text
 
-    class Left(Message):
+    class ReturnToDraft(Message):
         """The draft takes the keys again."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class QueueBar(Widget):
         self._selected = ""
         self.can_focus = False
         self.refresh()
-        self.post_message(self.Left())
+        self.post_message(self.ReturnToDraft())
 
     def on_blur(self) -> None:
         self._selected = ""

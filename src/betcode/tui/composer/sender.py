@@ -38,13 +38,13 @@ class Sender:
         self,
         client: MessageClient,
         session_id: str,
-        kept_in: Path | None,
+        data_dir: Path | None,
         changed: Callable[[], None],
         refused: Callable[[UnsentMessage, ClientError], None],
     ) -> None:
         self._client = client
         self._session_id = session_id
-        self._outbox = Outbox(kept_in / "outbox" if kept_in else None, session_id)
+        self._outbox = Outbox(data_dir / "outbox" if data_dir else None, session_id)
         self._changed = changed
         self._refused = refused
         self._is_down = False
@@ -72,9 +72,9 @@ class Sender:
             self._is_down = not is_up
             self._wake()
 
-    def take_back(self, message_id: str) -> UnsentMessage | None:
+    def withdraw(self, message_id: str) -> UnsentMessage | None:
         """Withdraw a message that was not tried yet; None if it may have arrived."""
-        message = self._outbox.take_back(message_id)
+        message = self._outbox.withdraw(message_id)
         self._changed()
         return message
 

@@ -9,7 +9,7 @@ from betcode.wording.terminal_text import one_line
 _NAME = 60
 
 
-class Say(Protocol):
+class ShowMessage(Protocol):
     """Shows a sentence to the person."""
 
     def __call__(self, words: str, *, bad: bool = False) -> None: ...
@@ -18,7 +18,7 @@ class Say(Protocol):
 class LockActions:
     """Calls the daemon and shows the results."""
 
-    def __init__(self, client: Client, session_id: str, say: Say) -> None:
+    def __init__(self, client: Client, session_id: str, say: ShowMessage) -> None:
         self.is_asking = False  # a request is pending
         self._client = client
         self._session_id = session_id

@@ -97,7 +97,7 @@ class ToolCallBlock(Block):
     tool_id: str = ""
     is_called: bool = False
     name: str = ""
-    telling: str = ""  # the most informative part of the input
+    input_summary: str = ""  # the most informative part of the input
     input_json: str = ""
     description: str = ""
     output: str = ""

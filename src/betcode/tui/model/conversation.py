@@ -64,7 +64,7 @@ class ConversationModel:
                 self.newest = event.sequence
                 self.oldest = self.oldest or event.sequence
             else:
-                self._heard(event)
+                self._note_client(event)
             self._segment.take(event)
         self.revision += 1
 
@@ -93,7 +93,7 @@ class ConversationModel:
 
     # ------------------------------------------------------------ authors of messages
 
-    def _heard(self, event: v1.AgentEvent) -> None:
+    def _note_client(self, event: v1.AgentEvent) -> None:
         for one in event.presence.clients:
             self._learn(one.client_id, called(one.client_id, one.client_type, one.client_name))
 

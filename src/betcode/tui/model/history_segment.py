@@ -27,8 +27,8 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.render import DENIALS, outcome_words, telling_input, todo_words, turn_summary, was_answered_before
 from betcode.wording.terminal_text import one_line, tool_called
 
-_KEPT_HEAD, _KEPT_TAIL = 48 * 1024, 16 * 1024  # characters
-_TELLING_WIDTH = 400
+_OUTPUT_HEAD, _OUTPUT_TAIL = 48 * 1024, 16 * 1024  # characters
+_SUMMARY_WIDTH = 400
 _AGENT_IS_GONE = frozenset({"crashed", "stopped"})  # reasons for the end of a turn
 _DEATHS = frozenset({ErrorCode.SUBPROCESS_CRASHED, ErrorCode.AGENT_UNAVAILABLE})
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
@@ -132,7 +132,7 @@ class HistorySegment:
                 self.orphans.setdefault(block.parent_id, []).append(block)
         self.touch(block)
 
-    def _place(self, event: v1.AgentEvent) -> int:
+    def _number_of(self, event: v1.AgentEvent) -> int:
         return event.sequence or self.newest
 
     # ------------------------------------------------------------ events
@@ -141,7 +141,7 @@ class HistorySegment:
         said = event.user_input
         key = f"said-{said.message_id or event.sequence}"
         if key not in self.by_key:
-            block = UserMessage(key, self._place(event), text=said.content, message_id=said.message_id)
+            block = UserMessage(key, self._number_of(event), text=said.content, message_id=said.message_id)
             block.client_id, block.attachments, block.cuts = said.client_id, tuple(said.attachments), _cuts(event)
             block.by = self._name_of(said.client_id)
             self._add(event, block)
@@ -156,13 +156,13 @@ class HistorySegment:
             self.states[change.message_id] = (change.state, change.reason)
 
     def _text(self, event: v1.AgentEvent) -> None:
-        self._words(event, event.text_delta, AgentText)
+        self._add_text(event, event.text_delta, AgentText)
 
     def _thinking(self, event: v1.AgentEvent) -> None:
-        self._words(event, event.thinking_delta, AgentThinking)
+        self._add_text(event, event.thinking_delta, AgentThinking)
 
-    def _words(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[AgentText]) -> None:
-        block = self._words_of(event, delta, kind)
+    def _add_text(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[AgentText]) -> None:
+        block = self._text_block(event, delta, kind)
         if delta.is_complete:
             block.pieces = [delta.text] if delta.text else []
             block.is_settled, block.is_partial, block.cuts = True, delta.is_partial, _cuts(event)
@@ -177,7 +177,7 @@ class HistorySegment:
             self.open[block.key] = block
         self.touch(block)
 
-    def _words_of(
+    def _text_block(
         self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[AgentText]
     ) -> AgentText:
         name = "thinking" if kind is AgentThinking else "text"
@@ -190,7 +190,7 @@ class HistorySegment:
             known = self.unnamed.get(slot)
         if isinstance(known, AgentText):
             return known
-        block = kind(key, self._place(event))
+        block = kind(key, self._number_of(event))
         self._add(event, block)
         if not delta.message_id:
             self.unnamed[slot] = block
@@ -203,7 +203,10 @@ class HistorySegment:
         use = self._tool(event, start.tool_id)
         use.is_called, use.state, use.duration_ms = True, ToolState.RUNNING, 0
         use.output = use.denied_by = use.progress = ""
-        use.name, use.telling = tool_called(start.tool_name), telling_input(start, _TELLING_WIDTH, self._directory)
+        use.name, use.input_summary = (
+            tool_called(start.tool_name),
+            telling_input(start, _SUMMARY_WIDTH, self._directory),
+        )
         use.input_json, use.description, use.cuts = start.input_json, start.description, _cuts(event)
         self.open[use.key] = use
 
@@ -213,7 +216,7 @@ class HistorySegment:
         use.duration_ms, use.denied_by = result.duration_ms, result.denied_by
         failed = ToolState.FAILED if result.is_error else ToolState.DONE
         use.state = ToolState.DENIED if result.denied_by else failed
-        use.output, cuts = _kept_of(result.output, event)
+        use.output, cuts = _shortened(result.output, event)
         use.cuts = (*start_cuts(use), *cuts)
         self.open.pop(use.key, None)
         self.ended = use
@@ -225,7 +228,7 @@ class HistorySegment:
             self.ended.progress = words
             self.touch(self.ended)
             return
-        told = NoticeBlock(self._told_key(event), self._place(event), lines=(words,))
+        told = NoticeBlock(self._notice_key(event), self._number_of(event), lines=(words,))
         self._add(event, told)
         if event.sequence and not self.newest:
             self.leading_todo = told
@@ -236,20 +239,20 @@ class HistorySegment:
         if isinstance(use, ToolCallBlock):
             self.touch(use)
             return use
-        use = ToolCallBlock(key, self._place(event), tool_id=tool_id)
+        use = ToolCallBlock(key, self._number_of(event), tool_id=tool_id)
         self._add(event, use)
         return use
 
     def _permission(self, event: v1.AgentEvent) -> None:
         asked = event.permission_request
-        title = f"{tool_called(asked.tool_name)} {telling_input(asked, _TELLING_WIDTH, self._directory)}".rstrip()
-        block = PromptBlock(f"ask-{asked.request_id}", self._place(event), request_id=asked.request_id, title=title)
+        title = f"{tool_called(asked.tool_name)} {telling_input(asked, _SUMMARY_WIDTH, self._directory)}".rstrip()
+        block = PromptBlock(f"ask-{asked.request_id}", self._number_of(event), request_id=asked.request_id, title=title)
         self._ask(event, block)
 
     def _question(self, event: v1.AgentEvent) -> None:
         asked = event.user_question
         block = PromptBlock(
-            f"ask-{asked.question_id}", self._place(event), title=one_line(asked.question, _TELLING_WIDTH)
+            f"ask-{asked.question_id}", self._number_of(event), title=one_line(asked.question, _SUMMARY_WIDTH)
         )
         block.request_id, block.is_question = asked.group_id or asked.question_id, True
         block.question = asked.question
@@ -276,7 +279,7 @@ class HistorySegment:
 
     def _turn_end(self, event: v1.AgentEvent) -> None:
         end = event.turn_complete
-        block = TurnEnd(f"end-{event.sequence}", self._place(event), stop_reason=end.stop_reason)
+        block = TurnEnd(f"end-{event.sequence}", self._number_of(event), stop_reason=end.stop_reason)
         block.summary = self.usage or ""
         if not self.has_turn_end and self.usage is None:
             self.end_without_usage = block
@@ -292,19 +295,19 @@ class HistorySegment:
     def _deprecation(self, event: v1.AgentEvent) -> None:
         key = f"deprecated-{event.deprecation.feature}"  # every stream reports it; show it once
         if key not in self.by_key:
-            self._tell(event, key)
+            self._add_notice(event, key)
 
     def _remark(self, event: v1.AgentEvent) -> None:
-        self._tell(event, self._told_key(event))
+        self._add_notice(event, self._notice_key(event))
 
-    def _told_key(self, event: v1.AgentEvent) -> str:
+    def _notice_key(self, event: v1.AgentEvent) -> str:
         # Events without a number are not part of history, and two of them may have the same position.
         return f"told-{event.sequence}" if event.sequence else f"told-{self.newest}-{len(self.by_key)}"
 
-    def _tell(self, event: v1.AgentEvent, key: str) -> None:
+    def _add_notice(self, event: v1.AgentEvent, key: str) -> None:
         lines, tone = notice_lines(event)
         if lines:
-            self._add(event, NoticeBlock(key, self._place(event), lines=lines, tone=tone))
+            self._add(event, NoticeBlock(key, self._number_of(event), lines=lines, tone=tone))
 
 
 SHOWN: EventTable[Callable[[HistorySegment, v1.AgentEvent], None]] = EventTable(
@@ -357,10 +360,10 @@ def _cuts(event: v1.AgentEvent) -> tuple[TruncatedField, ...]:
     return tuple(TruncatedField(cut.field, cut.size_bytes, cut.sha256) for cut in event.cuts) if event.cuts else ()
 
 
-def _kept_of(output: str, event: v1.AgentEvent) -> tuple[str, tuple[TruncatedField, ...]]:
+def _shortened(output: str, event: v1.AgentEvent) -> tuple[str, tuple[TruncatedField, ...]]:
     """Return the beginning and the end of a tool's output, to save memory; the daemon has all of it."""
     cuts = _cuts(event)
-    if len(output) <= _KEPT_HEAD + _KEPT_TAIL:
+    if len(output) <= _OUTPUT_HEAD + _OUTPUT_TAIL:
         return output, cuts
     here = TruncatedField("tool_call_result.output", len(output.encode()), "", event.sequence)
-    return f"{output[:_KEPT_HEAD]}\n…\n{output[-_KEPT_TAIL:]}", cuts or (here,)
+    return f"{output[:_OUTPUT_HEAD]}\n…\n{output[-_OUTPUT_TAIL:]}", cuts or (here,)

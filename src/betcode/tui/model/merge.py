@@ -19,47 +19,47 @@ class _Merge:
     def __init__(self, older: HistorySegment, newer: HistorySegment) -> None:
         self._older = older
         self._newer = newer
-        self._mended: dict[Block, Block] = {}  # a beginning, and the block that continues it
+        self._merged: dict[Block, Block] = {}  # a beginning, and the block that continues it
 
     def close(self) -> None:
         older, newer = self._older, self._newer
         self._settle_todos()
-        self._mend()
+        self._merge_blocks()
         self._settle_prompts()
         self._settle_messages()
         self._settle_ends()
         for key, block in older.by_key.items():
             newer.by_key[key] = self._now(block)
-        self._put_in_place()
+        self._insert_blocks()
         self._adopt()
         self._close_or_keep_open()
         newer.ends_turn |= older.ends_turn
         newer.ends_agent |= older.ends_agent
 
     def _now(self, block: Block) -> Block:
-        return self._mended.get(block, block)
+        return self._merged.get(block, block)
 
     # ------------------------------------------------------------ blocks that are in both
 
-    def _mend(self) -> None:
+    def _merge_blocks(self) -> None:
         older, newer = self._older, self._newer
         pairs = [(block, newer.by_key[key]) for key, block in older.by_key.items() if key in newer.by_key]
         pairs += [
             (words, newer.unnamed_first[slot]) for slot, words in older.unnamed.items() if slot in newer.unnamed_first
         ]
         for beginning, rest in pairs:
-            self._take_out(rest)
-            self._mended[beginning] = rest
+            self._detach(rest)
+            self._merged[beginning] = rest
         for beginning, rest in pairs:
             if rest.key != beginning.key:
                 del newer.by_key[rest.key]
                 if isinstance(rest, AgentText) and newer.open.pop(rest.key, None) is not None:
                     newer.open[beginning.key] = rest
-            _go_on(beginning, rest)
+            _continue_block(beginning, rest)
             if isinstance(rest, AgentText) and rest.is_settled:
                 newer.open.pop(rest.key, None)
 
-    def _take_out(self, block: Block) -> None:
+    def _detach(self, block: Block) -> None:
         newer = self._newer
         if block.parent is not None:
             block.parent.children.remove(block)
@@ -70,7 +70,7 @@ class _Merge:
         if block.parent_id:
             newer.orphans[block.parent_id].remove(block)
 
-    def _put_in_place(self) -> None:
+    def _insert_blocks(self) -> None:
         older, newer = self._older, self._newer
         for block in older.by_key.values():
             if isinstance(block, ToolCallBlock):
@@ -108,7 +108,7 @@ class _Merge:
     def _close_or_keep_open(self) -> None:
         older, newer = self._older, self._newer
         for key, block in older.open.items():
-            if block in self._mended:
+            if block in self._merged:
                 continue
             if newer.closes(block.parent_id):
                 newer.broken_off(block)
@@ -120,7 +120,7 @@ class _Merge:
             assert isinstance(now, AgentText)
             first[slot] = now
         for slot, words in older.unnamed.items():
-            if words not in self._mended and not newer.closes(slot[1]):
+            if words not in self._merged and not newer.closes(slot[1]):
                 newer.unnamed[slot] = words
         for slot, words in newer.unnamed_first.items():
             if not older.closes(slot[1]):
@@ -145,7 +145,7 @@ class _Merge:
         older, newer = self._older, self._newer
         told = newer.leading_todo
         if told is not None and older.ended is not None:
-            self._take_out(told)
+            self._detach(told)
             del newer.by_key[told.key]
             older.ended.progress = told.lines[0]  # before the merge: the newer part may start the call again
         if older.newest:
@@ -156,7 +156,7 @@ class _Merge:
     def _settle_messages(self) -> None:
         older, newer = self._older, self._newer
         for block in older.by_key.values():
-            if isinstance(block, UserMessage) and block not in self._mended and block.message_id in newer.states:
+            if isinstance(block, UserMessage) and block not in self._merged and block.message_id in newer.states:
                 block.state, block.reason = newer.states.pop(block.message_id)
         newer.states = older.states | newer.states
 
@@ -179,7 +179,7 @@ class _Merge:
                 newer.touch(block)
 
 
-def _go_on(beginning: Block, rest: Block) -> None:
+def _continue_block(beginning: Block, rest: Block) -> None:
     """Add to a block what earlier events contain."""
     rest.key, rest.first, rest.parent_id = beginning.key, beginning.first, beginning.parent_id
     match rest, beginning:
@@ -189,7 +189,7 @@ def _go_on(beginning: Block, rest: Block) -> None:
             else:
                 rest.pieces = beginning.pieces + rest.pieces
         case ToolCallBlock(), ToolCallBlock() if not rest.is_called:
-            rest.is_called, rest.name, rest.telling = beginning.is_called, beginning.name, beginning.telling
+            rest.is_called, rest.name, rest.input_summary = beginning.is_called, beginning.name, beginning.input_summary
             rest.input_json, rest.description = beginning.input_json, beginning.description
             rest.cuts = start_cuts(beginning) + rest.cuts
             rest.progress = rest.progress or beginning.progress

@@ -34,21 +34,21 @@ class SessionDirectory:
         self.lists = 0  # the number of open lists that show all sessions, not only the newest
         self._by_id: dict[str, v1.SessionSummary] = {}
         self._client = client
-        self._wanted = ResettableEvent()
+        self._refresh_requested = ResettableEvent()
 
     async def run(self) -> None:
         """Refresh the list while the screen is open."""
         while True:
-            self._wanted.clear()
-            await self.ask()
+            self._refresh_requested.clear()
+            await self.fetch()
             with anyio.move_on_after(_EVERY_S):
-                await self._wanted.wait()
+                await self._refresh_requested.wait()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Refresh the list now, after an action on a session."""
-        self._wanted.set()
+        self._refresh_requested.set()
 
-    async def ask(self) -> None:
+    async def fetch(self) -> None:
         """Fetch the list; if the daemon does not answer, the old one remains."""
         try:
             page = await self._client.list_sessions(limit=_LISTED)
@@ -84,32 +84,32 @@ class SessionNumbers:
     """Numbers of sessions, which are stable while a session is open."""
 
     def __init__(self) -> None:
-        self._places: list[str] = [""] * _NUMBERS
+        self._sessions: list[str] = [""] * _NUMBERS
 
     def see(self, sessions: Sequence[v1.SessionSummary]) -> None:
         """Update the numbers: those of ended sessions are reused, for the newest first."""
         is_open = {one.id for one in sessions if one.status != "closed"}
-        self._places = [each if each in is_open else "" for each in self._places]
+        self._sessions = [each if each in is_open else "" for each in self._sessions]
         for one in sessions:
             if one.status != "closed":
                 self.add(one.id)
 
     def add(self, session_id: str) -> None:
         """Assign the first free number, if there is one."""
-        if session_id not in self._places and "" in self._places:
-            self._places[self._places.index("")] = session_id
+        if session_id not in self._sessions and "" in self._sessions:
+            self._sessions[self._sessions.index("")] = session_id
 
     def of(self, session_id: str) -> int:
         """Return the number; 0 if there is none."""
-        return self._places.index(session_id) + 1 if session_id and session_id in self._places else 0
+        return self._sessions.index(session_id) + 1 if session_id and session_id in self._sessions else 0
 
     def session(self, number: int) -> str:
         """Return the session with this number; empty if there is none."""
-        return self._places[number - 1]
+        return self._sessions[number - 1]
 
     def beside(self, session_id: str, step: int) -> str:
         """Return the session `step` positions later, around the end; empty if there is no other."""
-        taken = [each for each in self._places if each]
+        taken = [each for each in self._sessions if each]
         if session_id not in taken:
             return taken[0] if taken else ""
         other = taken[(taken.index(session_id) + step) % len(taken)]

@@ -62,7 +62,7 @@ class Inbox(ModalScreen[str]):
         yield Static(_HINTS, id="inbox-keys", markup=False)
 
     def on_mount(self) -> None:
-        self._stop_listening = self._board.listen(self._hear)
+        self._stop_listening = self._board.listen(self._board_changed)
         self.set_interval(1.0, self._times_changed)
         self._list.focus()
         self._show()
@@ -90,7 +90,7 @@ class Inbox(ModalScreen[str]):
     def _card(self) -> Card:
         return self.query_one(Card)
 
-    def _hear(self, news: News) -> None:
+    def _board_changed(self, news: News) -> None:
         match news:
             case PromptClosed(prompt, told, by_us) if not by_us:
                 words = how_it_ended(prompt, told)
@@ -104,7 +104,7 @@ class Inbox(ModalScreen[str]):
 
     def _show(self) -> None:
         """Update the list with the same prompt selected, or the next one if that is closed."""
-        chosen, place = self._card.request_id, self._list.highlighted or 0
+        chosen, position = self._card.request_id, self._list.highlighted or 0
         self._open = self._board.all
         self.query_one("#inbox-title", Static).update(_title(len(self._open)))
         ids = [each.request_id for each in self._open]
@@ -113,7 +113,7 @@ class Inbox(ModalScreen[str]):
             self._rows = rows
             self._list.set_options(Option(Content(row), id=each) for row, each in zip(rows, ids, strict=True))
             if ids:
-                self._list.highlighted = ids.index(chosen) if chosen in ids else min(place, len(ids) - 1)
+                self._list.highlighted = ids.index(chosen) if chosen in ids else min(position, len(ids) - 1)
         self._show_card()
 
     def _rows_now(self) -> list[str]:
@@ -123,19 +123,19 @@ class Inbox(ModalScreen[str]):
     def _show_card(self) -> None:
         card = self._card
         card.display = bool(self._open) or card.is_over
-        place = self._list.highlighted
+        position = self._list.highlighted
         if card.is_over:
             return
-        if not self._open or place is None:
+        if not self._open or position is None:
             if card.has_focus_within:
                 self._list.focus()
             return
-        one = self._open[min(place, len(self._open) - 1)]
+        one = self._open[min(position, len(self._open) - 1)]
         link = self._board.link
         card.show(
             one,
             CardContext(
-                place=f"{place + 1} of {len(self._open)}",
+                position=f"{position + 1} of {len(self._open)}",
                 where=f"{one.session_name or short_id(one.session_id)} · {one.working_directory}",
                 delivery=self._board.delivery(one.request_id),
                 failure=self._board.failure(one.request_id),
@@ -170,14 +170,14 @@ class Inbox(ModalScreen[str]):
     def on_card_answered(self, message: Card.Answered) -> None:
         message.stop()
         self.query_one("#inbox-notice", Static).update("")
-        self._board.give(message.prompt, message.given)
+        self._board.answer(message.prompt, message.given)
 
     def on_card_stepped(self, message: Card.Stepped) -> None:
         message.stop()
         if self._open:
             self._list.highlighted = ((self._list.highlighted or 0) + message.by) % len(self._open)
 
-    def on_card_left(self, message: Card.Left) -> None:
+    def on_card_return_to_draft(self, message: Card.ReturnToDraft) -> None:
         message.stop()
         self._list.focus()
 

@@ -19,9 +19,9 @@ from betcode.tui.sessions.rows import row
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line
 
-_LOOK_EVERY_S = 0.25
+_POLL_S = 0.25
 
-Deed = Callable[[str, v1.SessionSummary], None]
+SessionAction = Callable[[str, v1.SessionSummary], None]
 
 
 class SessionList(ModalScreen[str | None]):
@@ -30,7 +30,7 @@ class SessionList(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.KeyContext.SESSIONS)
 
     def __init__(
-        self, directory: SessionDirectory, current: str, do: Deed, *, title: str = "Sessions", here: str = ""
+        self, directory: SessionDirectory, current: str, do: SessionAction, *, title: str = "Sessions", here: str = ""
     ) -> None:
         super().__init__()
         self._directory = directory
@@ -50,9 +50,9 @@ class SessionList(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         self._directory.lists += 1
-        self._directory.look()
+        self._directory.refresh()
         self.call_after_refresh(self._show)
-        self.set_interval(_LOOK_EVERY_S, self._show)
+        self.set_interval(_POLL_S, self._show)
 
     def on_unmount(self) -> None:
         self._directory.lists -= 1
@@ -82,7 +82,7 @@ class SessionList(ModalScreen[str | None]):
         if rows != self._rows:
             self._rows = rows
             self._put(options)
-        self._say_count(len(found))
+        self._show_count(len(found))
 
     def _put(self, options: OptionList) -> None:
         """Replace the rows, with the same selection and scroll position."""
@@ -95,7 +95,7 @@ class SessionList(ModalScreen[str | None]):
             if chosen in ids:
                 options.scroll_to(y=at, animate=False)
 
-    def _say_count(self, found: int) -> None:
+    def _show_count(self, found: int) -> None:
         whole = f"{found} of {self._directory.total}" if found != self._directory.total else str(found)
         words = f"{self._title} · {whole}"
         if self._directory.trouble:

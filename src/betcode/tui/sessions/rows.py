@@ -12,7 +12,7 @@ from betcode.wording.times import age
 
 _NARROW = 60
 _WIDE = 90
-_STATE, _AGE, _COST, _PLACE = 15, 10, 8, 18
+_STATE, _AGE, _COST, _LOCATION_WIDTH = 15, 10, 8, 18
 
 
 def mark(one: v1.SessionSummary) -> str:
@@ -27,7 +27,7 @@ def called(one: v1.SessionSummary) -> str:
     return one.name or without_marks(one.last_message_preview) or f"new, in {PurePath(one.working_directory).name}"
 
 
-def place(one: v1.SessionSummary) -> str:
+def location(one: v1.SessionSummary) -> str:
     """Return its worktree, or the last part of its directory."""
     return one.worktree_name or PurePath(one.working_directory).name
 
@@ -37,7 +37,7 @@ def headed(one: v1.SessionSummary, opening: str) -> str:
 
     The last message is not used: it is visible below and changes all the time.
     """
-    return one.name or " · ".join(filter(None, (place(one), opening)))
+    return one.name or " · ".join(filter(None, (location(one), opening)))
 
 
 def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
@@ -50,6 +50,6 @@ def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
     cells = [padded(one_line(standing(one, now), _STATE), _STATE), padded(ago, _AGE)]
     if width >= _WIDE:
         cells.append(padded(dollars(one.total_cost_usd), _COST))
-        cells.append(padded(one_line(place(one), _PLACE), _PLACE))
+        cells.append(padded(one_line(location(one), _LOCATION_WIDTH), _LOCATION_WIDTH))
     line = head + "  ".join(cells) + "  "
     return line + one_line(called(one), max(width - sum(len(cell) + 2 for cell in cells) - len(head), 1))

@@ -51,11 +51,11 @@ class SearchScreen(ModalScreen[Hit | None]):
 
     async def _search(self, text: str) -> None:
         await anyio.sleep(_REST_S)
-        query = search_words(text)
+        query = search_query(text)
         try:
             found = await self._client.search(query, limit=_HITS) if query else v1.SearchSessionsResponse()
         except ClientError as error:
-            self._say(error.message)
+            self._show_title(error.message)
             return
         self._hits, self._found_for = tuple(found.hits), text
         width = max(self.size.width - _AROUND, 20)
@@ -65,14 +65,14 @@ class SearchScreen(ModalScreen[Hit | None]):
         if self._hits:
             options.highlighted = 0
         if not query:
-            self._say("Search in all sessions")
+            self._show_title("Search in all sessions")
         else:
             later = " · indexing is not complete" if found.incomplete else ""
-            self._say(f"{found.total} found{later}" if self._hits else f"No matches{later}")
+            self._show_title(f"{found.total} found{later}" if self._hits else f"No matches{later}")
         if self._opens_first:
             self._open(0)
 
-    def _say(self, words: str) -> None:
+    def _show_title(self, words: str) -> None:
         self.query_one("#found", Static).update(one_line(words, max(self.size.width - _AROUND, 20)))
 
     def on_key(self, event: events.Key) -> None:
@@ -95,7 +95,7 @@ class SearchScreen(ModalScreen[Hit | None]):
             self.dismiss((self._hits[index].session_id, self._hits[index].sequence))
 
 
-def search_words(text: str) -> str:
+def search_query(text: str) -> str:
     """Return the query; its last word matches as a prefix while it is typed."""
     stripped = text.strip()
     is_word = bool(stripped) and stripped[-1].isalnum() and text == text.rstrip() and stripped.count('"') % 2 == 0

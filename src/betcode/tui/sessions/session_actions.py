@@ -53,8 +53,8 @@ class SessionActions:
             else:
                 await actions[name](one)
         except ClientError as error:
-            self._say(error.message, bad=True)
-        self._directory.look()
+            self._show_message(error.message, bad=True)
+        self._directory.refresh()
 
     async def _rename(self, one: v1.SessionSummary, given: str = "") -> None:
         name: str | None = given
@@ -63,12 +63,12 @@ class SessionActions:
             name = await self._app.push_screen_wait(asks)
         if name is not None:
             await self._client.rename(one.id, name.strip())
-            self._say(f"Renamed to {name.strip()}" if name.strip() else "The name was removed")
+            self._show_message(f"Renamed to {name.strip()}" if name.strip() else "The name was removed")
 
     async def _fork(self, one: v1.SessionSummary, at: int = 0) -> None:
         with self._app.input.hold():  # later input belongs to the fork
             made = await self._client.fork(one.id, at_sequence=at)
-            self._say(f"Forked from {one_line(called(one), _NAME)}. This is the fork")
+            self._show_message(f"Forked from {one_line(called(one), _NAME)}. This is the fork")
             self._open(made.session_id)
 
     async def _export(self, one: v1.SessionSummary, given: str = "") -> None:
@@ -83,15 +83,15 @@ class SessionActions:
         try:
             await write_whole(self._client.export(one.id, format_of(path)), path)
         except NotWritten as trouble:
-            self._say(str(trouble), bad=True)
+            self._show_message(str(trouble), bad=True)
         else:
-            self._say(f"Written to {path.resolve()}")
+            self._show_message(f"Written to {path.resolve()}")
 
     async def _compact(self, one: v1.SessionSummary) -> None:
-        self._say("Compacting the context; this can take a while")
+        self._show_message("Compacting the context; this can take a while")
         done = await self._client.compact(one.id)
         saved = f": {done.tokens_saved:,} tokens saved" if done.tokens_saved else ""
-        self._say(f"The context is compacted{saved}")
+        self._show_message(f"The context is compacted{saved}")
 
     async def _budget(self, one: v1.SessionSummary) -> None:
         now = await self._directory.find(one.id) or one
@@ -104,18 +104,18 @@ class SessionActions:
         question = f"Close {one_line(called(one), _NAME)}?{about} Its history stays."
         if await self._app.push_screen_wait(AskYesNo(question)):
             was_open = await self._client.close(one.id)
-            self._say("The session is closed" if was_open else "The session was already closed")
+            self._show_message("The session is closed" if was_open else "The session was already closed")
 
     async def _delete(self, one: v1.SessionSummary) -> None:
         about = " Its agent is working and will be stopped." if one.status == "active" else ""
         question = f"Delete {one_line(called(one), _NAME)} and its whole history?{about}"
         if await self._app.push_screen_wait(AskYesNo(question)):
             await self._client.delete(one.id)
-            self._say("The session and its history are deleted")
+            self._show_message("The session and its history are deleted")
 
     async def _copy(self, one: v1.SessionSummary) -> None:
         self._app.copy_to_clipboard(one.id)
-        self._say(f"Copied: {one.id}")
+        self._show_message(f"Copied: {one.id}")
 
     async def _diff(self, one: v1.SessionSummary) -> None:
         """Show the changes of the last turn, or all changes if turns are not counted."""
@@ -143,7 +143,7 @@ class SessionActions:
         title = f"Changes of turn {turn}" if turn else "Changes"
         await self._app.push_screen_wait(TextView(title, lines))
 
-    def _say(self, words: str, *, bad: bool = False) -> None:
+    def _show_message(self, words: str, *, bad: bool = False) -> None:
         self._app.notify(clean(words), severity="error" if bad else "information", markup=False)
 
 

@@ -38,7 +38,7 @@ class ProjectTrust:
                 self._asked.add(found.project)
                 await self._ask_about(found, is_open)
         except ClientError as error:
-            self._app.say_error(error)
+            self._app.show_error(error)
         finally:
             is_open.set()
 

@@ -68,12 +68,12 @@ class TrustQuestion(ModalScreen[None]):
         self.closed.set()
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
-        self._give(message.option_id == "yes")
+        self._answer(message.option_id == "yes")
 
     def action_decline(self) -> None:
-        self._give(False)
+        self._answer(False)
 
-    def _give(self, answer: bool) -> None:
+    def _answer(self, answer: bool) -> None:
         self.answer = answer
         self._on_answer()
         self.dismiss()

@@ -23,8 +23,8 @@ from betcode.wording.sizes import readable
 
 GUTTER = 2  # columns before every line: a mark and a space
 NOTHING = ("  ", "")
-_LONG_SAID = 20_000  # maximum characters of a message
-_LONG_TOLD = 4_000  # maximum characters of a notice
+_MESSAGE_LIMIT = 20_000  # maximum characters of a message
+_NOTICE_LIMIT = 4_000  # maximum characters of a notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Canvas:
 
     width: int
     opened: Mapping[str, int]  # the level of expansion, by key
-    words: Callable[[AgentText, int], list[Line]]  # draws Markdown with its gutter, cached while it grows
+    text_lines: Callable[[AgentText, int], list[Line]]  # draws Markdown with its gutter, cached while it grows
     child: Callable[[Block, int], Drawing]  # draws a block inside another
 
 
@@ -68,24 +68,24 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
         case AgentThinking():
             return _thoughts(block, canvas)
         case AgentText():
-            lines = canvas.words(block, canvas.width)
+            lines = canvas.text_lines(block, canvas.width)
             if block.is_partial and lines:
                 lines.append(cut_line([NOTHING, ("… cut off here", "quiet")], canvas.width))
-            lines += kept_apart(block, canvas.width)
+            lines += truncation_note(block, canvas.width)
             return Drawing(lines, [DrawnPart(0, block.key, block=block)]) if lines else Drawing()
         case UserMessage():
-            return _said(block, canvas)
+            return _user_message(block, canvas)
         case PromptBlock():
-            return _asked(block, canvas)
+            return _prompt(block, canvas)
         case NoticeBlock():
-            return _told(block, canvas)
+            return _notice(block, canvas)
         case TurnEnd():
             return _turn_end(block, canvas)
         case _:
             return Drawing()
 
 
-def kept_apart(block: Block, width: int) -> list[Line]:
+def truncation_note(block: Block, width: int) -> list[Line]:
     """Return the note that the block was too long for its event, and how to read all of it."""
     return [
         cut_line([NOTHING, (f"… {readable(hidden.size_bytes)} in all: v shows it", "quiet")], width)
@@ -122,7 +122,7 @@ def text_of_block(block: Block) -> str:
         case AgentText() | UserMessage():
             return block.text
         case ToolCallBlock():
-            return "\n".join(part for part in (f"{block.name} {block.telling}".strip(), block.output) if part)
+            return "\n".join(part for part in (f"{block.name} {block.input_summary}".strip(), block.output) if part)
         case NoticeBlock():
             return "\n".join(block.lines)
         case PromptBlock():
@@ -149,15 +149,15 @@ _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
 _REASONS = {"withdrawn": "withdrawn", "cancelled": "cancelled"}
 
 
-def _said(block: UserMessage, canvas: Canvas) -> Drawing:
+def _user_message(block: UserMessage, canvas: Canvas) -> Drawing:
     room = canvas.width - GUTTER
-    text = shown(block.text[:_LONG_SAID])
+    text = shown(block.text[:_MESSAGE_LIMIT])
     styled = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
-    if len(block.text) > _LONG_SAID:
-        styled.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
+    if len(block.text) > _MESSAGE_LIMIT:
+        styled.append(((f"… {len(block.text) - _MESSAGE_LIMIT:,} characters more", "quiet"),))
     styled += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
     lines = list(indented(styled, ("> ", "said mark"), NOTHING))
-    lines += kept_apart(block, canvas.width)
+    lines += truncation_note(block, canvas.width)
     words, style = _STATES.get(block.state, ("", "quiet"))
     if words and block.reason:
         words = _REASONS.get(block.reason) or f"{words}: {shown(block.reason)}"
@@ -175,7 +175,7 @@ def _thoughts(block: AgentThinking, canvas: Canvas) -> Drawing:
     verb = "thought" if block.is_settled else "thinking"
     head = f"{verb}, {_counted(text)}"
     if canvas.opened.get(block.key):
-        lines: list[Line] = [(("▾ ", "thought"), (cut(head, room), "thought")), *canvas.words(block, canvas.width)]
+        lines: list[Line] = [(("▾ ", "thought"), (cut(head, room), "thought")), *canvas.text_lines(block, canvas.width)]
     else:
         rest = cut(shown(text[-room * 4 :] if not block.is_settled else text[: room * 4]), max(room - len(head) - 2, 0))
         lines = [cut_line([("▸ ", "thought"), (head, "thought"), (f"  {rest}", "thought quiet")], canvas.width)]
@@ -183,13 +183,13 @@ def _thoughts(block: AgentThinking, canvas: Canvas) -> Drawing:
 
 
 def _counted(text: str) -> str:
-    if len(text) > _LONG_SAID:
+    if len(text) > _MESSAGE_LIMIT:
         return f"about {len(text) // 6:,} words"
     words = len(text.split())
     return "1 word" if words == 1 else f"{words:,} words"
 
 
-_ASKED = {
+_PROMPT_MARKS = {
     PromptState.OPEN: ("? ", "notable"),
     PromptState.ALLOWED: ("✓ ", "good"),
     PromptState.DENIED: ("⊘ ", "bad"),
@@ -198,24 +198,24 @@ _ASKED = {
 }
 
 
-def _asked(block: PromptBlock, canvas: Canvas) -> Drawing:
-    title, outcome = shown(block.title[:_LONG_TOLD]), shown(block.outcome[:_LONG_TOLD])
+def _prompt(block: PromptBlock, canvas: Canvas) -> Drawing:
+    title, outcome = shown(block.title[:_NOTICE_LIMIT]), shown(block.outcome[:_NOTICE_LIMIT])
     spans = [(title, ""), (": " if title and outcome else "", "quiet")]
     spans.append((outcome, "strong") if outcome else (" waiting for an answer", "notable"))
     lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
-    return Drawing(list(indented(lines, _ASKED[block.state], NOTHING)), [DrawnPart(0, block.key, block=block)])
+    return Drawing(list(indented(lines, _PROMPT_MARKS[block.state], NOTHING)), [DrawnPart(0, block.key, block=block)])
 
 
 _TONES = {Tone.QUIET: ("· ", "quiet"), Tone.NOTABLE: ("! ", "notable"), Tone.BAD: ("✗ ", "bad")}
 
 
-def _told(block: NoticeBlock, canvas: Canvas) -> Drawing:
+def _notice(block: NoticeBlock, canvas: Canvas) -> Drawing:
     mark, style = _TONES[block.tone]
     lines: list[Line] = []
     for told in block.lines:
         wrapped = [
             part
-            for line in shown(told[:_LONG_TOLD]).split("\n")
+            for line in shown(told[:_NOTICE_LIMIT]).split("\n")
             for part in wrap([(line, style)], canvas.width - GUTTER)
         ]
         lines += indented(wrapped, (mark, style), NOTHING)

@@ -67,8 +67,8 @@ class ConversationView(ScrollView, can_focus=True):
         self.draft: Widget | None = None  # typed text is sent there
         self._palette = palette.Palette(self._style_of)
         self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
-        self._asked_at = -1  # the beginning of the loaded part at the last request
-        self._wanted = 0  # scroll to this event once it is loaded
+        self._requested_at = -1  # the beginning of the loaded part at the last request
+        self._target = 0  # scroll to this event once it is loaded
         self._conversation = conversation
         self._drawings = RenderCache()
         self._layout_of = Layout(self._drawings)
@@ -84,13 +84,13 @@ class ConversationView(ScrollView, can_focus=True):
 
     def jump_to(self, sequence: int) -> None:
         """Scroll to the block of an event; older pages are requested until it is loaded."""
-        self._wanted = sequence
+        self._target = sequence
         self.blocks_changed()
 
     @property
-    def looked_at(self) -> int:
+    def index_in_view(self) -> int:
         """The index of the selected block, or of the last visible one; -1: none."""
-        found = self._cursor.place() if self.has_focus else None
+        found = self._cursor.selection() if self.has_focus else None
         seen = found or self._layout_of.at(min(self._layout_of.top + self._layout_of.height, self._layout_of.total) - 1)
         return seen[0] if seen else -1
 
@@ -104,13 +104,13 @@ class ConversationView(ScrollView, can_focus=True):
         layout = self._layout_of
         layout.resize(window.width, window.height)
         layout.take(self._conversation.blocks)
-        if self._wanted:
-            self._go_to_wanted()
+        if self._target:
+            self._scroll_to_target()
         layout.settle()
         self._load_markdown()
-        self._placed()
+        self._update_scroll()
 
-    def _placed(self) -> None:
+    def _update_scroll(self) -> None:
         """Update Textual's scroll position and size without a layout, which does not depend on them."""
         layout = self._layout_of
         self._is_placing = True
@@ -124,17 +124,17 @@ class ConversationView(ScrollView, can_focus=True):
     def _ask_for_older(self) -> None:
         layout, oldest = self._layout_of, self._conversation.oldest
         if layout.top > _NEAR_THE_TOP * layout.height:
-            self._asked_at = -1
-        elif self._asked_at != oldest and self._conversation.has_older:
-            self._asked_at = oldest
+            self._requested_at = -1
+        elif self._requested_at != oldest and self._conversation.has_older:
+            self._requested_at = oldest
             self.post_message(self.WantsOlder())
 
-    def _go_to_wanted(self) -> None:
+    def _scroll_to_target(self) -> None:
         blocks = self._layout_of.blocks
-        index = bisect_right(blocks, self._wanted, key=lambda block: block.first) - 1
-        is_loaded = self._conversation.oldest <= self._wanted or not self._conversation.has_older
+        index = bisect_right(blocks, self._target, key=lambda block: block.first) - 1
+        is_loaded = self._conversation.oldest <= self._target or not self._conversation.has_older
         if index >= 0 and is_loaded:
-            self._wanted = 0
+            self._target = 0
             self._layout_of.show(index, 0, self._layout_of.height // 3)
             self._cursor.put(index, blocks[index].key)
         else:
@@ -218,12 +218,12 @@ class ConversationView(ScrollView, can_focus=True):
         is_resizing = self.scrollable_content_region.size != (layout.width, layout.height)
         if not self._is_placing and not is_resizing and round(new_value) != layout.top:
             layout.go_to(round(new_value))
-            self.call_next(self._placed)
+            self.call_next(self._update_scroll)
 
     def scroll_lines(self, lines: int) -> None:
         """Scroll by this number of lines, also without the focus."""
         self._layout_of.move(lines)
-        self._placed()
+        self._update_scroll()
 
     def action_page_up(self) -> None:
         self.scroll_lines(2 - self._layout_of.height)
@@ -234,7 +234,7 @@ class ConversationView(ScrollView, can_focus=True):
     def action_scroll_home(self) -> None:
         was_there = not self._layout_of.top
         self._layout_of.go_to(0)
-        self._placed()
+        self._update_scroll()
         if not self._conversation.compacted_before:
             return
         if was_there:
@@ -244,28 +244,28 @@ class ConversationView(ScrollView, can_focus=True):
 
     def action_scroll_end(self) -> None:
         self._layout_of.go_to_end()
-        self._placed()
+        self._update_scroll()
 
     def action_choose(self, by: int) -> None:
         self._cursor.step(by)
-        self._placed()
+        self._update_scroll()
 
     def action_open_or_fold(self) -> None:
         self._cursor.toggle()
-        self._placed()
+        self._update_scroll()
 
     def action_toggle_seen(self) -> None:
         self._cursor.toggle_seen()
-        self._placed()
+        self._update_scroll()
 
     def action_copy_block(self) -> None:
-        found = self._cursor.place()
+        found = self._cursor.selection()
         if found and found[1].block is not None:
             self.app.copy_to_clipboard(clean(text_of_block(found[1].block)))
             self.notify("Copied", timeout=2, markup=False)
 
     def action_see_whole(self) -> None:
-        found = self._cursor.place()
+        found = self._cursor.selection()
         if found and found[1].block is not None:
             self.post_message(self.WantsWhole(found[1].block))
 

@@ -24,7 +24,7 @@ class Cursor:
 
     def step(self, by: int) -> None:
         """Move to the previous or next part; without a selection, to the last visible one."""
-        found = self.place()
+        found = self.selection()
         if found is None:
             self._start()
             return
@@ -40,7 +40,7 @@ class Cursor:
         self.put(index, keys[at])
         self._bring_into_view()
 
-    def place(self) -> tuple[int, DrawnPart] | None:
+    def selection(self) -> tuple[int, DrawnPart] | None:
         """Return the selected block and part, if they still exist."""
         index = self._layout.index_of(self._root) if self._root else None
         if index is None:
@@ -51,7 +51,7 @@ class Cursor:
 
     def toggle(self) -> None:
         """Expand or fold the selected part; its first line keeps its position."""
-        found = self.place()
+        found = self.selection()
         if found is None:
             return
         index, part = found
@@ -98,7 +98,7 @@ class Cursor:
         self._layout.show(index, start, min(row, max(room, 0)))
 
     def _bring_into_view(self) -> None:
-        found = self.place()
+        found = self.selection()
         if found is None:
             return
         self._layout.settle()

@@ -23,7 +23,7 @@ class Layout:
         self._drawings = drawings
         self._blocks: list[Block] = []
         self._gaps: list[int] = []
-        self._places: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._heights = Heights()
         self._block = self._line = 0  # the block and the line at the top
         self._seen = (0, 0)  # the last block when the end left the view, and its height
@@ -63,7 +63,7 @@ class Layout:
         if known and not (
             len(blocks) >= known and blocks[0] is self._blocks[0] and blocks[known - 1] is self._blocks[-1]
         ):
-            self._take_anew(blocks)
+            self._rebuild(blocks)
             return
         for index in range(known, len(blocks)):
             self._append(blocks[index], self._blocks[-1] if self._blocks else None)
@@ -135,7 +135,7 @@ class Layout:
 
     def index_of(self, key: str) -> int | None:
         """Return the index of the block with this key, if it is still a root block."""
-        return self._places.get(key)
+        return self._indexes.get(key)
 
     def at(self, line: int) -> tuple[int, int] | None:
         """Return the block at a line, and the line of its drawing; negative in the gap before it."""
@@ -168,12 +168,12 @@ class Layout:
 
     def _append(self, block: Block, previous: Block | None) -> None:
         gap = gap_before(block, previous)
-        self._places[block.key] = len(self._blocks)
+        self._indexes[block.key] = len(self._blocks)
         self._blocks.append(block)
         self._gaps.append(gap)
         self._heights.append(gap + estimated(block, self.width))
 
-    def _take_anew(self, blocks: Sequence[Block]) -> None:
+    def _rebuild(self, blocks: Sequence[Block]) -> None:
         """Rebuild the list: older blocks were prepended, or some have moved below others."""
         known = {block.key: self._heights[at] - self._gaps[at] for at, block in enumerate(self._blocks)}
         wanted = [block.key for block in self._blocks[self._block :]]
@@ -185,7 +185,7 @@ class Layout:
             gap + known.get(block.key, estimated(block, self.width))
             for gap, block in zip(self._gaps, blocks, strict=True)
         )
-        self._places = places = {block.key: at for at, block in enumerate(blocks)}
+        self._indexes = places = {block.key: at for at, block in enumerate(blocks)}
         self._block = next((places[key] for key in wanted if key in places), max(len(blocks) - 1, 0))
         if blocks:
             self._line = max(line + self._gaps[self._block] - was_at, 0)

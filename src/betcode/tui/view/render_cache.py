@@ -27,29 +27,29 @@ class RenderCache:
         self.is_plain = not markdown_lines.is_loaded()  # draw plain text until Markdown is loaded
         self.count = 0  # the number of drawings, for tests
         self._changes = 0  # counts changes of expansion
-        self._kept: OrderedDict[tuple[str, int], _CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, int], _CacheEntry] = OrderedDict()
         self._lines = 0
 
     def of(self, block: Block, width: int) -> Drawing:
         """Return the drawing of the block."""
         stamp = (block.revision, self._changes)
-        place = (block.key, width)
-        kept = self._kept.get(place)
-        if kept is not None and kept.stamp == stamp:
-            self._kept.move_to_end(place)
-            return kept.drawing
-        if kept is None:
-            kept = self._kept[place] = _CacheEntry(stamp, Drawing())
-        self._kept.move_to_end(place)
-        before = len(kept.drawing.lines)
-        kept.stamp = stamp
-        kept.drawing = draw(block, Canvas(width, self.opened, self._words, self.of))
+        cache_key = (block.key, width)
+        entry = self._entries.get(cache_key)
+        if entry is not None and entry.stamp == stamp:
+            self._entries.move_to_end(cache_key)
+            return entry.drawing
+        if entry is None:
+            entry = self._entries[cache_key] = _CacheEntry(stamp, Drawing())
+        self._entries.move_to_end(cache_key)
+        before = len(entry.drawing.lines)
+        entry.stamp = stamp
+        entry.drawing = draw(block, Canvas(width, self.opened, self._text_lines, self.of))
         self.count += 1
-        if place not in self._kept:  # its children may have evicted it
-            self._kept[place], before = kept, 0
-        self._lines += len(kept.drawing.lines) - before
-        self._forget(place)
-        return kept.drawing
+        if cache_key not in self._entries:  # its children may have evicted it
+            self._entries[cache_key], before = entry, 0
+        self._lines += len(entry.drawing.lines) - before
+        self._forget(cache_key)
+        return entry.drawing
 
     def open(self, key: str, level: int) -> None:
         """Set the level of expansion; 0 folds the part."""
@@ -64,20 +64,20 @@ class RenderCache:
         self.is_plain = False
         self._changes += 1
 
-    def _words(self, block: AgentText, width: int) -> list[Line]:
+    def _text_lines(self, block: AgentText, width: int) -> list[Line]:
         room = width - GUTTER
         margin = ("▏ ", "thought quiet") if isinstance(block, AgentThinking) else NOTHING
         if self.is_plain:
             return [(margin, *line) for line in plain_lines(block.text, room)]
-        kept = self._kept[(block.key, width)]
-        if kept.markdown is None:
-            kept.markdown = MarkdownLines(room, (margin,))
-        return kept.markdown.lines(block.text)
+        entry = self._entries[(block.key, width)]
+        if entry.markdown is None:
+            entry.markdown = MarkdownLines(room, (margin,))
+        return entry.markdown.lines(block.text)
 
     def _forget(self, newest: tuple[str, int]) -> None:
-        while self._lines > _MOST_LINES and len(self._kept) > 1:
-            place, kept = self._kept.popitem(last=False)
-            if place == newest:
-                self._kept[place] = kept
+        while self._lines > _MOST_LINES and len(self._entries) > 1:
+            cache_key, entry = self._entries.popitem(last=False)
+            if cache_key == newest:
+                self._entries[cache_key] = entry
                 return
-            self._lines -= len(kept.drawing.lines)
+            self._lines -= len(entry.drawing.lines)

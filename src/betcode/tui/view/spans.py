@@ -157,26 +157,26 @@ class _Wrapping:
 
     def take(self, text: str, style: str) -> None:
         if text == "\n":
-            self._place()
+            self._end_word()
             self._break()
         elif text[0] == " ":
-            self._place()
+            self._end_word()
             self._space = (" ", style)
         elif len(text) == 1 and cell_len(text) == 2:  # a line may be broken between wide characters
-            self._place()
+            self._end_word()
             self._word, self._word_width = [(text, style)], 2
-            self._place()
+            self._end_word()
         else:
             self._word.append((text, style))
             self._word_width += cell_len(text)
 
     def finish(self) -> list[Line]:
-        self._place()
+        self._end_word()
         if self._line or not self._lines:
             self._break()
         return self._lines
 
-    def _place(self) -> None:
+    def _end_word(self) -> None:
         if not self._word:
             return
         space = 1 if self._space and self._line else 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 
 from betcode.tui.model.blocks import AgentText, AgentThinking, Block, ToolCallBlock, ToolState
-from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, DrawnPart, kept_apart
+from betcode.tui.view.block_lines import GUTTER, NOTHING, Canvas, Drawing, DrawnPart, truncation_note
 from betcode.tui.view.code import code_lines, language_of
 from betcode.tui.view.diff_lines import diff_lines, patch_lines
 from betcode.tui.view.spans import Line, Span, cut, cut_line, fold, indented, joined, shown, wrap
@@ -20,7 +20,7 @@ _STATES: dict[ToolState, Span] = {
     ToolState.DENIED: ("⊘ ", "bad"),
     ToolState.BROKEN_OFF: ("◌ ", "quiet"),
 }
-_SAID = {ToolState.FAILED: "failed", ToolState.DENIED: "denied", ToolState.BROKEN_OFF: "interrupted"}
+_STATE_TEXTS = {ToolState.FAILED: "failed", ToolState.DENIED: "denied", ToolState.BROKEN_OFF: "interrupted"}
 # Lines shown at the beginning and at the end, by the level of expansion.
 _ENDS = ((8, 8), (200, 200), (2000, 2000))
 _WHOLE = 20_000  # characters; a longer output is read only in part
@@ -40,13 +40,13 @@ def draw_tool(block: ToolCallBlock, canvas: Canvas) -> Drawing:
         drawing.lines.append(_label("output" if block.shown_state is ToolState.DONE else "error", canvas.width))
         style = "" if block.shown_state is ToolState.DONE else "bad"
         _add_output(drawing, block, canvas, style)
-    drawing.lines += kept_apart(block, canvas.width)
+    drawing.lines += truncation_note(block, canvas.width)
     return drawing
 
 
 def _headline(block: ToolCallBlock, width: int) -> Line:
     glyph = _STATES[block.shown_state]
-    facts = [_SAID.get(block.shown_state, "")]
+    facts = [_STATE_TEXTS.get(block.shown_state, "")]
     if block.denied_by:
         facts.append(f"by {shown(block.denied_by)}")
     if block.duration_ms >= 100:
@@ -54,9 +54,14 @@ def _headline(block: ToolCallBlock, width: int) -> Line:
     tail = cut(" ".join(fact for fact in facts if fact), width // 2)
     name = cut(shown(block.name), max(width // 2, 8))
     room = width - GUTTER - cell_len(name) - 1 - (cell_len(tail) + 2 if tail else 0)
-    telling = " · ".join(filter(None, (block.telling or block.description, block.progress)))
-    telling = cut(shown(telling), max(room, 0)) if room > 3 else ""
-    spans = [glyph, (name, "tool"), (f" {telling}" if telling else "", ""), (f"  {tail}" if tail else "", "quiet")]
+    summary = " · ".join(filter(None, (block.input_summary or block.description, block.progress)))
+    summary = cut(shown(summary), max(room, 0)) if room > 3 else ""
+    spans = [
+        glyph,
+        (name, "tool"),
+        (f" {summary}" if summary else "", ""),
+        (f"  {tail}" if tail else "", "quiet"),
+    ]
     return cut_line([span for span in spans if span[0]], width)
 
 
@@ -73,17 +78,17 @@ def _folded(block: ToolCallBlock, width: int) -> list[Line]:
     if block.children:
         steps = sum(isinstance(child, ToolCallBlock) for child in block.children) or len(block.children)
         head = f"└ {steps} {'step' if steps == 1 else 'steps'}"
-        last = _last_words(block.children[-1], width)
+        last = _last_line(block.children[-1], width)
         return [cut_line([NOTHING, (head, "quiet"), (f" · {last}" if last else "", "quiet")], width)]
     if block.shown_state is ToolState.FAILED and block.output:
         return [cut_line([NOTHING, ("└ ", "quiet"), (cut(shown(block.output[:2000]), width - 4), "bad")], width)]
     return []
 
 
-def _last_words(block: Block, width: int) -> str:
+def _last_line(block: Block, width: int) -> str:
     match block:
         case ToolCallBlock():
-            return cut(shown(f"{block.name} {block.telling}"), width)
+            return cut(shown(f"{block.name} {block.input_summary}"), width)
         case AgentThinking():
             return "thinking"
         case AgentText():
@@ -101,15 +106,15 @@ def _input_lines(block: ToolCallBlock, width: int) -> list[Line]:
     if not isinstance(given, dict):
         given = {"input": given}
     fields = {str(name): value for name, value in given.items()}
-    return [*_described(block, width), *_telling_lines(fields, width)]
+    return [*_described(block, width), *_detail_lines(fields, width)]
 
 
 def _described(block: ToolCallBlock, width: int) -> list[Line]:
     words = block.description
-    return wrap([(shown(words), "quiet")], width) if words and words != block.telling else []
+    return wrap([(shown(words), "quiet")], width) if words and words != block.input_summary else []
 
 
-def _telling_lines(fields: dict[str, object], width: int) -> list[Line]:
+def _detail_lines(fields: dict[str, object], width: int) -> list[Line]:
     """Return the command, the change, and the other fields as JSON."""
     lines: list[Line] = []
     path = str(fields.get("file_path") or fields.get("path") or fields.get("notebook_path") or "")

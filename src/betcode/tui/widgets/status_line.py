@@ -101,7 +101,7 @@ def parts_of(
         _context(session_status.context_percent, width),
         StatusPart(_cost(session_status), 7),
         StatusPart(one_line(_agent(session_status), _NAME), 5),
-        StatusPart(one_line(_place(session_status), _NAME), 4),
+        StatusPart(one_line(_location(session_status), _NAME), 4),
         StatusPart(f"{short_count(tokens)} tokens" if tokens else "", 2),
         StatusPart(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
         StatusPart(_READING if width >= _NORMAL else _READING_SHORT, 9, "$text-muted")
@@ -166,7 +166,7 @@ def _agent(session_status: SessionStatusModel) -> str:
     return model if kind and kind in model else " ".join(filter(None, (kind, model)))
 
 
-def _place(session_status: SessionStatusModel) -> str:
+def _location(session_status: SessionStatusModel) -> str:
     return " ".join(
         filter(None, (session_status.worktree, f"⎇ {session_status.branch}" if session_status.branch else ""))
     )
@@ -190,5 +190,5 @@ def short_count(number: int) -> str:
 
 def _cost(session_status: SessionStatusModel) -> str:
     """Return the cost; empty if the agent does not report it, because unknown is not free."""
-    is_told = session_status.can is None or session_status.can.cost
-    return dollars(session_status.cost_usd) or ("$0.00" if is_told else "")
+    is_reported = session_status.can is None or session_status.can.cost
+    return dollars(session_status.cost_usd) or ("$0.00" if is_reported else "")

@@ -22,7 +22,7 @@ _OTHERS = (
 )
 
 
-def words(provider: str) -> str:
+def welcome_text(provider: str) -> str:
     """Return the text for a new session with this provider."""
     return "\n".join(_DEMO if provider == FALLBACK.name else _OTHERS)
 
@@ -33,4 +33,4 @@ class Welcome(Static):
     DEFAULT_CSS = "Welcome { height: auto; max-height: 70%; padding: 0 1; color: $text-muted; }"
 
     def __init__(self, provider: str) -> None:
-        super().__init__(words(provider), id="welcome", markup=False)
+        super().__init__(welcome_text(provider), id="welcome", markup=False)

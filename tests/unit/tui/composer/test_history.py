@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.tui.composer.history import KEPT, HistoryFile, HistoryWalk, SentMessage, in_order
+from betcode.tui.composer.history import LIMIT, HistoryFile, HistoryWalk, SentMessage, in_order
 
 HERE, THERE = "/here", "/there"
 
@@ -74,10 +74,10 @@ def test_a_torn_or_foreign_line_is_passed_over(tmp_path: Path) -> None:
 def test_the_file_stays_small(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     line = json.dumps({"text": "x" * 2000, "directory": HERE}) + "\n"
-    path.write_text(line * 2 * KEPT)
+    path.write_text(line * 2 * LIMIT)
     history = HistoryFile(path)
     history.add(SentMessage("newest", HERE))
     history.add(SentMessage("y" * 1_000_000, HERE))  # too long to be kept
     assert history.read()[-1].text == "newest"
-    assert len(history.read()) <= KEPT
+    assert len(history.read()) <= LIMIT
     assert path.stat().st_size < 3_000_000

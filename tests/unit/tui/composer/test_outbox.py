@@ -34,7 +34,7 @@ def test_what_was_tried_cannot_be_taken_back_and_is_tried_again_under_its_id(tmp
     one = message(1)
     box.add(one)
     assert box.try_next() is not None
-    assert box.take_back(one.message_id) is None
+    assert box.withdraw(one.message_id) is None
     again = Outbox(tmp_path, SESSION).try_next()
     assert again is not None
     assert again.message_id == one.message_id
@@ -91,10 +91,10 @@ class TwoScreens(RuleBasedStateMachine):
                 self._screens[screen].settle(one.message_id)
 
     @rule(screen=st.integers(0, 1), which=st.integers(0, 5))
-    def take_back(self, screen: int, which: int) -> None:
+    def withdraw(self, screen: int, which: int) -> None:
         unsent = self._screens[screen].unsent
         if which < len(unsent):
-            back = self._screens[screen].take_back(unsent[which].message_id)
+            back = self._screens[screen].withdraw(unsent[which].message_id)
             if back is not None:
                 assert back.message_id not in self._taken_back
                 self._taken_back.add(back.message_id)

@@ -15,8 +15,8 @@ from betcode.tui.composer.paste import (
     LongText,
     ShortText,
     TooLong,
+    classify,
     dropped_paths,
-    judge,
     writable,
 )
 from betcode.wording.attachments import CannotAttach
@@ -41,14 +41,14 @@ names = st.text(
     ],
 )
 def test_words_are_told_from_long_texts(pasted: str, means: object) -> None:
-    assert judge(pasted) == means
+    assert classify(pasted) == means
 
 
 def test_too_much_is_refused_in_a_sentence() -> None:
-    refused = judge("x" * (LIMIT_BYTES + 1))
+    refused = classify("x" * (LIMIT_BYTES + 1))
     assert isinstance(refused, TooLong)
     assert "limit is 5.0 MB" in refused.message
-    assert isinstance(judge("x\n" * 2_000_000), LongText)
+    assert isinstance(classify("x\n" * 2_000_000), LongText)
 
 
 @given(st.lists(names, min_size=1, max_size=3))
@@ -61,7 +61,7 @@ def test_paths_are_found_as_every_terminal_writes_them(files: list[str]) -> None
 def test_a_bare_path_with_a_space_is_a_file_where_there_is_one(tmp_path: Path) -> None:
     file = tmp_path / "two words.png"
     file.write_bytes(JPEG)
-    assert judge(f"{file}\n") == DroppedFiles((file,), f"{file}\n")
+    assert classify(f"{file}\n") == DroppedFiles((file,), f"{file}\n")
     assert dropped_paths(str(file).replace(" ", "\\ ")) == (file,)
 
 

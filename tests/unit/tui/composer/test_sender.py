@@ -32,7 +32,7 @@ class BrokenRoad:
         self._ends = list(ends)
         self.came: list[tuple[MessageId | None, str]] = []
         self.has_come = anyio.Event()
-        self.wanted = len(ends)
+        self.request = len(ends)
 
     async def send(
         self,
@@ -44,7 +44,7 @@ class BrokenRoad:
     ) -> None:
         assert (session_id, attachments) == ("session", ())
         self.came.append((message_id, text))
-        if len(self.came) == self.wanted:
+        if len(self.came) == self.request:
             self.has_come.set()
         if (end := self._ends.pop(0)) is not None:
             raise end
@@ -53,10 +53,10 @@ class BrokenRoad:
 class Shown:
     """A sender at work, and what it told."""
 
-    def __init__(self, road: BrokenRoad, kept_in: Path) -> None:
+    def __init__(self, road: BrokenRoad, data_dir: Path) -> None:
         self.refused: list[str] = []
         self.changed = anyio.Event()
-        self.sender = Sender(road, "session", kept_in, self._changed, self._refused)
+        self.sender = Sender(road, "session", data_dir, self._changed, self._refused)
 
     def _changed(self) -> None:
         self.changed.set()
@@ -72,8 +72,8 @@ class Shown:
 
 
 @asynccontextmanager
-async def at_work(road: BrokenRoad, kept_in: Path) -> AsyncIterator[Shown]:
-    shown = Shown(road, kept_in)
+async def at_work(road: BrokenRoad, data_dir: Path) -> AsyncIterator[Shown]:
+    shown = Shown(road, data_dir)
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(shown.sender.run)
@@ -108,12 +108,12 @@ async def test_nothing_is_tried_while_the_connection_is_down(tmp_path: Path) -> 
         shown.sender.link_changed(is_up=False)
         shown.sender.send("back")
         shown.sender.send("kept")
-        back = shown.sender.take_back(shown.sender.unsent[0].message_id)
+        back = shown.sender.withdraw(shown.sender.unsent[0].message_id)
         assert back is not None
         assert not road.came
         shown.sender.link_changed(is_up=True)
         await shown.until_settled()
-        assert shown.sender.take_back(back.message_id) is None
+        assert shown.sender.withdraw(back.message_id) is None
     assert [text for _, text in road.came] == ["kept"]
 
 

@@ -80,7 +80,7 @@ def test_a_file_of_the_project_is_called_without_it() -> None:
         starts.append(v1.AgentEvent(tool_call_start=start))
     conversation = ConversationModel("me", "/w")
     conversation.take(numbered(starts))
-    assert [use.telling for use in conversation.blocks if isinstance(use, ToolCallBlock)] == [
+    assert [use.input_summary for use in conversation.blocks if isinstance(use, ToolCallBlock)] == [
         "a.py",
         "/w2/a.py",
         "/w/run",

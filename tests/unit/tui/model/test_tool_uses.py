@@ -37,7 +37,7 @@ def test_a_result_that_comes_after_all_counts() -> None:
 
 def test_a_call_has_its_input_output_and_duration() -> None:
     use = tool_of(start_event("t1"), result_event("t1", "a.txt"))
-    assert (use.name, use.telling, use.input_json) == ("Bash", "ls -l", '{"command":"ls -l"}')
+    assert (use.name, use.input_summary, use.input_json) == ("Bash", "ls -l", '{"command":"ls -l"}')
     assert (use.output, use.duration_ms, use.state) == ("a.txt", 1500, ToolState.DONE)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from betcode.tui.sessions.directory import SessionDirectory, SessionNumbers, in_order, matches
 from betcode.tui.sessions.rows import row
-from betcode.tui.sessions.search import hit_lines, search_words
+from betcode.tui.sessions.search import hit_lines, search_query
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns
 
@@ -83,7 +83,7 @@ def test_a_row_shows_nothing_that_moves_the_cursor() -> None:
     [("pay", "pay*"), ("pay ", "pay"), ('"a phr', '"a phr"'), ('"a phrase"', '"a phrase"'), ("", ""), ("x-", "x-")],
 )
 def test_a_word_that_is_being_typed_may_be_the_beginning_of_one(typed: str, asked: str) -> None:
-    assert search_words(typed) == asked
+    assert search_query(typed) == asked
 
 
 def test_a_hit_says_who_said_it_where_and_when() -> None:
@@ -113,10 +113,10 @@ class ManySessions:
 @pytest.mark.anyio
 async def test_a_list_that_is_open_has_all_sessions_and_each_once() -> None:
     directory = SessionDirectory(ManySessions())
-    await directory.ask()
+    await directory.fetch()
     assert len(directory.sessions) == 200
     directory.lists += 1
-    await directory.ask()
+    await directory.fetch()
     names = [one.name for one in directory.sessions]
     assert len(set(names)) == len(names)
     assert {f"s{number}" for number in range(450)} <= set(names)

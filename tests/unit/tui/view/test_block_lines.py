@@ -107,7 +107,7 @@ def test_an_estimate_is_near_for_plain_words() -> None:
 
 
 def test_what_is_copied_of_a_tool_is_its_call_and_its_output() -> None:
-    assert text_of_block(ToolCallBlock("t", 1, name="Bash", telling="ls", output="a\nb")) == "Bash ls\na\nb"
+    assert text_of_block(ToolCallBlock("t", 1, name="Bash", input_summary="ls", output="a\nb")) == "Bash ls\na\nb"
 
 
 @pytest.mark.parametrize("line", [(), (("日本", ""),), (("x" * 30, "strong"), ("y", ""))])

@@ -130,10 +130,10 @@ def test_what_is_remembered_is_bounded() -> None:
     drawings = RenderCache()
     for number in range(60):
         drawings.of(NoticeBlock(f"t{number}", number, lines=("a line",) * 1000), 80)
-    assert sum(len(kept.drawing.lines) for kept in drawings._kept.values()) <= 20_000
+    assert sum(len(kept.drawing.lines) for kept in drawings._entries.values()) <= 20_000
     tool = ToolCallBlock(
         "big", 99, name="Task", children=[NoticeBlock(f"c{at}", at, lines=("x",) * 900) for at in range(40)]
     )
     drawings.open("big", 1)
     drawings.of(tool, 80)
-    assert drawings._lines == sum(len(kept.drawing.lines) for kept in drawings._kept.values())
+    assert drawings._lines == sum(len(kept.drawing.lines) for kept in drawings._entries.values())

@@ -21,7 +21,7 @@ def _lines(block: Block, width: int = 80, opened: tuple[str, ...] = ()) -> list[
 
 
 def _tool(**fields: object) -> ToolCallBlock:
-    tool = ToolCallBlock("t", 1, name="Bash", telling="make all the things that there are", state=ToolState.DONE)
+    tool = ToolCallBlock("t", 1, name="Bash", input_summary="make all the things that there are", state=ToolState.DONE)
     for name, value in fields.items():
         setattr(tool, name, value)
     return tool
@@ -50,12 +50,12 @@ def test_a_call_is_one_line(width: int, line: str) -> None:
     ],
 )  # fmt: skip
 def test_how_it_went_is_told_without_colours(fields: dict[str, object], lines: list[str]) -> None:
-    assert _lines(_tool(telling="make", **fields)) == lines
+    assert _lines(_tool(input_summary="make", **fields)) == lines
 
 
 def test_an_edit_opens_to_what_it_changes() -> None:
     given = json.dumps({"file_path": "a.py", "old_string": "x = 1\ny = 2\n", "new_string": "x = 1\ny = 3\n"})
-    assert _lines(_tool(name="Edit", telling="a.py", input_json=given), opened=("t",)) == [
+    assert _lines(_tool(name="Edit", input_summary="a.py", input_json=given), opened=("t",)) == [
         "✓ Edit a.py",
         "  ▏ file_path: a.py",
         "  ▏   x = 1",
@@ -107,8 +107,10 @@ def test_what_was_kept_apart_is_named_and_how_to_read_it() -> None:
 
 
 def test_children_are_counted_when_folded_and_nested_when_open() -> None:
-    inner = ToolCallBlock("u", 2, name="Task", telling="deeper", children=[AgentText("w", 3, pieces=["deep *words*"])])
-    tool = _tool(name="Task", telling="look", children=[inner, NoticeBlock("n", 4, lines=("a notice",))])
+    inner = ToolCallBlock(
+        "u", 2, name="Task", input_summary="deeper", children=[AgentText("w", 3, pieces=["deep *words*"])]
+    )
+    tool = _tool(name="Task", input_summary="look", children=[inner, NoticeBlock("n", 4, lines=("a notice",))])
     assert _lines(tool)[1] == "  └ 1 step"
     assert _lines(tool, opened=("t", "u")) == ["✓ Task look", "│ ● Task deeper", "│ │   deep words", "│ · a notice"]
 
