@@ -1,7 +1,16 @@
-"""Machinery that several packages share: atomic files, bounded file access, wake-up signals, background loops.
+"""Machinery that several packages share: atomic files, bounded file access, signals, watchers, background loops.
 
 It knows nothing of sessions, agents or clients. `state_files` needs the standard library only, because the holder
 imports it. Nothing is imported here, so that a holder starts quickly.
 """
 
-__all__ = ["atomic_files", "background_loops", "bounded_io", "signal", "start_signals", "state_files", "user"]
+__all__ = [
+    "atomic_files",
+    "background_loops",
+    "bounded_io",
+    "signal",
+    "start_signals",
+    "state_files",
+    "user",
+    "watch_board",
+]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from betcode.domain.sessions.phase import Phase, Transition
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
-from betcode.engine.follow.growth import GrownLogs, Growth
+from betcode.engine.follow.growth import GrownLogs, Growth, NewReport
 from betcode.engine.operations.lifecycle.phases import WAITING_LIMIT, PhaseBoard, summed_up
 
 pytestmark = pytest.mark.anyio
@@ -74,10 +74,10 @@ async def test_a_log_that_grows_is_noted_once_from_where_it_was_first_read() -> 
     with growth.watching(None) as watch, growth.watching(TWO) as other:
         for after in (4, 7, 9):
             growth.note(GrownLogs(ONE, SessionKey(1), Seq(after)))
-        assert await watch.take() == [GrownLogs(ONE, SessionKey(1), Seq(4))]
+        assert await watch.take_all() == [GrownLogs(ONE, SessionKey(1), Seq(4))]
         growth.note(GrownLogs(TWO, SessionKey(2), Seq(1)))
-        assert await other.take() == await watch.take() == [GrownLogs(TWO, SessionKey(2), Seq(1))]
+        assert await other.take_all() == await watch.take_all() == [GrownLogs(TWO, SessionKey(2), Seq(1))]
         growth.note_report()
-        assert await watch.take() == []
-        assert watch.reports
+        growth.note_report()
+        assert await watch.take_all() == await other.take_all() == [NewReport()]
     assert not growth.is_watched

@@ -7,7 +7,7 @@ from betcode.domain.errors import SessionNotFound
 from betcode.domain.obey.activities import ReportStore
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.engine import Engine
-from betcode.engine.follow.growth import GrownLogs
+from betcode.engine.follow.growth import GrownLogs, NewReport
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.external_activities import activity_of, is_about
@@ -59,16 +59,16 @@ class WatchCalls:
             pushed = await self._reports.newest_activity()
             await send_client_id(caller, context)
             while True:
-                for grown in await watch.take():
-                    if not await campaign_filter.has(grown.session):
+                items = await watch.take_all()
+                for grown in items:
+                    if not isinstance(grown, GrownLogs) or not await campaign_filter.has(grown.session):
                         continue
                     known = readers.pop(grown.session, None) or (await self._primed(grown), grown.after)
                     # The log may have grown during the read: mark it again, but do not report it again.
                     readers[grown.session] = await self._send_grown(grown, *known, context)
                 while len(readers) > _REMEMBERED:
                     del readers[next(iter(readers))]
-                if watch.reports:
-                    watch.reports = False
+                if NewReport() in items:
                     pushed = await self._send_pushed(pushed, request.session_id, campaign_filter, context)
 
     async def _send_grown(
