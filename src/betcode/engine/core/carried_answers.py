@@ -66,6 +66,11 @@ def match_carried(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> R
     return AskAgain(". ".join(notes), old, answers)
 
 
+def reusable(asked: PromptRow, orphaned: Iterable[PromptRow]) -> list[PromptRow]:
+    """Return the answered prompts whose answer might apply to the new one, whatever `match_carried` decides."""
+    return [row for row in orphaned if _is_akin(row, asked) and _is_same(row, asked) and _is_unheard(row)]
+
+
 def mark_offered(left: Iterable[PromptRow]) -> list[PromptRow]:
     """Return the rows that change after a prompt: an allowance only applies to the first prompt that follows."""
     return [replace(row, kept=CarriedState.OFFERED) for row in left if _awaits_the_first(row)]

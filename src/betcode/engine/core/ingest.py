@@ -1,12 +1,9 @@
 """Turn agent records into one commit: the dialogue's events and the row changes that follow from them."""
 
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.ports import Dialogue
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.sessions.input_transitions import OPEN, may_become
 from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome, outcome_of
@@ -18,14 +15,11 @@ from betcode.domain.store.rows import (
     InputState,
     RunRow,
 )
-from betcode.engine.agents.holder_audit import audit_of_refusal
 from betcode.engine.core import events, exit_messages, orphaned_prompts
 from betcode.engine.core.prompt_ingest import PromptIngest
 from betcode.engine.core.prompt_rows import permission_row, question_row
-from betcode.holder.platform import start_time_now
+from betcode.engine.core.record_batch import RecordBatch
 from betcode.v1 import agent_pb2 as v1
-
-logger = logging.getLogger(__name__)
 
 _INPUT_STATE = {
     v1.MESSAGE_STATE_DELIVERED: InputState.DELIVERED,
@@ -48,51 +42,46 @@ class RecordIngest(PromptIngest):
     compaction_settled: bool = False  # and whether a compaction did
     let_go: bool = False  # the agent let go of a message that it had not begun with
 
-    async def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
-        """Translate the records and return the run as it is after them."""
-        was_open = dialogue.turn_open
+    def take(self, batch: RecordBatch, run: RunRow) -> RunRow:
+        """Take in the records and return the run as it is after them."""
+        self.reviews = batch.reviews
         handed_over = self._commands_of(run)
-        for record in records:
-            try:
-                made = dialogue.receive(record)
-            except Exception:
-                # A dialogue guards itself; this one did not, and the record must not be met twice.
-                logger.exception("a record could not be translated", extra={"offset": record.offset})
-                made = [events.malformed(f"The agent said something that could not be understood (at {record.offset})")]
+        for translated in batch.records:
+            record, made = translated.record, list(translated.events)
             command = handed_over.get(record.number) if record.kind is RecordKind.IN else None
             if command is not None and command.kind is InputKind.CONTROL:  # said by the engine itself, and no person
                 made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
             if made:
-                await self._take_events(made, run)
+                self._take_events(made, run)
             if command is not None:
                 self._move(command.input_id, InputState.CONSUMED)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
-            elif record.kind is RecordKind.NOTE and (refused := audit_of_refusal(self.session_id, record)):
-                self.changes.append(AddAudit(refused))
-        if not self.turn_completed and not self._is_busy(dialogue, run):
+            elif translated.refusal is not None:
+                self.change(AddAudit(translated.refusal))
+        if not self.turn_completed and not self._is_busy(run, turn_open=batch.turn_open):
             self._end_what_never_began(is_cancelled=run.cancel_step.owes_an_end)
-        after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
+        after = replace(run, offset=batch.records[-1].record.end, dialogue_state=batch.dialogue_state)
         if self.turn_completed and run.cancel_step:
             after = self._end_cancel(after)
-        if dialogue.turn_open and (self.turn_completed or not was_open):
-            after = replace(after, turn_began=start_time_now())
-        self.changes.append(SaveRun(after))
+        if batch.turn_open and (self.turn_completed or not batch.turn_was_open):
+            after = replace(after, turn_began=batch.now)
+        self.change(SaveRun(after))
         return after
 
-    async def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
+    def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
         questions = [event for event in made if event.HasField("user_question")]
         silent = False  # the record asked something that nobody has to be asked
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    silent = await self.open_prompt(permission_row(event, self.session, run), [event])
+                    silent = self.open_prompt(permission_row(event, self.key, run), [event])
                     continue
                 case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
                     if event is questions[0]:
-                        await self.open_prompt(question_row(questions, self.session, run), questions)
+                        self.open_prompt(question_row(questions, self.key, run), questions)
                     continue
                 case "message_state":
                     if not self._move_message(event.message_state):
@@ -118,11 +107,11 @@ class RecordIngest(PromptIngest):
         if is_cancelled:
             why, by = orphaned_prompts.CANCELLED, DecidedBy.PERSON
         ended = orphaned_prompts.withdraw_prompts(
-            self.session_id, self.orphaned.values(), why, self.now_ns, by, self.stopped_by
+            self.session_id, self.draft.orphaned.values(), why, self.now_ns, by, self.stopped_by
         )
         self.said += ended.said
-        self.changes += ended.changes
-        self.orphaned.clear()
+        for change in ended.changes:
+            self.change(change)
 
     def _move_message(self, change: v1.MessageStateChange) -> bool:
         """False where the message is not open any more: what the agent says of it then is not news."""
@@ -141,9 +130,9 @@ class RecordIngest(PromptIngest):
         rows = self.inputs.values()
         return {row.number: row for row in rows if row.kind not in OPENS_TURN and row.run == run.key}
 
-    def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
+    def _is_busy(self, run: RunRow, *, turn_open: bool) -> bool:
         mine = (row for row in self.inputs.values() if row.run == run.key)
-        return dialogue.turn_open or any(row.kind in OPENS_TURN for row in mine)
+        return turn_open or any(row.kind in OPENS_TURN for row in mine)
 
     def _end_what_never_began(self, *, is_cancelled: bool) -> None:
         """The agent let go of something before it began with it: there is no result to come, so its turn ends here."""
@@ -199,10 +188,7 @@ class RecordIngest(PromptIngest):
         row = self.inputs.get(input_id)
         if row is None or row.state is state:
             return
-        if state in OPEN:
-            self.inputs[input_id] = replace(row, state=state)
-        else:
-            del self.inputs[input_id]
+        if state not in OPEN:
             self.settled += [input_id] if row.kind is InputKind.MESSAGE else []
             self.compaction_settled |= row.kind is InputKind.COMPACTION
-        self.changes.append(MoveInput(self.session, input_id, state))
+        self.change(MoveInput(self.key, input_id, state))

@@ -62,29 +62,10 @@ def restored(
 
 def apply(session: Session, changes: Iterable[Change]) -> Session:
     """Return the session after these changes."""
-    after = _Draft(session)
+    draft = SessionDraft(session)
     for change in changes:
-        match change:
-            case SaveSession():
-                after.state = change.state
-            case SaveRun():
-                after.save_run(change.run)
-            case AddInput():
-                after.add_input(change.row)
-            case AssignInput():
-                after.assign_input(change)
-            case MoveInput():
-                after.move_input(change)
-            case SavePrompt():
-                after.save_prompt(change.row)
-            case AddGrant():
-                after.grants = with_grant(after.grants, change.grant)
-            case ClearGrant():
-                named = (change.tool_name, change.pattern)
-                after.grants = tuple(row for row in after.grants if (row.tool_name, row.pattern) != named)
-            case _:
-                pass  # events, blobs, clients, bindings and audit entries are not part of the value
-    return after.session()
+        draft.add(change)
+    return draft.session()
 
 
 def without_agent(session: Session) -> Session:
@@ -103,86 +84,115 @@ def is_continuation(row: InputRow) -> bool:
     return row.kind is InputKind.MESSAGE and row.content == row.input_id.encode()
 
 
-class _Draft:
-    """Applies changes to copies. A mapping is copied only when a change touches it: most commits touch none."""
+class SessionDraft:
+    """A session with changes that are not committed yet.
+
+    A mapping is copied only when a change touches it: most commits touch none.
+    """
 
     def __init__(self, session: Session) -> None:
         self._before = session
-        self.state = session.state
-        self.grants = session.grants
+        self._state = session.state
         self._run = session.run
         self._budget_prompt = session.budget_prompt
+        self._grants = session.grants
         self._inputs: dict[str, InputRow] | None = None
         self._prompts: dict[str, PromptRow] | None = None
         self._orphaned: dict[str, PromptRow] | None = None
 
-    def session(self) -> Session:
-        before = self._before
-        return Session(
-            self.state,
-            self._run,
-            before.inputs if self._inputs is None else self._inputs,
-            before.prompts if self._prompts is None else self._prompts,
-            before.orphaned if self._orphaned is None else self._orphaned,
-            self._budget_prompt,
-            self.grants,
-        )
+    @property
+    def inputs(self) -> Mapping[str, InputRow]:
+        return self._before.inputs if self._inputs is None else self._inputs
 
     @property
-    def inputs(self) -> dict[str, InputRow]:
+    def prompts(self) -> Mapping[str, PromptRow]:
+        return self._before.prompts if self._prompts is None else self._prompts
+
+    @property
+    def orphaned(self) -> Mapping[str, PromptRow]:
+        return self._before.orphaned if self._orphaned is None else self._orphaned
+
+    def session(self) -> Session:
+        """Return the value with every change so far."""
+        return Session(
+            self._state, self._run, self.inputs, self.prompts, self.orphaned, self._budget_prompt, self._grants
+        )
+
+    def add(self, change: Change) -> None:
+        """Apply one change."""
+        match change:
+            case SaveSession():
+                self._state = change.state
+            case SaveRun():
+                self._save_run(change.run)
+            case AddInput():
+                self._add_input(change.row)
+            case AssignInput():
+                self._assign_input(change)
+            case MoveInput():
+                self._move_input(change)
+            case SavePrompt():
+                self._save_prompt(change.row)
+            case AddGrant():
+                self._grants = with_grant(self._grants, change.grant)
+            case ClearGrant():
+                named = (change.tool_name, change.pattern)
+                self._grants = tuple(row for row in self._grants if (row.tool_name, row.pattern) != named)
+            case _:
+                pass  # events, blobs, clients, bindings and audit entries are not part of the value
+
+    def _own_inputs(self) -> dict[str, InputRow]:
         if self._inputs is None:
             self._inputs = dict(self._before.inputs)
         return self._inputs
 
-    @property
-    def prompts(self) -> dict[str, PromptRow]:
+    def _own_prompts(self) -> dict[str, PromptRow]:
         if self._prompts is None:
             self._prompts = dict(self._before.prompts)
         return self._prompts
 
-    @property
-    def orphaned(self) -> dict[str, PromptRow]:
+    def _own_orphaned(self) -> dict[str, PromptRow]:
         if self._orphaned is None:
             self._orphaned = dict(self._before.orphaned)
         return self._orphaned
 
-    def save_run(self, row: RunRow) -> None:
+    def _save_run(self, row: RunRow) -> None:
         if self._run is not None and row.key < self._run.key:
             return  # an earlier run got its final state
         self._run = row
-        if row.state not in LIVE and (self._prompts or self._before.prompts):
-            self.orphaned.update(self.prompts)
-            self.prompts.clear()
+        if row.state not in LIVE and self.prompts:
+            self._own_orphaned().update(self.prompts)
+            self._prompts = {}
 
-    def add_input(self, row: InputRow) -> None:
+    def _add_input(self, row: InputRow) -> None:
         if is_continuation(row):  # before the messages that wait: their turn is not the broken one
             self._inputs = {row.input_id: row, **self.inputs}
         else:
-            self.inputs[row.input_id] = row
+            self._own_inputs()[row.input_id] = row
 
-    def assign_input(self, change: AssignInput) -> None:
+    def _assign_input(self, change: AssignInput) -> None:
         if (row := self.inputs.get(change.input_id)) is not None:
-            self.inputs[change.input_id] = replace(row, run=change.run, number=change.number, payload=change.payload)
+            after = replace(row, run=change.run, number=change.number, payload=change.payload)
+            self._own_inputs()[change.input_id] = after
 
-    def move_input(self, change: MoveInput) -> None:
+    def _move_input(self, change: MoveInput) -> None:
         if (row := self.inputs.get(change.input_id)) is None:
             return
         if change.state in OPEN:
-            self.inputs[change.input_id] = replace(row, state=change.state)
+            self._own_inputs()[change.input_id] = replace(row, state=change.state)
         else:
-            del self.inputs[change.input_id]
+            del self._own_inputs()[change.input_id]
 
-    def save_prompt(self, row: PromptRow) -> None:
+    def _save_prompt(self, row: PromptRow) -> None:
         is_open = row.state is PromptState.OPEN
         if row.run == NO_RUN:
             if is_open or (self._budget_prompt is not None and self._budget_prompt.request_id == row.request_id):
                 self._budget_prompt = row if is_open else None
-            return
-        if is_open and self._run is not None and self._run.state in LIVE and row.run == self._run.key:
-            self.prompts[row.request_id] = row
+        elif is_open and self._run is not None and self._run.state in LIVE and row.run == self._run.key:
+            self._own_prompts()[row.request_id] = row
         elif is_open or row.kept is not CarriedState.NO:
-            self.prompts.pop(row.request_id, None)
-            self.orphaned[row.request_id] = row
+            self._own_prompts().pop(row.request_id, None)
+            self._own_orphaned()[row.request_id] = row
         else:
-            self.prompts.pop(row.request_id, None)
-            self.orphaned.pop(row.request_id, None)
+            self._own_prompts().pop(row.request_id, None)
+            self._own_orphaned().pop(row.request_id, None)

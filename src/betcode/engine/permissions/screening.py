@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.agents.agent_state import ToolCall
@@ -19,6 +18,7 @@ from betcode.domain.store.rows import GrantRow, PromptRow
 from betcode.domain.values.text import shortened
 from betcode.engine.core import events
 from betcode.engine.core.capability_checks import rule_reach_notice
+from betcode.engine.core.record_batch import ScreeningResult
 from betcode.engine.operations.grants import compiled
 from betcode.engine.permissions.rule_files import RuleBook
 from betcode.rules import (
@@ -44,17 +44,6 @@ logger = logging.getLogger(__name__)
 _LONGEST = 2_000  # characters of what is said of rules
 _SEGMENTS = 100
 _UNREAD = "it could not be read what the agent is about to do"
-
-
-@dataclass(frozen=True, slots=True)
-class ScreeningResult:
-    """What is to be done about one request of an agent."""
-
-    entry: AuditEntry
-    answer: AnswerPermission | None = None  # None: a person is asked
-    why: str = ""  # why a person is
-    segments: tuple[str, ...] = ()
-    asks_each_time: bool = False  # a rule does, whatever is granted
 
 
 class Screening:

@@ -49,7 +49,8 @@ class AutoResponses:
             hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
         await self._answer_by_rule(intake)
         entries, notices = await denied_by_agent(session, intake.said)
-        intake.changes.extend(AddAudit(entry) for entry in entries)
+        for entry in entries:
+            intake.change(AddAudit(entry))
         intake.said += notices
 
     def must_ask_to_go_on(self, intake: RecordIngest, *, rests: bool) -> bool:
@@ -84,13 +85,14 @@ class AutoResponses:
         waits = self._run.dialogue.open_requests
         for screened in intake.decided:
             if screened.answer is not None and screened.answer.request_id in waits:
-                intake.changes.append(AddAudit(screened.entry))
+                intake.change(AddAudit(screened.entry))
                 row = self._run.session.control_row(screened.answer, screened.answer.request_id)
                 hand_over(intake, row)
         rows, entries = await self._run.calls.answers(intake.inputs)
         for row in rows:
             hand_over(intake, row)
-        intake.changes.extend(AddAudit(entry) for entry in entries)
+        for entry in entries:
+            intake.change(AddAudit(entry))
 
     def _refuse(self, intake: RecordIngest, command: RefuseRequest) -> None:
         hand_over(intake, self._run.session.control_row(command))
@@ -98,5 +100,4 @@ class AutoResponses:
 
 def hand_over(intake: RecordIngest, row: InputRow) -> None:
     """Store it with what was taken in, as something that the agent is to get."""
-    intake.inputs[row.input_id] = row
-    intake.changes.append(AddInput(row))
+    intake.change(AddInput(row))

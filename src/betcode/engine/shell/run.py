@@ -47,15 +47,14 @@ from betcode.engine.shell.holder_client import (
 )
 from betcode.engine.shell.record_logging import log_records
 from betcode.engine.shell.spawn import start
+from betcode.engine.shell.translation import PromptReviewer, translate
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
 from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns as clock_ns
 
 if TYPE_CHECKING:
-    from betcode.engine.permissions.screening import ScreeningResult
     from betcode.engine.shell.session import LiveSession
-    from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
@@ -265,9 +264,6 @@ class AgentRun:
         seen = processes.left_of(row.run_id)
         await anyio.to_thread.run_sync(partial(end_leftovers, row.run_id, row.agent_pid, row.agent_start, seen=seen))
 
-    async def _screen(self, request: v1.PermissionRequest) -> ScreeningResult:
-        return await self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
-
     async def _take_in(self, records: Sequence[Record]) -> bool:
         """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
         session = self.session
@@ -276,30 +272,19 @@ class AgentRun:
             writer = session.writer
             if any(self.dialogue.may_ask(record) for record in records):
                 await session.screening.refresh()
-            intake = RecordIngest(
-                writer.key,
-                writer.next_seq,
-                dict(session.inputs),
-                dict(session.prompts),
-                dict(session.orphaned),
-                session.session_id,
-                clock_ns(),
-                self._screen,
-            )
-            intake.denial = session.screening.denial_to
-            intake.offer = session.screening.offer
-            intake.peer_of = session.peer_of_answer
-            intake.stopped_by = session.stopped_by
             answering, before = self.dialogue.answering, self.row
             began_ns = session.turns.parsing()
+            batch = await translate(session.session_id, self.dialogue, records, PromptReviewer(self))
+            intake = RecordIngest(
+                writer.key, session.session_id, writer.session, writer.next_seq, clock_ns(), session.stopped_by
+            )
             # Whatever version wrote the dialogue's state that was read, the state that is stored now is this one's.
-            row = replace(self.row, dialogue_version=session.provider.dialogue_version)
-            row = await intake.take(self.dialogue, row, records)
+            row = intake.take(batch, replace(self.row, dialogue_version=session.provider.dialogue_version))
             session.turns.parsed(began_ns, len(records))
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._replies.add_to(intake)
-            opened = assign_expiry(session, intake.said, intake.changes, intake.prompts)
+            opened = assign_expiry(session, intake.said, intake.changes, {})
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compact.before_fork(session)
             session.context.faults(FaultPoint.AFTER_READING, session.session_id)
