@@ -64,7 +64,7 @@ async def test_fork_compaction_and_files_are_refused_and_nothing_is_sent(tmp_pat
         await here.until(is_idle)
         with pytest.raises(ForkRefused, match="cannot be forked: start a new session"):
             await here.supervisor.fork(here.session, Seq(0), "")
-        with pytest.raises(CompactionUnsupported, match="do not compact their context"):
+        with pytest.raises(CompactionUnsupported, match="does not support compaction"):
             await here.supervisor.compact(here.session)
         file = AttachedFile("notes.txt", "text/plain", b"some")
         message = SendMessage(MessageId(time_ordered_uuid()), "read this", (file,))

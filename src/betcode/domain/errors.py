@@ -53,7 +53,7 @@ from betcode.domain.error_codes import ErrorCode
 
 
 class BetcodeError(Exception):
-    """Something a client is told: a code, one sentence that says what to do, and the facts."""
+    """An error for a client: a code, one sentence with the remedy, and the facts."""
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
 
@@ -79,12 +79,12 @@ class SessionClosed(BetcodeError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            "Session has been closed: start a new one, or fork it to go on from where it was", session_id=session_id
+            "Session has been closed: start a new one, or fork it to continue from its end", session_id=session_id
         )
 
 
 class SessionActive(BetcodeError):
-    """It works, or a message waits in it: what was asked for needs an idle session."""
+    """The session is working, or a message is queued: the request needs an idle session."""
 
     code = ErrorCode.SESSION_ACTIVE
 
@@ -93,7 +93,7 @@ class SessionActive(BetcodeError):
 
 
 class SessionNotReady(BetcodeError):
-    """It is in another phase than this needs; nothing was done."""
+    """The session is in another phase than the request needs; nothing was done."""
 
     code = ErrorCode.SESSION_NOT_READY
 
@@ -102,7 +102,7 @@ class SessionNotReady(BetcodeError):
 
 
 class SessionTimedOut(BetcodeError):
-    """The session's own time is over; nothing was accepted."""
+    """The session's timeout has passed; nothing was accepted."""
 
     code = ErrorCode.SESSION_TIMEOUT
 
@@ -117,13 +117,13 @@ class SessionFailed(BetcodeError):
 
     def __init__(self, session_id: str, reason: str) -> None:
         super().__init__(
-            f"The session has failed: {reason}. Delete it with `betcode session delete {session_id}` if that stays so",
+            f"The session has failed: {reason}. If this persists, delete it with `betcode session delete {session_id}`",
             session_id=session_id,
         )
 
 
 class CompactionFailed(BetcodeError):
-    """The agent did not compact; nothing that was stored before has changed."""
+    """The agent did not compact; stored data is unchanged."""
 
     code = ErrorCode.COMPACTION_FAILED
 
@@ -136,14 +136,14 @@ class CompactionUnsupported(BetcodeError):
 
     def __init__(self, session_id: str, provider: str) -> None:
         super().__init__(
-            f"Agents of the kind {provider} do not compact their context: the session goes on as it is",
+            f"{provider} does not support compaction: the session is unchanged",
             session_id=session_id,
             feature="context_compaction",
         )
 
 
 class AgentCannot(BetcodeError):
-    """The table of the session's agent says no; nothing was done."""
+    """The session's agent does not support the request; nothing was done."""
 
     code = ErrorCode.FEATURE_NOT_AVAILABLE
 
@@ -181,7 +181,7 @@ class AnswerRefused(BetcodeError):
 
 
 class NoInputLock(BetcodeError):
-    """Another client may type; nothing was accepted."""
+    """Another client has the input lock; nothing was accepted."""
 
     code = ErrorCode.NO_INPUT_LOCK
 
@@ -202,7 +202,7 @@ class MessageNotFound(BetcodeError):
 
     def __init__(self, session_id: str, message_id: str) -> None:
         super().__init__(
-            f"No message {message_id} was sent to this session: look for its id in the session's history",
+            f"No message {message_id} was sent to this session: find its id in the session's history",
             session_id=session_id,
             message_id=message_id,
         )
@@ -216,7 +216,7 @@ class BlobNotFound(BetcodeError):
 
 
 class ForkRefused(BetcodeError):
-    """The agent's conversation cannot be forked there; nothing was made."""
+    """The agent's conversation cannot be forked there; nothing was created."""
 
     code = ErrorCode.FORK_REFUSED
 
@@ -240,11 +240,11 @@ class AmbiguousWorktree(BetcodeError):
     code = ErrorCode.INVALID_REQUEST
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"Several worktrees are called {text!r}, or begin with it: give the whole id", prefix=text)
+        super().__init__(f"Several worktrees match {text!r}: give the full id", prefix=text)
 
 
 class WorktreeExists(BetcodeError):
-    """Name, path or branch are taken; nothing was made."""
+    """Name, path or branch are in use; nothing was created."""
 
     code = ErrorCode.WORKTREE_EXISTS
 
@@ -262,25 +262,25 @@ class WorktreeHasChanges(BetcodeError):
 
 
 class SetupFailed(BetcodeError):
-    """What a worktree is set up with failed; the worktree is kept or gone, as was asked for."""
+    """The setup of a worktree failed; the worktree is kept or removed, as requested."""
 
     code = ErrorCode.WORKTREE_SETUP_FAILED
 
 
 class GitFailed(BetcodeError):
-    """git did not do what it was asked for; the message has its words."""
+    """git failed; the message has its output."""
 
     code = ErrorCode.GIT_FAILED
 
 
 class Conflict(BetcodeError):
-    """Somebody else has changed it meanwhile; nothing was done."""
+    """It was changed meanwhile; nothing was done."""
 
     code = ErrorCode.CONFLICT
 
 
 class BudgetExceeded(BetcodeError):
-    """The session has spent what it may; nothing was accepted."""
+    """The session has reached its budget; nothing was accepted."""
 
     code = ErrorCode.BUDGET_EXCEEDED
 
@@ -320,11 +320,11 @@ class UnknownProvider(AgentUnavailable):
     """A session's kind of agent is none that this daemon has."""
 
     def __init__(self, provider: str) -> None:
-        super().__init__(f"The provider {provider!r} of this session is not known here")
+        super().__init__(f"Unknown provider {provider!r} of this session")
 
 
 class AgentCrashed(BetcodeError):
-    """An agent ended in the middle of a turn, and nobody had asked for it."""
+    """An agent exited unexpectedly during a turn."""
 
     code = ErrorCode.SUBPROCESS_CRASHED
 
@@ -333,7 +333,7 @@ class AgentCrashed(BetcodeError):
 
 
 class RateLimited(BetcodeError):
-    """A client asks for more than it may; nothing was done."""
+    """A client exceeds a rate limit; nothing was done."""
 
     code = ErrorCode.RATE_LIMITED
 
@@ -348,7 +348,7 @@ class RateLimited(BetcodeError):
 
 
 class Unauthenticated(BetcodeError):
-    """Who calls has not shown the token."""
+    """The caller did not send the token."""
 
     code = ErrorCode.UNAUTHENTICATED
 
@@ -370,7 +370,7 @@ class StorageFailed(BetcodeError):
 
 
 class DatabaseUnusable(BetcodeError):
-    """The database cannot be opened at all; the message says why and what to do."""
+    """The database cannot be opened; the message gives the reason and the remedy."""
 
     code = ErrorCode.SQLITE_ERROR
 

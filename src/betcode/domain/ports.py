@@ -61,30 +61,30 @@ class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
         ...
 
     async def commit(self, changes: Sequence[Change]) -> None:
-        """All of it, on disk, or an error and none of it.
+        """Write all of it to disk, or raise an error and write none of it.
 
         Raises:
             StorageDegraded: nothing can be written now (disk full, locked); try again later.
-            StorageFailed: this very commit is refused and always will be.
+            StorageFailed: this commit is refused and always will be.
         """
         ...
 
     async def find_session(self, session: SessionId) -> SessionRow | None: ...
     async def list_sessions(self, which: SessionFilter) -> tuple[Sequence[SessionRow], int]: ...
     async def read_events(self, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
-        """What comes after `after`, at most `limit_bytes` but at least one event; None if there is nothing."""
+        """Return events after `after`, at most `limit_bytes` but at least one event; None if there is none."""
         ...
 
     async def read_before(
         self, session: SessionKey, before: Seq, not_before: Seq, limit_bytes: int, limit_events: int
     ) -> Page:
-        """What comes just before `before`, not further back than `not_before`; at least one event, if any."""
+        """Return events just before `before`, not further back than `not_before`; at least one event, if any."""
         ...
 
     async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]: ...
     async def newest_run(self, session: SessionKey) -> RunRow | None: ...
     async def open_inputs(self, session: SessionKey) -> Sequence[InputRow]:
-        """Inputs that are accepted or delivered but neither consumed nor given up, in order."""
+        """Return inputs that are accepted or delivered but neither consumed nor abandoned, in order."""
         ...
 
     async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None: ...
@@ -94,7 +94,7 @@ class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
         ...
 
     def prompts_since(self, version: int) -> Sequence[str] | None:
-        """The ids of prompts that were written behind that version, each once; None: that is not known any more."""
+        """Return the ids of prompts that were written after that version, each once; None: no longer known."""
         ...
 
     async def prompts_changed(self, since: int) -> None:
@@ -103,7 +103,7 @@ class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
 
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]: ...
     async def kept_prompts(self, session: SessionKey) -> Sequence[PromptRow]:
-        """Those that a lost agent left to a turn that goes on, beside the open ones."""
+        """Return the prompts that a lost agent left to a continuing turn, besides the open ones."""
         ...
 
     async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
@@ -111,29 +111,29 @@ class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
         ...
 
     async def asked_uses(self, session: SessionKey, since_ns: int) -> Sequence[AskedUse]:
-        """What its agents asked for since then, in order; however it was answered."""
+        """Return what its agents asked for since then, in order; with any answer."""
         ...
 
     async def events_of_kind(self, session: SessionKey, kind: int, after: Seq, until: Seq) -> Sequence[bytes]:
-        """The events of one kind behind `after` and not behind `until`, in order; for a window that is not wide."""
+        """Return the events of one kind after `after` and up to `until`, in order; for a narrow window."""
         ...
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None: ...
     async def prompts_beginning(self, text: str) -> Sequence[tuple[SessionId, PromptRow]]:
-        """The prompts whose id begins so, open or not; at most a hundred."""
+        """Return the prompts with this id prefix, open or not; at most a hundred."""
         ...
 
     async def answered_with(self, idempotency_key: str) -> str | None:
-        """The id of the prompt whose answer came with this key."""
+        """Return the id of the prompt whose answer was sent with this key."""
         ...
 
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]: ...
     async def peer_of_answer(self, session_id: SessionId, request_id: str) -> str:
-        """The process that a person's answer to this prompt came from, as the audit has it; empty: not known."""
+        """Return the process that sent a person's answer to this prompt, according to the audit; empty: unknown."""
         ...
 
     async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:
-        """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
+        """Return matching rows of the audit after number `after`, in order; None: from the first one."""
         ...
 
     async def check_audit(
@@ -150,9 +150,10 @@ class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
 
     async def first_of_kind(self, session: SessionKey, kind: int, after: Seq) -> bytes | None: ...
     async def fork_session(self, source: SessionKey, new: NewSession, state: SessionState, fork: ForkedPart) -> bool:
-        """A session with another's events to `new.forked_at` and its own behind them: the whole of it, or nothing.
+        """Create a session with another's events up to `new.forked_at` and its own after them: completely, or not at
+        all.
 
-        False where the other was deleted meanwhile.
+        Return False if the other was deleted meanwhile.
         """
         ...
 
@@ -161,15 +162,15 @@ class Store(BindingStore, SessionDeletion, StartupStore, Protocol):
         ...
 
     async def used_bytes(self) -> int:
-        """How much of the database file holds something."""
+        """Return how much of the database file is in use."""
         ...
 
     async def connections(self) -> tuple[int, int]:
-        """How many clients are connected and how many input locks are held, as the rows say."""
+        """Return how many clients are connected and how many input locks are held, according to the rows."""
         ...
 
     async def search(self, question: SearchQuery) -> SearchPage:
-        """One page of what was said with these words."""
+        """Return one page of search results."""
         ...
 
 
@@ -177,21 +178,21 @@ class Dialogue(Protocol):
     """Translates one run's records into events. No I/O, no clock; same records, same events."""
 
     def receive(self, record: Record) -> list[AgentEvent]:
-        """The events of one record, sequence left 0, the record's time on each."""
+        """Return the events of one record, with sequence 0 and the record's time."""
         ...
 
     def send(self, command: Command) -> bytes:
-        """One line for the agent's stdin, newline included. Changes nothing: its effect comes with the record.
+        """Return one line for the agent's stdin, with its newline. Changes nothing: its effect comes with the record.
 
-        Any dialogue of the session may be asked, at any time: what only the one knows that the agent talks to now, such
-        as the number of a request, is filled in by `addressed`.
+        Any dialogue of the session may be used, at any time: `addressed` fills in what only the agent's current
+        dialogue knows, such as the number of a request.
         """
         ...
 
     def addressed(self, line: bytes) -> bytes:
-        """What `send` made, as it is said to this agent at this moment; also where another one was told it before.
+        """Return the result of `send` as it is sent to this agent now; also if it was sent to another one before.
 
-        Changes nothing. Empty: there is nobody to say it to any more.
+        Changes nothing. Empty: there is no agent to send it to.
         """
         ...
 
@@ -200,24 +201,24 @@ class Dialogue(Protocol):
         ...
 
     def may_ask(self, record: Record) -> bool:
-        """Whether the record may hold a use of a tool to be decided about; a quick look, which may err to yes."""
+        """Return whether the record may contain a tool call to be decided about; a quick test with false positives."""
         ...
 
     @property
     def is_ready(self) -> bool:
-        """Greetings are over, and a message can be given."""
+        """Return whether greetings are over, and a message can be sent."""
         ...
 
     @property
     def errands(self) -> tuple[Errand, ...]:
-        """What the dialogue itself wants said, in order; each is gone once it came by."""
+        """Return the lines that the dialogue itself sends, in order; each is removed when its record is read."""
         ...
 
     @property
     def turn_open(self) -> bool: ...
     @property
     def has_spoken(self) -> bool:
-        """The agent has said something by itself, and not only answered a command of ours."""
+        """Return whether the agent has sent something by itself, not only answers to our commands."""
         ...
 
     @property
@@ -225,11 +226,13 @@ class Dialogue(Protocol):
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """Uses of tools that wait to be screened; each is gone once its answer came by."""
+        """Return tool calls that wait to be screened; each is removed when its answer is read."""
         ...
 
     def directory_of(self, tool_use_id: str) -> str | None:
-        """Where a tool is used that the agent showed before it asks; None: it did not, or the use is over."""
+        """Return the directory of a tool call that the agent announced before it asks; None: it did not, or the call is
+        over.
+        """
         ...
 
     @property
@@ -239,12 +242,12 @@ class Dialogue(Protocol):
 
     @property
     def withdrawing(self) -> frozenset[str]:
-        """The messages that the agent was told to let go of, and has not said yet whether it did."""
+        """Return the messages that the agent was asked to withdraw, and has not answered yet."""
         ...
 
     @property
     def holds(self) -> tuple[str, ...]:
-        """What keeps the agent from being idle beside turns and prompts: background tasks, scheduled jobs."""
+        """Return what keeps the agent from being idle besides turns and prompts: background tasks, scheduled jobs."""
         ...
 
     @property
@@ -258,31 +261,31 @@ class Dialogue(Protocol):
 
     @property
     def refusals(self) -> tuple[RefuseRequest, ...]:
-        """Requests of the agent that nobody here can answer, to be refused; empty after the refusal came by."""
+        """Return unsupported requests of the agent, to be refused; empty after the refusal was read."""
         ...
 
     @property
     def plan_mode(self) -> bool:
-        """Whether the agent only plans; a process that resumes has to be told."""
+        """Return whether the agent only plans; a process that resumes must be set to it."""
         ...
 
     @property
     def chosen(self) -> Mapping[str, str]:
-        """Settings such as `model` that a person chose by a command of the agent; a new process has to be told."""
+        """Return settings such as `model` that a person chose by an agent's command; a new process must get them."""
         ...
 
     @property
     def api_pause(self) -> ApiPause | None:
-        """Whether the model's API keeps the agent waiting, or has refused it for some time."""
+        """Return whether the model's API delays the agent, or has been refusing it for some time."""
         ...
 
     @property
     def failure(self) -> Failure | None:
-        """What is wrong where an agent with these last words would fail again and again; None: try again."""
+        """Return the cause if an agent with this last output would fail repeatedly; None: try again."""
         ...
 
     def voided(self, now_ns: int) -> list[AgentEvent]:
-        """What takes back words that a crashed agent was in the middle of, since the next one says them anew."""
+        """Return events that retract partial text of a crashed agent, since the next one repeats it."""
         ...
 
     @property
@@ -312,19 +315,19 @@ class Provider(Protocol):
         ...
 
     def capabilities_for(self, session: NewSession, /) -> Capabilities:
-        """What the agent of this session can do: one kind may have several programs."""
+        """Return what the agent of this session can do: one kind may have several programs."""
         ...
 
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
-        """What is known of it where sessions have this environment, without any network and without running it."""
+        """Return what is known of it for sessions with this environment, without network and without running it."""
         ...
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch: ...
 
     def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
-        """A fresh dialogue, or one that goes on from a stored state of that version."""
+        """Return a new dialogue, or one restored from a stored state of that version."""
         ...
 
     def carry_over(self, state: bytes, version: int) -> bytes:
-        """What a new run knows of the conversation from the last state of the run before it."""
+        """Return what a new run knows of the conversation from the last state of the previous run."""
         ...

@@ -52,7 +52,7 @@ async def test_a_campaign_is_meant_by_one_word_only(it: Obeyed, registry: Regist
         allow(make_campaign(base / str(number), f"same-{number}", "twin").root, touch=True)
         registry.add(make_campaign(base / str(number), f"same-{number}", "twin"))
     await makes_and_runs_nothing(it, "twin", "OBEY-2001", "same-1 (twin)", "same-2 (twin)")
-    await makes_and_runs_nothing(it, "same-", "OBEY-2001", "means several campaigns")
+    await makes_and_runs_nothing(it, "same-", "OBEY-2001", "matches several campaigns")
     await makes_and_runs_nothing(it, "", "OBEY-2001")
     await makes_and_runs_nothing(it, "none\nsuch", "OBEY-2001", r"'none\nsuch'")
 

@@ -50,7 +50,7 @@ def test_what_is_found_is_what_was_meant_and_nothing_else(known: dict[str, str],
 
 
 def test_a_beginning_of_two_ids_names_both_of_them() -> None:
-    with pytest.raises(AmbiguousCampaign, match=r"'ab' means several campaigns: ab1 \(x\), ab2 \(y\)"):
+    with pytest.raises(AmbiguousCampaign, match=r"'ab' matches several campaigns: ab1 \(x\), ab2 \(y\)"):
         registry(("ab1", "x"), ("ab2", "y"), ("c", "z")).meant("ab")
 
 

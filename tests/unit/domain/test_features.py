@@ -122,7 +122,7 @@ def test_a_stage_moves_only_where_it_may(before: v1.FeatureStage.ValueType, afte
 
 
 def test_a_flag_that_vanishes_from_the_table_is_noticed() -> None:
-    assert "not in the table" in " ".join(stage_faults({"made_up": "STABLE"}, ()))
+    assert "missing in the table" in " ".join(stage_faults({"made_up": "STABLE"}, ()))
 
 
 @pytest.mark.behaviour("feature.stage.transitions")
@@ -158,7 +158,7 @@ def test_what_is_off_is_not_granted_and_named() -> None:
         ({"subagent_orchestratoin": True}, "did you mean subagent_orchestration?"),
         ({"legacy_permission_format": True}, "removed in 0.1.0"),
         ({"subagent_orchestration": True}, f"not part of betcode {__version__}"),
-        ({"session_persistence": False}, "nothing works without"),
+        ({"session_persistence": False}, "is essential"),
     ],
 )
 def test_odd_settings_are_remarked_on(chosen: dict[str, bool], words: str) -> None:

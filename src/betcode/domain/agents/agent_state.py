@@ -1,4 +1,4 @@
-"""What a dialogue reports about its agent: pauses of the model's API, failures, tool calls to be screened."""
+"""State that a dialogue reports about its agent: pauses of the model's API, failures, tool calls to be screened."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,23 +15,25 @@ class ApiPause:
     """The model's API does not serve the agent."""
 
     kind: PauseKind
-    until_ns: int = 0  # wall time of the next try, or of the limit's reset; 0: not known
+    until_ns: int = 0  # wall time of the next try, or of the limit's reset; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an agent that is started the same way again would fail the same way again."""
+    """Why an agent that is restarted the same way would fail the same way."""
 
-    advice: str  # what a person can do about it
-    has_conversation: bool | None = None  # what the agent says of the conversation's id: known already, or unknown
+    advice: str  # the remedy
+    has_conversation: bool | None = (
+        None  # whether the agent reports that the conversation's id is already in use, or unknown
+    )
     did_nothing: bool = False  # it did not even begin with a turn
 
 
 class CallScreening(StrEnum):
-    """Whether an agent shows every use of a tool before its own rules decide."""
+    """Whether an agent submits every use of a tool before its own rules decide."""
 
     NO = "no"
-    TOLD = "told"  # to, and has not said yet that it does
+    TOLD = "told"  # requested, and not confirmed yet
     YES = "yes"
     REFUSED = "refused"
 

@@ -11,11 +11,11 @@ from betcode.v1 import agent_pb2 as v1
 class CapabilityRow:
     name: str  # the field of both
     label: str
-    meaning: str  # what can be done with it
+    meaning: str  # a description
 
 
 ROWS: tuple[CapabilityRow, ...] = (
-    CapabilityRow("resume", "resume", "another process goes on with the conversation"),
+    CapabilityRow("resume", "resume", "another process can continue the conversation"),
     CapabilityRow(
         "continues_broken_turn", "broken turns", "a turn that a crash interrupted is continued automatically"
     ),
@@ -23,23 +23,23 @@ ROWS: tuple[CapabilityRow, ...] = (
     CapabilityRow("ends_tools", "ends commands", "stopping a turn ends the commands that it runs"),
     CapabilityRow("permissions", "permissions", "it asks before it acts"),
     CapabilityRow("screens_calls", "screens every call", "it can be made to ask about every use of a tool"),
-    CapabilityRow("edited_input", "edited input", "what it asks for can be changed and then allowed"),
-    CapabilityRow("denial_message", "reasons of denials", "it is told why something was denied"),
-    CapabilityRow("goes_on_after_denial", "goes on after a denial", "a denial leaves the turn open"),
+    CapabilityRow("edited_input", "edited input", "a person can edit a tool's input before allowing it"),
+    CapabilityRow("denial_message", "reasons of denials", "it receives the reason of a denial"),
+    CapabilityRow("goes_on_after_denial", "continues after a denial", "a denial leaves the turn open"),
     CapabilityRow("questions", "questions", "it asks people questions"),
     CapabilityRow("plan_mode", "plan mode", "it can be made to plan only"),
     CapabilityRow("deltas", "deltas", "text is shown as it is written"),
     CapabilityRow("attachments", "attachments", "messages may bring files along"),
     CapabilityRow(
-        "queues_messages", "queues messages", "it takes messages during a turn; otherwise they wait in the daemon"
+        "queues_messages", "queues messages", "it accepts messages during a turn; otherwise they wait in the daemon"
     ),
     CapabilityRow("withdraw", "withdraw", "a message that it has queued can be taken back"),
     CapabilityRow("recognises_repeats", "recognises repeats", "a message that is sent again is answered once"),
     CapabilityRow("fork", "fork", "its conversation can branch off"),
     CapabilityRow("compaction", "compaction", "its context can be made shorter"),
-    CapabilityRow("model", "model", "it can be told which model to use"),
-    CapabilityRow("usage", "tokens", "it says how many tokens a turn took"),
-    CapabilityRow("cost", "cost", "it says what a turn cost"),
+    CapabilityRow("model", "model", "the model can be chosen"),
+    CapabilityRow("usage", "tokens", "it reports the tokens of a turn"),
+    CapabilityRow("cost", "cost", "it reports the cost of a turn"),
 )
 _SCOPE = "permissions"  # the row that is more than yes or no
 

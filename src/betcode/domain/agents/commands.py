@@ -30,13 +30,12 @@ class Behaviour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerPermission:
-    """The answer to one open request; `input_json` is the agent's own text, sent back as it came, or what a person
-    put in its place."""
+    """The answer to one open request; `input_json` is the agent's own text, unchanged, or a person's replacement."""
 
     request_id: str
     behaviour: Behaviour
     input_json: str
-    message: str = ""  # with a denial: what the agent is told
+    message: str = ""  # with a denial: the reason for the agent
     interrupt: bool = False  # with a denial: the turn ends
 
 
@@ -51,7 +50,7 @@ class AnswerQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Stop the open turn; the process stays."""
+    """Stop the open turn; the process continues."""
 
     request_id: str
     cancel_queued: bool = False
@@ -67,7 +66,7 @@ class WithdrawMessage:
 
 @dataclass(frozen=True, slots=True)
 class ScreenCalls:
-    """From now on the agent asks before every use of a tool, whatever its own rules say."""
+    """Make the agent ask before every use of a tool, whatever its own rules are."""
 
     request_id: str
 
@@ -89,7 +88,7 @@ class AnswerCall:
 
 @dataclass(frozen=True, slots=True)
 class RefuseRequest:
-    """Tell the agent that we do not know what it asked, so that it does not wait for ever."""
+    """Tell the agent that its request is not supported, so that it does not wait forever."""
 
     request_id: str
     reason: str
@@ -97,16 +96,16 @@ class RefuseRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactContext:
-    """Summarise the conversation so far, and go on with the summary in its place."""
+    """Summarise the conversation so far, and continue with the summary."""
 
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A line that a dialogue itself wants said: a step of a greeting, an answer that needs nobody, a tidying up."""
+    """A line that a dialogue itself sends: a step of a greeting, an automatic answer, a cleanup."""
 
-    errand_id: str  # told apart by it within one run
+    errand_id: str  # identifies it within one run
     line: bytes
 
 

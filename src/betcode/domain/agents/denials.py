@@ -1,4 +1,4 @@
-"""How a dialogue marks a tool that its agent does not offer, until the session has checked its rules."""
+"""The mark of a tool that the agent does not offer, until the session has checked its rules."""
 
 from typing import Final
 

@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class KnowsModels(Protocol):
-    """A provider may be one of these beside all else."""
+    """The optional interface of a provider that knows its models."""
 
     def model_refusal(self, model: str, environment: Mapping[str, str]) -> str:
-        """Why no agent can use that model, in a sentence; empty where one can."""
+        """Return why no agent can use that model, in a sentence; empty if one can."""
         ...

@@ -1,6 +1,6 @@
 """Convert JSON to a Struct for display, bounded in depth and size.
 
-It is for display alone. What is compared, hashed or sent back is the agent's own text.
+It is only for display. The agent's own text is compared, hashed and sent back.
 """
 
 import json
@@ -15,14 +15,14 @@ from betcode.domain.values.text import valid
 DEEPEST = 20  # levels of JSON; an event around it has at most 24
 _STRING_BYTES = 8 * 1024
 _TOTAL_BYTES = 64 * 1024
-_NODE_BYTES = 16  # about what an empty value costs on the wire
+_NODE_BYTES = 16  # approximate size of an empty value on the wire
 _MOST_VALUES = 400_000  # beyond that, reading it would cost more memory than showing it is worth
 _EXACT = 2**53  # integers beyond are shown as text: a double would change them
 _MORE = "…"
 
 
 def struct_of(source: str | bytes | Mapping[str, Any]) -> Struct:
-    """The value for display; what is not an object comes under one key. Never raises."""
+    """Return the value for display; a value that is no object is put under one key. Never raises."""
     shown = Struct()
     try:
         value = _read(source)
@@ -38,7 +38,7 @@ def struct_of(source: str | bytes | Mapping[str, Any]) -> Struct:
 
 
 class _Budget:
-    """How many bytes may still be shown."""
+    """The number of bytes that may still be shown."""
 
     __slots__ = ("left",)
 

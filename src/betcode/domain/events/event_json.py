@@ -55,7 +55,7 @@ def budget_json(budget: v1.Budget) -> dict[str, object]:
 
 
 def budget_use_json(used: v1.BudgetUse) -> dict[str, object]:
-    """What counts against a budget, and which of its limits are reached."""
+    """Return what counts against a budget, and which of its limits are reached."""
     return {
         "cost_usd": used.cost_usd,
         "tokens": used.tokens,
@@ -66,7 +66,7 @@ def budget_use_json(used: v1.BudgetUse) -> dict[str, object]:
 
 
 def connections_json(summary: v1.SessionSummary) -> dict[str, object]:
-    """Who is at a session now, and who types: true at this moment, so no part of what is exported."""
+    """Return who is attached to a session now, and who has the input lock: current state, so it is not exported."""
     return {
         "input_lock_client_id": summary.input_lock_client_id,
         "client_count": summary.client_count,

@@ -8,7 +8,7 @@ from betcode.domain.events.event_table import EventTable
 from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.v1.agent_pb2 import AgentEvent
 
-DOCUMENT_CHARACTERS = 32 * 1024  # of each text; what comes after is not found
+DOCUMENT_CHARACTERS = 32 * 1024  # of each text; the rest is not searched
 
 
 class Speaker(StrEnum):
@@ -24,7 +24,7 @@ class Document:
 
 
 def document_of(event: AgentEvent) -> Document | None:
-    """The document that an event is; None for all that is not searched, such as text that is still streaming."""
+    """Return the document of an event; None if it is not searched, such as text that is still streaming."""
     read = SEARCHED.handler(event)
     if read is None:
         return None
@@ -48,12 +48,12 @@ SEARCHED: EventTable[Callable[[AgentEvent], tuple[Speaker, str]]] = EventTable(
     "search",
     {"text_delta": _text, "tool_call_result": _tool_result, "user_input": _user_input},
     ignored=frozenset(
-        # Inputs of tools may be whole files, and a hit in one says little without its result.
+        # Inputs of tools may be whole files, and a hit in one is of little use without its result.
         {"tool_call_start", "permission_request", "permission_reminder", "permission_resolved", "user_question"}
-        # Not the conversation, but its state or a remark beside it.
+        # Not the conversation, but its state or a notice about it.
         | {"todo_update", "plan_mode", "status_change", "session_info", "error", "usage", "turn_complete"}
         | {"deprecation", "message_state", "input_lock", "presence", "gap", "compaction", "notice"}
-        # The agent repeats in its answer what its thoughts come to.
+        # The agent repeats the result of its thoughts in its answer.
         | {"thinking_delta"}
     ),
 )
@@ -62,7 +62,7 @@ SEARCHED_KINDS = tuple(AgentEvent.DESCRIPTOR.fields_by_name[name].number for nam
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """Every word and every "quoted phrase" must occur in a document; a word* is the beginning of one."""
+    """Every word and every "quoted phrase" must occur in a document; word* matches a prefix."""
 
     query: str
     session: SessionId | None = None  # None: all sessions

@@ -20,7 +20,7 @@ _STRUCT = "google.protobuf.Struct"
 
 
 def bound(event: AgentEvent) -> tuple[AgentEvent, tuple[Blob, ...]]:
-    """The event as it can be stored and sent, and the whole of what was cut from it."""
+    """Return the event as it can be stored and sent, and the full texts that were truncated."""
     if event.ByteSize() <= _ROOM:
         return event, ()
     return _cut(event)
@@ -28,7 +28,7 @@ def bound(event: AgentEvent) -> tuple[AgentEvent, tuple[Blob, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _TextField:
-    """Where one text of a message stands."""
+    """The position of one text in a message."""
 
     holder: Any  # the message, repeated field or map that has it
     key: str | int
@@ -67,7 +67,7 @@ def _kept(event: AgentEvent, path: str, data: bytes) -> Blob:
 
 
 def _drop_display(event: AgentEvent) -> None:
-    """A Struct too big to be sent is left out: the same input stands beside it as text."""
+    """Omit a Struct that is too big to be sent: the same input is also there as text."""
     for holder in (event.tool_call_start, event.permission_request):
         if holder.HasField("input") and holder.input.ByteSize() > _ROOM // 2:
             holder.input.Clear()

@@ -1,7 +1,7 @@
 """Counters of the daemon since its start: packages add to them, telemetry reads them.
 
-Nobody waits here and nothing is sent: adding costs an addition, whether anyone ever looks or not. Everything is added
-to and read on the event loop.
+Counting never waits and sends nothing: it costs one addition, whether telemetry is enabled or not. Counters are changed
+and read only on the event loop.
 """
 
 from bisect import bisect_left
@@ -13,17 +13,17 @@ from betcode.domain.metrics.request_counts import RequestCounts
 
 
 class DecisionOutcome(StrEnum):
-    """How a use of a tool was decided, as it is counted."""
+    """The outcome of a tool call, as it is counted."""
 
     AUTO_ALLOW = "auto_allow"  # by a rule or a grant
     AUTO_DENY = "auto_deny"
     USER_ALLOW = "user_allow"
     USER_DENY = "user_deny"
-    TIMEOUT = "timeout"  # nobody answered in time
+    TIMEOUT = "timeout"  # expired without an answer
 
 
 class Direction(StrEnum):
-    """What tokens are counted as."""
+    """The kind of tokens."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -31,7 +31,7 @@ class Direction(StrEnum):
 
 
 class Distribution:
-    """How often a value fell between two bounds, and their sum."""
+    """A histogram: the number of values between two bounds, and their sum."""
 
     __slots__ = ("bounds", "buckets", "total")
 
@@ -59,7 +59,7 @@ class Counts:
     """One object for the whole daemon."""
 
     subprocess_spawns: int = 0  # agents started
-    subprocess_crashes: int = 0  # agents whose end nobody asked for, with a turn open
+    subprocess_crashes: int = 0  # agents that exited unexpectedly during a turn
     messages_processed: int = 0  # lines that agents wrote, as far as they were taken in
     permission_decisions: dict[DecisionOutcome, int] = field(default_factory=lambda: dict.fromkeys(DecisionOutcome, 0))
     tokens: dict[Direction, int] = field(default_factory=lambda: dict.fromkeys(Direction, 0))

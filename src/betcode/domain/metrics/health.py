@@ -7,7 +7,7 @@ HIGH_MEMORY_SHARE = 0.8  # of the daemon's memory limit
 
 @dataclass(frozen=True, slots=True)
 class DegradedState:
-    """A daemon in this state serves, but not everything: why, and what that means for its clients."""
+    """A degraded state: the reason, and its effect on clients."""
 
     name: str
     reason: str
@@ -24,7 +24,7 @@ DEGRADED_STATES: tuple[DegradedState, ...] = (POOL_FULL, HIGH_MEMORY, AGENT_MISS
 
 @dataclass(frozen=True, slots=True)
 class HealthOutcome:
-    """What a check found; the message is for people."""
+    """The result of a check; the message is for people."""
 
     is_well: bool
     message: str = ""
@@ -32,7 +32,7 @@ class HealthOutcome:
 
 
 def pool_outcome(at_work: int, limit: int, waiting: int, queue_limit: int, agent_trouble: str = "") -> HealthOutcome:
-    """Whether another turn could have an agent: at once or, where all slots are in use, after a wait in line."""
+    """Return whether another turn could get an agent: at once or, if all slots are in use, after a wait."""
     is_full = at_work >= limit
     figures = f"{at_work}/{limit} slots used" + (f", {waiting} waiting" if waiting else "")
     degraded = (*((POOL_FULL,) if is_full else ()), *((AGENT_MISSING,) if agent_trouble else ()))
@@ -44,5 +44,5 @@ def pool_outcome(at_work: int, limit: int, waiting: int, queue_limit: int, agent
 
 
 def memory_states(used_bytes: int, limit_bytes: int) -> tuple[DegradedState, ...]:
-    """What the daemon's own memory means."""
+    """Return the degraded states that follow from the daemon's memory."""
     return (HIGH_MEMORY,) if used_bytes > HIGH_MEMORY_SHARE * limit_bytes else ()

@@ -1,13 +1,13 @@
-"""The times and numbers of a turn. It contains nothing that people, agents or tools wrote.
+"""The times and numbers of a turn. It contains no text of people, agents or tools.
 
-All times are of the monotonic clock, so that no step of the wall clock makes a part end before it began.
+All times are of the monotonic clock, so that no change of the wall clock makes a step end before it began.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-STEPS_LIMIT = 256  # of one turn; what comes after is counted
+STEPS_LIMIT = 256  # of one turn; further ones are only counted
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class RepeatedStep:
     ended_ns: int = 0  # the last time
 
     def add(self, began_ns: int, ended_ns: int, items: int, *, other_ns: int = 0) -> None:
-        """Once more; `other_ns` of that time went to something else."""
+        """Add one occurrence; `other_ns` of its time was spent on something else."""
         if not self.times:
             self.began_ns = began_ns
         self.times += 1
@@ -48,7 +48,7 @@ class TurnTrace:
     session_id: str
     provider: str
     began_ns: int
-    wall_offset_ns: int  # what the wall clock was ahead of the monotonic one
+    wall_offset_ns: int  # the offset of the wall clock from the monotonic one
     is_whole: bool = True  # not so where it began under another daemon
     ended_ns: int = 0
     stop_reason: str = ""
@@ -66,6 +66,6 @@ class TurnTrace:
 
 
 class TraceSink(Protocol):
-    """Where finished turns go. Never waits."""
+    """Receives finished turns. Never waits."""
 
     def turn_over(self, trace: TurnTrace) -> None: ...

@@ -11,7 +11,7 @@ ACTIVITY_EVENTS = frozenset({"AGENT_THINKING", "AGENT_TOOL_CALL", "AGENT_TOOL_RE
 
 @dataclass(frozen=True, slots=True)
 class PushedActivity:
-    """One report, kept as it came; the session may be one of ours or of another program."""
+    """One report, stored unchanged; the session may be ours or of another program."""
 
     session_id: str
     event_type: str
@@ -26,7 +26,7 @@ class PushedActivity:
 
 
 class ReportStore(CampaignEvents, Protocol):
-    """What other programs report, for as long as it is kept."""
+    """Reports of other programs, until they expire."""
 
     async def keep_activities(self, activities: Sequence[PushedActivity]) -> int:
         """Keep them, in order; the number of the last.
@@ -41,9 +41,9 @@ class ReportStore(CampaignEvents, Protocol):
         ...
 
     async def activities_after(self, number: int, limit: int) -> Sequence[tuple[int, PushedActivity]]:
-        """Those behind that number, each with its own."""
+        """Return those after that number, each with its own."""
         ...
 
     async def forget_reports(self, events_before_ns: int, activities_before_ns: int) -> int:
-        """Let go of what was received before; how many that were."""
+        """Delete reports received before; return their number."""
         ...

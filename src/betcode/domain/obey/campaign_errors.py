@@ -25,17 +25,17 @@ class AmbiguousCampaign(BetcodeError):
 
     def __init__(self, text: str, candidates: str) -> None:
         super().__init__(
-            f"{shortened(text, 100)!r} means several campaigns: {candidates}; give the whole id of one", campaign=text
+            f"{shortened(text, 100)!r} matches several campaigns: {candidates}; give the full id of one", campaign=text
         )
 
 
 class CampaignUnusable(BetcodeError):
-    """The registry, or what it says of one campaign, cannot be relied on; nothing was run."""
+    """The registry, or its entry of a campaign, is unreliable; nothing was run."""
 
     code = ErrorCode.CAMPAIGN_UNUSABLE
 
 
 class CommandRefused(BetcodeError):
-    """The rules of the campaign do not let it run; nothing was run."""
+    """The rules of the campaign forbid the command; nothing was run."""
 
     code = ErrorCode.COMMAND_REFUSED

@@ -24,13 +24,13 @@ FESTIVAL_EVENTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CampaignEvent:
-    """One report. Ids of festivals and tasks are kept as they came: their spellings differ."""
+    """One report. Ids of festivals and tasks are stored unchanged: their spellings differ."""
 
     event_id: str
     campaign_id: str
     event_type: str  # one of the sets above
-    payload: bytes  # a JSON object, or nothing
-    at_ns: int  # when it happened, as whoever reported it says
+    payload: bytes  # a JSON object, or empty
+    at_ns: int  # when it happened, according to the reporter
     received_ns: int
     festival_id: str = ""
     task_id: str = ""
@@ -38,7 +38,7 @@ class CampaignEvent:
 
 class CampaignEvents(Protocol):
     async def keep_campaign_event(self, event: CampaignEvent) -> None:
-        """Keep it; one of the same `event_id` is kept already.
+        """Store it, unless one with the same `event_id` is stored.
 
         Raises:
             StorageDegraded, StorageFailed

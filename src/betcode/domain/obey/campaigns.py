@@ -12,7 +12,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """One that is registered, whose directory was seen to be a campaign's."""
+    """A registered campaign whose directory was verified."""
 
     id: str
     name: str
@@ -22,10 +22,12 @@ class Campaign:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether programs of a campaign take it as an id: it stands in their environment and in file names."""
+    """Return whether programs of a campaign accept it as an id: it is used in environments and file names."""
     return _IDENTIFIER.fullmatch(text) is not None
 
 
 def is_name_of_a_part(text: str) -> bool:
-    """Whether it may name a festival or a task: whatever a person can read in one line, so paths and nothing too."""
+    """Return whether it may name a festival or a task: any printable text on one line, including paths and the empty
+    text.
+    """
     return len(text) <= _PART_LENGTH and is_valid(text) and text.isprintable()

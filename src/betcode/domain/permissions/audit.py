@@ -4,18 +4,18 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-FIRST_HASH = bytes(32)  # what stands before the first row
+FIRST_HASH = bytes(32)  # the hash before the first row
 
 
 class AuditKind(StrEnum):
-    """What happened."""
+    """The kind of an audit entry."""
 
     DECISION = "decision"  # a use of a tool was allowed, denied or put to a person
     REFUSED_ANSWER = "refused_answer"  # a process that may not act for a person tried to; `note` has the call
-    AGENT_CALL = "agent_call"  # a process inside an agent changed something that it may
+    AGENT_CALL = "agent_call"  # a process inside an agent made an allowed change
     GRANT = "grant"  # a session's grants were changed
     TRUST = "trust"  # a project was trusted, or no longer is
-    UNKNOWN = "unknown"  # by a later release, or by somebody who wrote into the file
+    UNKNOWN = "unknown"  # written by a later release, or the file was modified
 
     @classmethod
     def _missing_(cls, _value: object) -> "AuditKind":
@@ -26,10 +26,10 @@ class DecidedBy(StrEnum):
     RULE = "rule"
     GRANT = "grant"
     PERSON = "person"  # who answered, cancelled the turn or closed the session
-    POLICY = "policy"  # of a client that was told beforehand how to answer, with nobody there to be asked
+    POLICY = "policy"  # by a client with an answer set in advance, without a person to ask
     EXPIRY = "expiry"
-    AGENT = "agent"  # it took its request back, or is gone
-    KEPT_ANSWER = "kept_answer"  # given before, by a person, to an agent that was gone
+    AGENT = "agent"  # it withdrew its request, or has ended
+    KEPT_ANSWER = "kept_answer"  # given earlier by a person, to an agent that had ended
     GATE = "gate"
     UNKNOWN = "unknown"
 
@@ -48,9 +48,9 @@ class AuditEntry:
     what: AuditKind
     outcome: str  # "allow", "deny", "ask", "expired", "withdrawn", "refused", "granted", "cleared"
     decided_by: DecidedBy
-    rule: str = ""  # its text and where it stands
+    rule: str = ""  # its text and its source
     client: str = ""
-    peer: str = ""  # the process behind the client, as the system knows it
+    peer: str = ""  # the client's process, as the system reports it
     note: str = ""
 
 
@@ -63,7 +63,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which rows are wanted."""
+    """The rows that are requested."""
 
     session_id: str = ""  # empty: of all
     since_ns: int = 0
@@ -73,7 +73,7 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
-    """A head that somebody kept elsewhere: the row of that number had this hash."""
+    """A head that was stored elsewhere: the row of that number had this hash."""
 
     number: int
     hash: bytes
@@ -81,7 +81,7 @@ class AuditHead:
 
 @dataclass(frozen=True, slots=True)
 class AuditVerification:
-    """How far the chain was checked, and what was found."""
+    """How far the chain was verified, and the result."""
 
     rows: int = 0  # whole, and each following the one before
     total: int = 0  # there when it began
@@ -92,5 +92,5 @@ class AuditVerification:
 
 
 def input_hash(input_json: str) -> str:
-    """What stands for a tool's input in the audit."""
+    """Return the hash that represents a tool's input in the audit."""
     return hashlib.sha256(input_json.encode("utf-8", "surrogatepass")).hexdigest()

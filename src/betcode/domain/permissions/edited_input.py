@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-_MAIN = ("command", "file_path", "notebook_path", "url", "query", "pattern")  # what a tool does not run without
+_MAIN = ("command", "file_path", "notebook_path", "url", "query", "pattern")  # fields that a tool requires
 
 
 def missing_field(own: Mapping[str, object], edited: Mapping[str, object]) -> str | None:
-    """The name of a text that the tool is about and that the edited input lacks, or has nothing in; None: none."""
+    """Return the name of a required text that the edited input lacks or that is empty; None: there is none."""
     for name in _MAIN:
         text = edited.get(name)
         if isinstance(own.get(name), str) and not (isinstance(text, str) and text.strip()):

@@ -9,14 +9,14 @@ from betcode.domain.values.times import rfc3339, rfc3339_past
 
 
 class NotificationReason(StrEnum):
-    ASK = "ask"  # a prompt opened, and nobody is attached
+    ASK = "ask"  # a prompt opened, and no client is attached
     REMINDER = "reminder"
     EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Nothing in it looks like a secret: the description is redacted, and the tool's input is left out."""
+    """A notification without secrets: the description is redacted, and the tool's input is omitted."""
 
     notification_id: str
     occasion: NotificationReason
@@ -66,9 +66,9 @@ class Notification:
 
 class Notifier(Protocol):
     def wants(self, occasion: NotificationReason) -> bool:
-        """Whether anybody would be told."""
+        """Return whether any channel is enabled."""
         ...
 
     def notify(self, notification: Notification) -> None:
-        """Have it told by and by; never waits, never fails."""
+        """Queue a notification; never waits, never fails."""
         ...

@@ -11,7 +11,7 @@ MINUTE_NS = 60 * 1_000_000_000
 
 
 class ExtendOn(StrEnum):
-    """What counts as a sign that somebody will answer."""
+    """The activity that extends open prompts."""
 
     HUMAN = "human"  # a message, an answer
     ACTIVITY = "activity"  # also a client that attaches, or is attached
@@ -30,7 +30,7 @@ class Lifetime:
         return replace(row, expires_ns=self._end(began_ns), forwarded_ns=now_ns if is_seen else 0)
 
     def extended(self, rows: Iterable[PromptRow], now_ns: int) -> list[PromptRow]:
-        """Those of one session's prompts whose end is put off now: all or none, and at most once a minute."""
+        """Return the prompts of one session whose expiry is extended now: all or none, and at most once a minute."""
         end_ns = self._end(now_ns)
         gains = [row for row in rows if not is_over(row, now_ns) and end_ns > row.expires_ns]
         if not any(end_ns - row.expires_ns >= MINUTE_NS for row in gains):
@@ -41,14 +41,14 @@ class Lifetime:
         ]
 
     def reminders_due(self, row: PromptRow, now_ns: int) -> Sequence[int]:
-        """The numbers, from 1, of the reminders whose time has come and that were not sent."""
+        """Return the numbers, from 1, of the reminders that are due and were not sent."""
         if is_over(row, now_ns):
             return ()
         come = sum(row.asked_ns + after_ns <= now_ns for after_ns in self.reminders_ns)
         return range(row.reminders_sent + 1, come + 1)
 
     def next_ns(self, row: PromptRow) -> int:
-        """When something is to be done about it next."""
+        """Return when the next action for it is due."""
         coming = [row.asked_ns + after_ns for after_ns in self.reminders_ns[row.reminders_sent :]]
         return min([row.expires_ns, *coming])
 
@@ -57,5 +57,5 @@ class Lifetime:
 
 
 def is_over(row: PromptRow, now_ns: int) -> bool:
-    """Whether nobody answered in time; a row of an earlier version has no end yet."""
+    """Return whether it has expired; a row of an earlier version has no expiry yet."""
     return 0 < row.expires_ns <= now_ns

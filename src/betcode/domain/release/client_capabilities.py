@@ -1,6 +1,6 @@
 """Validate the `client_capabilities` that a client sends in the handshake.
 
-Names that this release does not know are accepted: a later client may say more of itself.
+Unknown names are accepted: a later client may send more.
 """
 
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ _CHARACTERS_LIMIT = 1_000  # of a name or a value
 # The values of each name.
 CLIENT_CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "unknown_events": ("ignored", "refused"),  # what the client does with kinds of events that it does not know
-        "deprecations": ("shown", "hidden"),  # whether a person sees the warnings of what is deprecated
+        "unknown_events": ("ignored", "refused"),  # how the client treats unknown kinds of events
+        "deprecations": ("shown", "hidden"),  # whether a person sees deprecation warnings
     }
 )
 _UNKNOWN_REFUSED = (
-    "This client refuses kinds of events that it does not know, and a later daemon may send some: upgrade the client "
+    "This client rejects unknown kinds of events, and a later daemon may send some: upgrade the client "
     "before the daemon"
 )
 
 
 def validate_client_capabilities(given: Mapping[str, str]) -> list[str]:
-    """What the client should know about its capabilities, one sentence each.
+    """Return notices about the client's capabilities, one sentence each.
 
     Raises:
         InvalidRequest: there are too many, or one is too long.

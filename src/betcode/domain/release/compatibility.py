@@ -33,31 +33,31 @@ class AgentRange:
 
     first: str
     level: Level
-    limits: str = ""  # of a DEGRADED one: what does not work, as a sentence goes on with it
+    limits: str = ""  # of a DEGRADED one: the limitation, as the end of a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCompatibility:
     title: str
-    minimum: str  # empty: none that is known
-    ranges: tuple[AgentRange, ...]  # ascending; what comes before the first is incompatible
+    minimum: str  # empty: none known
+    ranges: tuple[AgentRange, ...]  # ascending; versions before the first are incompatible
     upgrade_url: str
-    api_version: str = ""  # of the model's API that it speaks; empty: nobody knows
+    api_version: str = ""  # of the model's API that it speaks; empty: unknown
 
     def api_version_of(self, version: str) -> str:
-        """The version of the model's API that this version of the program speaks; empty where nobody knows."""
+        """Return the version of the model's API that this version of the program speaks; empty if unknown."""
         known = self.level(version) not in (v1.COMPATIBILITY_UNKNOWN, v1.INCOMPATIBLE)
         return self.api_version if known else ""
 
     def level(self, version: str) -> Level:
-        """How well this release gets on with that version."""
+        """Return how compatible this release is with that version."""
         if parsed(version) is None:
             return v1.COMPATIBILITY_UNKNOWN
         found = self._range_of(version)
         return v1.INCOMPATIBLE if found is None else found.level
 
     def warning(self, version: str) -> str:
-        """What does not work with that version; empty where nothing is known to be missing."""
+        """Return the limitation of that version; empty if none is known."""
         found = self._range_of(version)
         if found is None or not found.limits:
             return ""
@@ -74,7 +74,7 @@ class AgentCompatibility:
         return at
 
     def refusal(self, version: str) -> str:
-        """Why that version cannot be used, both versions named; empty where it can, or nobody knows."""
+        """Return why that version cannot be used, with both versions; empty if it can, or is unknown."""
         if self.level(version) != v1.INCOMPATIBLE:
             return ""
         return f"{self.title} v{version} < required v{self.minimum}"
@@ -101,7 +101,7 @@ AGENTS: Mapping[str, AgentCompatibility] = MappingProxyType(
 
 
 def client_refusal(version: str, clients: ClientCompatibility = CLIENTS) -> str:
-    """Why a client of that version is refused; empty where it is not."""
+    """Return why a client of that version is refused; empty if it is not."""
     found, minimum = parsed(version), parsed(clients.minimum)
     assert minimum is not None
     if found is None or found >= minimum:
@@ -110,7 +110,7 @@ def client_refusal(version: str, clients: ClientCompatibility = CLIENTS) -> str:
 
 
 def client_warnings(version: str, clients: ClientCompatibility = CLIENTS) -> list[str]:
-    """What an accepted client is told about its version."""
+    """Return the warnings for an accepted client about its version."""
     found, limit = parsed(version), parsed(clients.tested_before)
     assert limit is not None
     # A pre-release of the next version has what that version has.

@@ -38,7 +38,7 @@ _REMOVAL_NOTICE_MONTHS = 3
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """`feature` is a flag's name, or the full name of what stands in the protos (betcode.v1.CancelRequest.reason)."""
+    """`feature` is a flag's name, or the full name of a part of the protos (betcode.v1.CancelRequest.reason)."""
 
     feature: str
     kind: DeprecatedKind
@@ -71,7 +71,7 @@ def severity(removal_version: str, running: str) -> v1.Severity.ValueType:
 
 
 def warning(record: Deprecation, running: str) -> v1.DeprecationWarning:
-    """What a client that uses it is told."""
+    """Return the warning for a client that uses it."""
     return v1.DeprecationWarning(
         feature=record.feature,
         replacement=record.replacement,
@@ -82,7 +82,7 @@ def warning(record: Deprecation, running: str) -> v1.DeprecationWarning:
 
 
 def faults(record: Deprecation) -> Iterator[str]:
-    """Where a record breaks the promised periods, one sentence each."""
+    """Return violations of the promised periods, one sentence each."""
     period = PERIODS[record.kind]
     for earlier, later, months, what in (
         (record.announced_on, record.deprecated_on, period.lead_months, "is announced before it is deprecated"),
@@ -95,7 +95,7 @@ def faults(record: Deprecation) -> Iterator[str]:
     if since is None or until is None or until <= since:
         yield f"{record.feature} must go in a later version than the one that deprecates it"
     if not record.replacement or not record.anchor:
-        yield f"{record.feature} needs a replacement and a place in the migration guide"
+        yield f"{record.feature} needs a replacement and a section in the migration guide"
 
 
 def months_later(day: date, months: int) -> date:

@@ -12,7 +12,7 @@ from betcode.v1 import version_pb2 as v1
 
 Stage: TypeAlias = v1.FeatureStage.ValueType
 
-# Where a stage may go from one release to the next.
+# The allowed changes of a stage from one release to the next.
 NEXT_STAGES: Mapping[Stage, frozenset[Stage]] = {
     v1.ALPHA: frozenset({v1.BETA, v1.REMOVED}),
     v1.BETA: frozenset({v1.STABLE, v1.REMOVED}),
@@ -32,8 +32,8 @@ class Feature:
     min_client: str = ""
     deprecated: str = ""  # since this version
     removal: str = ""  # in this version
-    is_built: bool = True  # false: declared for a later release, and nothing of it is here yet
-    is_essential: bool = False  # nothing works without it: it cannot be turned off
+    is_built: bool = True  # false: declared for a later release, and not implemented yet
+    is_essential: bool = False  # essential: it cannot be disabled
     calls: tuple[str, ...] = ()  # services and methods that answer only while it is on
 
     @property
@@ -109,7 +109,7 @@ FEATURES: tuple[Feature, ...] = (
 
 
 class FeatureFlags:
-    """Which features are on at this moment: the table's defaults, and what the settings say against them."""
+    """The features that are enabled now: the table's defaults, and the settings that override them."""
 
     def __init__(
         self,
@@ -144,10 +144,10 @@ class FeatureFlags:
         return next((each for each in self.table.values() if method in each.calls or service in each.calls), None)
 
     def refusal(self, name: str) -> str:
-        """Why a feature cannot be used now, and what would change that; empty where it can."""
+        """Return why a feature cannot be used now, and the remedy; empty if it can."""
         feature = self.table.get(name)
         if feature is None:
-            return f"This daemon ({self.running}) knows no feature {name[:80]!r}: a later one may"
+            return f"This daemon ({self.running}) has no feature {name[:80]!r}: a later one may"
         if self.is_on(name):
             return ""
         if feature.stage == v1.REMOVED:
@@ -160,7 +160,7 @@ class FeatureFlags:
         return f"{feature.title} is not enabled: set {feature.setting} to true in settings.json"
 
     def granted(self, requested: Iterable[str], client: str) -> tuple[list[str], list[str]]:
-        """What a client gets of the features that it asks for, and what it is to know about them."""
+        """Return which of the requested features a client gets, and notices about them."""
         granted: list[str] = []
         warnings: list[str] = []
         for name in dict.fromkeys(requested):
@@ -185,7 +185,7 @@ class FeatureFlags:
         return ""
 
     def remarks(self) -> Iterator[str]:
-        """What is odd about the settings' choice, one sentence each."""
+        """Return notices about the settings of features, one sentence each."""
         for name, is_on in self._chosen.items():
             feature = self.table.get(name)
             setting = f"feature_flags.{name}"
@@ -197,13 +197,13 @@ class FeatureFlags:
             elif not feature.is_built:
                 yield f"{setting} has no effect: {name} is not part of betcode {self.running}"
             elif feature.is_essential and not is_on:
-                yield f"{setting} has no effect: nothing works without {name}"
+                yield f"{setting} has no effect: {name} is essential"
             elif is_on and feature.stage == v1.DEPRECATED:
-                yield f"{setting} enables what is deprecated and is removed in {feature.removal}"
+                yield f"{setting} enables a deprecated feature, which is removed in {feature.removal}"
 
 
 def flag_message(feature: Feature, *, is_on: bool) -> v1.FeatureFlag:
-    """A feature as clients are told of it."""
+    """Return a feature as a message for clients."""
     return v1.FeatureFlag(
         name=feature.name,
         description=feature.description,
@@ -218,11 +218,11 @@ def flag_message(feature: Feature, *, is_on: bool) -> v1.FeatureFlag:
 
 
 def stage_faults(before: Mapping[str, str], table: tuple[Feature, ...] = FEATURES) -> Iterator[str]:
-    """Where a stage went where none may go since an earlier release, or a flag is gone altogether."""
+    """Return changes of stages since an earlier release that are not allowed, and removed flags."""
     now = {feature.name: feature for feature in table}
     for name, stage in before.items():
         if name not in now:
-            yield f"{name} is not in the table any more: one that goes stays there as REMOVED"
+            yield f"{name} is missing in the table: a removed flag remains there as REMOVED"
             continue
         old, new = v1.FeatureStage.Value(stage), now[name].stage
         if new != old and new not in NEXT_STAGES[old]:

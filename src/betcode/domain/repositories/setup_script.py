@@ -4,7 +4,7 @@ SCRIPT = ".betcode/worktree-setup.sh"  # below the top of a worktree
 
 
 def variables_of(*, worktree_id: str, name: str, path: str, branch: str, repository: str) -> dict[str, str]:
-    """What a program that runs in a worktree is told of it."""
+    """Return the variables that describe a worktree to a program that runs in it."""
     return {
         "WORKTREE_PATH": path,
         "WORKTREE_BRANCH": branch,

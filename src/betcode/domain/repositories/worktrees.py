@@ -23,10 +23,10 @@ def new_worktree_id() -> WorktreeId:
 
 
 class WorktreeState(StrEnum):
-    CREATING = "creating"  # wanted: git may have begun with it
-    READY = "ready"  # its files are there; `SetupState` says whether its setup went well
-    STALE = "stale"  # its directory is gone, or git does not know it any more
-    REMOVING = "removing"  # wanted: git may have begun with it
+    CREATING = "creating"  # requested: git may have begun with it
+    READY = "ready"  # its files exist; `SetupState` tells whether its setup succeeded
+    STALE = "stale"  # its directory is missing, or git no longer lists it
+    REMOVING = "removing"  # requested: git may have begun with it
 
 
 class SetupState(StrEnum):
@@ -35,14 +35,14 @@ class SetupState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     TIMED_OUT = "timed-out"
-    UNTRUSTED = "untrusted"  # not run: nobody has trusted the repository yet
-    SKIPPED = "skipped"  # not run: nobody wanted it, or somebody else made the worktree
+    UNTRUSTED = "untrusted"  # not run: the repository is not trusted yet
+    SKIPPED = "skipped"  # not run: not requested, or the worktree was created by another program
 
 
 class WorktreeOrigin(StrEnum):
     MAIN = "main"  # it belongs to the repository
     MADE = "made"  # here
-    ADOPTED = "adopted"  # somebody else made it
+    ADOPTED = "adopted"  # created by another program
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class RepositoryRow:
     is_bare: bool
     created_ns: int
     last_used_ns: int
-    active_worktree: str = ""  # the id; empty: nobody has switched yet
-    mark: str = ""  # by which git's directory is known again where somebody moved it; empty: not known
+    active_worktree: str = ""  # the id; empty: none was chosen yet
+    mark: str = ""  # identifies git's directory after a move; empty: unknown
 
     @property
     def name(self) -> str:
-        """What people call it: its directory, of a bare one without the ending."""
+        """Return its name for people: its directory, for a bare one without the suffix."""
         called = PurePosixPath(self.path).name or "root"
         return (called.removesuffix(".git") or called) if self.is_bare else called
 
@@ -69,26 +69,26 @@ class WorktreeRow:
     repository: RepositoryId
     name: str  # one of its kind in its repository
     path: str  # absolute, links followed
-    branch: str  # as it was when somebody looked last; empty: HEAD is detached
+    branch: str  # as of the last check; empty: HEAD is detached
     origin: WorktreeOrigin
     state: WorktreeState
     created_ns: int
     last_used_ns: int
-    base: str = ""  # the commit that its branch was made from, as far as that is known
-    git_dir: str = ""  # git's own directory of this worktree; it stays where somebody moves the worktree
-    git_mark: str = ""  # by which that directory is told from another that has its name later; empty: not known
+    base: str = ""  # the commit that its branch was created from, if known
+    git_dir: str = ""  # git's own directory of this worktree; it does not change when the worktree is moved
+    git_mark: str = ""  # distinguishes that directory from a later one of the same name; empty: unknown
     made_branch: bool = False  # the branch was made with it
     setup: SetupState = SetupState.NONE
     setup_note: str = ""  # how the setup ended, or why it was not run; for people
     setup_process: str = ""  # "pid:start" of the setup that runs, so that the next daemon can end it
     brought_along: Mapping[str, str] = field(default_factory=dict)  # files and the SHA-256 each had when it was copied
-    trouble: str = ""  # what is wrong with it and what to do, one sentence
+    trouble: str = ""  # its problem and the remedy, one sentence
     removal: str = ""  # how far a removal or a restore is; see `betcode.worktrees.remove.removal_steps`
 
 
 @dataclass(frozen=True, slots=True)
 class WorktreeSessions:
-    """What is known of the sessions of one worktree."""
+    """The facts about the sessions of one worktree."""
 
     active: str = ""  # the one that a switch leads to: one at work, else the newest that is open
     open_count: int = 0
@@ -106,12 +106,12 @@ class TurnSnapshot:
 
     session: SessionKey
     turn: int  # from 1
-    top: str  # the worktree that was looked at
+    top: str  # the worktree of the snapshot
     start_tree: str = ""
     end_tree: str = ""
     started_ns: int = 0
     ended_ns: int = 0
-    note: str = ""  # what is not as it should be: taken late, or files left out
+    note: str = ""  # deviations: taken late, or files omitted
 
 
 class WorktreePlaces(Protocol):
@@ -126,16 +126,16 @@ class WorktreePlaces(Protocol):
         ...
 
     async def directory_of(self, new: NewSession) -> str:
-        """Where the agent of a session that has a worktree is to be started now.
+        """Return where the agent of a session with a worktree is to be started now.
 
         Raises:
-            WorktreeUnusable: the worktree is not there.
+            WorktreeUnusable: the worktree is missing.
         """
         ...
 
 
 class WorktreeStore(Protocol):
-    """Where they are kept. Every method may be awaited from the event loop.
+    """The port of the store. Every method may be awaited from the event loop.
 
     Raises:
         StorageDegraded, StorageFailed: nothing was written.
@@ -145,13 +145,13 @@ class WorktreeStore(Protocol):
     async def save_repository(self, row: RepositoryRow) -> None: ...
     async def forget_repository(self, repository: RepositoryId) -> None: ...
     async def set_active(self, repository: RepositoryId, worktree: WorktreeId, now_ns: int) -> str:
-        """The id of the one that was active before; empty: none was, or it is not known any more."""
+        """Return the id of the previously active one; empty: there was none, or it is no longer known."""
         ...
 
     async def worktrees(self, repository: RepositoryId | None = None) -> Sequence[WorktreeRow]: ...
     async def worktree(self, worktree: WorktreeId) -> WorktreeRow | None: ...
     async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
-        """What they are called, by their ids; those that are not known are left out."""
+        """Return the names by id; unknown ones are omitted."""
         ...
 
     async def save_worktrees(self, rows: Sequence[WorktreeRow]) -> None:
@@ -163,7 +163,7 @@ class WorktreeStore(Protocol):
         ...
 
     async def save_seen(self, rows: Sequence[WorktreeRow]) -> Sequence[str]:
-        """Likewise, of what git lists: another repository's row at such a path is stale from now on.
+        """Save worktrees that git lists: another repository's row at such a path becomes stale.
 
         Those paths are returned.
         """
@@ -171,7 +171,7 @@ class WorktreeStore(Protocol):
 
     async def forget_worktree(self, worktree: WorktreeId) -> None: ...
     async def keep_output(self, worktree: WorktreeId, output: bytes) -> None:
-        """What its setup wrote, in place of what was kept before."""
+        """Store the output of its setup, replacing the previous one."""
         ...
 
     async def output(self, worktree: WorktreeId) -> bytes: ...
@@ -181,7 +181,7 @@ class WorktreeStore(Protocol):
 
     async def open_sessions(self, worktree: WorktreeId) -> Sequence[SessionId]: ...
     async def save_snapshot(self, row: TurnSnapshot) -> None:
-        """Of a session that was deleted meanwhile nothing is kept."""
+        """Save a snapshot; nothing is stored for a deleted session."""
         ...
 
     async def snapshots(self, session: SessionKey) -> Sequence[TurnSnapshot]:
@@ -189,7 +189,7 @@ class WorktreeStore(Protocol):
         ...
 
     async def unnoted_ends(self) -> Sequence[tuple[WatchedSession, int, int]]:
-        """Sessions of which turns have ended while nobody could note it, with the first and the last of these turns."""
+        """Return sessions with turns that ended without a snapshot, with the first and the last of these turns."""
         ...
 
     async def sessions_with_snapshots(self) -> frozenset[SessionId]: ...

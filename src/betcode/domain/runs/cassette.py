@@ -1,8 +1,8 @@
 """Cassettes: recordings of an agent that can be played back, without private data.
 
-A row is one line that went in or came out of the agent: its time, its direction, its text. `scrub` takes secrets, the
-home directory and mail addresses out of the rows. It is a net, as `domain.secrets` says: read a recording before you
-share it.
+A row is one line to or from the agent: its time, its direction, its text. `scrub` removes secrets, the home directory
+and mail addresses from the rows. It is a filter without a guarantee, see `domain.values.secrets`: read a recording
+before you share it.
 """
 
 import json
@@ -22,8 +22,8 @@ SECRETS, PATHS, ADDRESSES = "secrets", "paths", "addresses"
 
 _MARK = re.compile(r"\[redacted:")
 _MAIL = re.compile(r"(?<![\w.+%-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
-_OF_PROGRAMS = ("git@", "noreply@")  # which are nobody's
-# Where the pieces of a streamed block are, by the kind of the delta.
+_OF_PROGRAMS = ("git@", "noreply@")  # which belong to no person
+# The fields with the pieces of a streamed block, by the kind of the delta.
 _PIECES: Mapping[str, str] = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -48,7 +48,7 @@ class CassetteRow:
 @dataclass(slots=True)
 class Scrubbed:
     rows: list[CassetteRow]
-    replaced: Counter[str] = field(default_factory=Counter)  # how often, by what it was
+    replaced: Counter[str] = field(default_factory=Counter)  # the number of replacements, by kind
 
 
 def scrub(rows: Iterable[CassetteRow], *, home: str, project: str) -> Scrubbed:
@@ -64,7 +64,7 @@ class _Scrubber:
         self._paths = list(_path_patterns(home, project))
 
     def line(self, line: str) -> str:
-        """One line of the wire; JSON stays JSON."""
+        """Return one line of the wire; JSON remains JSON."""
         try:
             json.loads(line)
         except (ValueError, RecursionError):
@@ -107,10 +107,10 @@ class _Scrubber:
 
 
 def _path_patterns(home: str, project: str) -> Iterable[tuple[re.Pattern[str], str]]:
-    """The directories of a person, the longest first, also as Claude Code spells them in names of its own."""
+    """Return the directories of a person, the longest first, also in Claude Code's own spelling."""
     for path, instead in sorted(((project, PROJECT), (home, HOME)), key=lambda each: -len(each[0])):
         if len(PurePosixPath(path).parts) < 2:
-            continue  # the root is nobody's
+            continue  # the root belongs to no person
         for spelled, put in ((path, instead), (re.sub(r"[^A-Za-z0-9]", "-", path), instead.replace("/", "-"))):
             yield (
                 re.compile(
@@ -177,7 +177,7 @@ def _with_piece(row: CassetteRow, name: str, text: str) -> CassetteRow:
 
 
 def described(row: CassetteRow) -> str:
-    """What a row says, for people; empty where another row says it as a whole."""
+    """Return a row's content for people; empty if another row contains it completely."""
     try:
         frame = json.loads(row.line)
     except (ValueError, RecursionError):
@@ -191,7 +191,7 @@ def described(row: CassetteRow) -> str:
 
 
 def _words(value: Any, *, is_said: bool = False) -> Iterable[str]:
-    """The texts of a frame that somebody wrote, in order."""
+    """Return the texts of a frame that a person or the model wrote, in order."""
     match value:
         case str() if is_said:
             yield value

@@ -1,4 +1,4 @@
-"""How often, and after what delay, a crashed agent is restarted. Values only: the caller gives the time."""
+"""How often, and after what delay, a crashed agent is restarted. Values only: the caller passes the time."""
 
 from dataclasses import dataclass, replace
 
@@ -27,23 +27,25 @@ class CrashHistory:
         return CrashHistory((*recent, at_ns), self.in_a_row + 1)
 
     def turn_finished(self) -> "CrashHistory":
-        """The next crash is a first one again; how many there were in the last minute stays."""
+        """Reset the delay, so that the next crash counts as a first one; the number of crashes in the last minute is
+        unchanged.
+        """
         return replace(self, in_a_row=0)
 
     def too_many(self, policy: CrashPolicy) -> bool:
         return len(self.times_ns) >= policy.limit
 
     def wait_s(self, policy: CrashPolicy) -> float:
-        """How long to wait after the newest crash."""
+        """Return how long to wait after the newest crash."""
         doublings = min(max(self.in_a_row - 1, 0), 62)
         return min(policy.first_wait_s * float(1 << doublings), policy.longest_wait_s)
 
     def due_ns(self, policy: CrashPolicy) -> int:
-        """When the next agent is started; 0 where none crashed."""
+        """Return when the next agent is started; 0 if none crashed."""
         return self.times_ns[-1] + int(self.wait_s(policy) * _NS) if self.times_ns else 0
 
     def left_to_wait_s(self, policy: CrashPolicy, now_ns: int) -> float:
-        """What is left of that wait; a clock that moved makes it neither longer nor negative."""
+        """Return the rest of that wait; a changed clock makes it neither longer nor negative."""
         wait_s = self.wait_s(policy)
         passed_s = (now_ns - self.times_ns[-1]) / _NS if self.times_ns else wait_s
         return min(max(wait_s - passed_s, 0.0), wait_s)

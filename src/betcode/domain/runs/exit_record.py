@@ -13,11 +13,11 @@ class ExitRecord:
     code: int | None = None
     signal: str = ""  # the name of the signal that ended it
     error: str = ""  # why it could not be started
-    is_readable: bool = True  # False: the record says nothing that we know
+    is_readable: bool = True  # False: the record has an unknown form
 
     @property
     def note(self) -> str:
-        """How the agent ended, a clause for people."""
+        """Return how the agent ended, a clause for people."""
         if not self.is_readable:
             return "it ended in a way that could not be read"
         if self.error:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class RecordKind(StrEnum):
-    """Where a record's bytes came from or went to."""
+    """The source or destination of a record's bytes."""
 
     START = "start"  # the agent was started; JSON
     IN = "in"  # one numbered input, as handed to the agent's stdin
@@ -13,7 +13,7 @@ class RecordKind(StrEnum):
     ERR = "err"  # one line of the agent's stderr
     EXIT = "exit"  # how the agent ended; JSON
     NOTE = "note"  # a remark of the holder
-    DAMAGED = "damaged"  # never written: what a reader gives for bytes it could not read
+    DAMAGED = "damaged"  # never written: a reader returns it for unreadable bytes
 
 
 @dataclass(frozen=True, slots=True)

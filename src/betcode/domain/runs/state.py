@@ -9,7 +9,7 @@ class RunState(StrEnum):
     RUNNING = "running"
     EXITED = "exited"  # it ended, as asked or with no turn open
     BACKING_OFF = "backing_off"  # it ended in the middle of a turn; another continues after a wait
-    CRASHED = "crashed"  # it ended so, and either another has taken over or none will by itself
+    CRASHED = "crashed"  # its final state: either another run has replaced it or none will automatically
 
 
 class RunStimulus(Enum):
@@ -21,26 +21,26 @@ class RunStimulus(Enum):
 
 
 class CancelStep(IntEnum):
-    """How far a cancel has had to go with an agent; a step is only ever followed by a later one."""
+    """How far a cancel has escalated; a step is only followed by a later one."""
 
     NONE = 0
     INTERRUPTED = 1  # it was asked to stop the turn
     SIGNALLED = 2  # it did not; SIGINT
     ENDING = 3  # nor then; its holder ends it, with everything it started
-    LEAVING = 4  # the turn is over, and an agent that needed a signal makes way for the next
+    LEAVING = 4  # the turn is over, and an agent that needed a signal is replaced
 
     @property
     def owes_an_end(self) -> bool:
-        """Whether the turn is still to be ended, by the agent or, when that is gone, by us."""
+        """Return whether the turn must still be ended, by the agent or, if it has exited, by us."""
         return CancelStep.NONE < self < CancelStep.LEAVING
 
     @property
     def ends_agent(self) -> bool:
-        """Whether the agent gets nothing any more, and its end is no crash."""
+        """Return whether the agent gets no more input, and its exit is no crash."""
         return self >= CancelStep.SIGNALLED
 
     def after_turn(self) -> "CancelStep":
-        """Where it stands once the agent itself has ended the turn, as cancelled or in its own way."""
+        """Return the step after the agent itself has ended the turn, as cancelled or otherwise."""
         return CancelStep.LEAVING if self.ends_agent else CancelStep.NONE
 
 
@@ -62,7 +62,7 @@ NEXT: Mapping[tuple[RunState, RunStimulus], RunState] = {
 
 
 def advance(state: RunState, stimulus: RunStimulus) -> RunState:
-    """The state after `stimulus`.
+    """Return the state after `stimulus`.
 
     Raises:
         IllegalRunTransition: the table has no such pair.

@@ -10,7 +10,7 @@ class UnusableRun:
     name: str  # of its entry in the directory of runs, printable
     session_id: str  # empty: it belongs to no session
     problem: str  # a clause: "`lock` is a FIFO, not a regular file"
-    can_be_set_aside: bool = True  # `betcode doctor --repair` moves it out of the way
+    can_be_set_aside: bool = True  # `betcode doctor --repair` moves it away
 
     @property
     def remedy(self) -> str:
@@ -21,7 +21,7 @@ class UnusableRun:
 
 @dataclass(frozen=True, slots=True)
 class NotedProblem:
-    """Found while a run was used; what is on disk does not show it."""
+    """Found while a run was used; the files do not show it."""
 
     session_id: SessionId
     problem: str

@@ -1,4 +1,4 @@
-"""What a session is bound to, and how it began and ended: kept beside it for the obey API."""
+"""The binding of a session to a campaign, and how it began and ended: stored for the obey API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class SessionBinding:
     failure: str = ""  # the error that closed it, or stopped it and no message was accepted since; empty: none
     timeout_ns: int = 0  # of the session, from each start on; 0: none
     deadline_ns: int = 0  # when that ends, as wall time
-    stop_by_ns: int = 0  # a stop is under way, and waits for the turn until then; 0: none is
+    stop_by_ns: int = 0  # a stop is in progress, and waits for the turn until then; 0: none is
 
 
 NO_BINDING = SessionBinding()
@@ -29,7 +29,7 @@ NO_BINDING = SessionBinding()
 
 @dataclass(frozen=True, slots=True)
 class BindingRecord:
-    """A session's bond with what its runs tell."""
+    """A session's binding with facts about its runs."""
 
     binding: SessionBinding = NO_BINDING
     first_run_ns: int = 0  # when its first agent was started; 0: never
@@ -41,17 +41,17 @@ NO_BINDING_RECORD = BindingRecord()
 
 @dataclass(frozen=True, slots=True)
 class DueSession:
-    """A session that something is due for: its timeout, or the end of a stop that was begun."""
+    """A session with something due: its timeout, or the end of a stop."""
 
     session: SessionId
     binding: SessionBinding
 
 
 class BindingStore(Protocol):
-    """What is asked of whoever keeps them."""
+    """The port of the store of bindings."""
 
     async def bound(self, session: SessionKey) -> BindingRecord:
-        """What a session is bound to, with what its runs tell."""
+        """Return a session's binding, with facts about its runs."""
         ...
 
     async def all_bound(self) -> Mapping[SessionKey, BindingRecord]: ...

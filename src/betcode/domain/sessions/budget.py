@@ -14,7 +14,7 @@ class OnReached(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """So much of each: what was spent or, where 0 is no limit, what may be."""
+    """Amounts of each kind: spent ones or limits, where 0 is no limit."""
 
     cost_usd: float = 0.0
     tokens: int = 0
@@ -45,8 +45,8 @@ class Budget:
 
     limits: Amounts = NO_AMOUNTS
     on_reached: OnReached = OnReached.ASK
-    step: Amounts = NO_AMOUNTS  # what a person allows each time: the limits as they were set
-    told: bool = False  # everyone was told that one of these limits is reached
+    step: Amounts = NO_AMOUNTS  # the amount that a person adds each time: the limits as they were set
+    told: bool = False  # everyone was notified that one of these limits is reached
 
     def __bool__(self) -> bool:
         return bool(self.limits)
@@ -71,7 +71,7 @@ def reached(budget: Budget, spent: Amounts) -> tuple[str, ...]:
 
 
 def raised(budget: Budget, spent: Amounts) -> Budget:
-    """The same amount again for each limit that is reached, counted from what was spent in fact."""
+    """Return a budget with the same amount added to each reached limit, counted from what was actually spent."""
     more: dict[str, float] = {}
     for kind in _KINDS:
         if _is_reached(budget, spent, kind):

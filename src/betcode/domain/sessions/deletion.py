@@ -22,7 +22,7 @@ class SessionDeletion(Protocol):
     half_deleted: Sequence[DeletedSession]  # an earlier daemon began to delete them and did not finish
 
     async def mark_deleted(self, session: SessionKey) -> DeletedSession:
-        """Hide the session from every reader; what it returns must be erased, files first."""
+        """Hide the session from every reader; the returned data must be erased, files first."""
         ...
 
     async def erase_session(self, session: SessionKey) -> None:

@@ -9,11 +9,11 @@ OPEN = frozenset(InputState) - TERMINAL
 
 NEXT: Mapping[InputState, frozenset[InputState]] = {
     InputState.ACCEPTED: TERMINAL | {InputState.DELIVERED},
-    InputState.DELIVERED: TERMINAL | {InputState.DELIVERED},  # the next agent is given it again
+    InputState.DELIVERED: TERMINAL | {InputState.DELIVERED},  # the next agent gets it again
     **{state: frozenset() for state in TERMINAL},
 }
 
 
 def may_become(before: InputState | None, after: InputState) -> bool:
-    """Whether an input in that state may take the other one; None: it is not open, or not known."""
+    """Return whether an input may change from that state to the other one; None: it is not open, or unknown."""
     return before is not None and after in NEXT[before]

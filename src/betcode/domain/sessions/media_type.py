@@ -17,7 +17,7 @@ RECOGNISED = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "a
 
 
 def kind_of(data: bytes) -> str:
-    """The MIME type that the bytes themselves show; nothing where they show none of those that we recognise."""
+    """Return the MIME type that the bytes show; empty if they show none that we recognise."""
     for beginning, kind in _KINDS.items():
         if data.startswith(beginning):
             return kind
@@ -27,13 +27,13 @@ def kind_of(data: bytes) -> str:
 
 
 def declared(mime_type: str) -> str:
-    """What the sender says it is, without parameters and in one spelling; nothing where that says nothing."""
+    """Return the sender's type, without parameters and normalized; empty if there is none."""
     kind = mime_type.partition(";")[0].strip().lower()
     return "" if kind == "application/octet-stream" else _ALIASES.get(kind, kind)
 
 
 def is_text(data: bytes) -> bool:
-    """Whether people could read it; a NUL is in no text."""
+    """Return whether it is text; text contains no NUL."""
     try:
         data.decode()
     except UnicodeDecodeError:

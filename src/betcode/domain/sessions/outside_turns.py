@@ -28,7 +28,7 @@ class OutsideTurn:
 
 @dataclass(frozen=True, slots=True)
 class OutsideTurns:
-    """What a transcript holds beyond the session's history."""
+    """The turns of a transcript that are not in the session's history."""
 
     turns: tuple[OutsideTurn, ...]  # oldest first
     omitted: int  # turns before them that were too many to import
@@ -38,12 +38,12 @@ class OutsideTurns:
 
 @runtime_checkable
 class FindsOutsideTurns(Protocol):
-    """A provider may be one of these beside all else."""
+    """The optional interface of a provider that reads transcripts."""
 
     def outside_turns(
         self, session: NewSession, conversation_id: str, environment: Mapping[str, str], last: LastRun
     ) -> OutsideTurns | None:
-        """Read the agent's transcript; None where it holds nothing that was not looked at before. Blocks on files.
+        """Read the agent's transcript; None if it holds nothing new. Blocks on files.
 
         Raises:
             OSError: the transcript could not be read.

@@ -23,11 +23,11 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PhaseFacts:
-    """What a phase is told from."""
+    """The facts that determine a phase."""
 
     status: SessionStatus
     was_started: bool = False  # an agent was started for it once
-    is_starting: bool = False  # one is being started, and nothing can be said to it yet
+    is_starting: bool = False  # one is being started, and cannot receive anything yet
     is_stopping: bool = False
     has_failed: bool = False  # an error closed it, or stopped it and no message was accepted since
 

@@ -5,7 +5,7 @@ from enum import Enum, StrEnum
 
 
 class SessionStatus(StrEnum):
-    NEW = "new"  # nothing was ever asked of it
+    NEW = "new"  # it never had a message
     ACTIVE = "active"  # a turn is open
     IDLE = "idle"  # no turn is open; its agent may be warm
     CLOSED = "closed"
@@ -32,7 +32,7 @@ NEXT: Mapping[tuple[SessionStatus, SessionStimulus], SessionStatus] = {
 
 
 def advance(status: SessionStatus, stimulus: SessionStimulus) -> SessionStatus:
-    """The status after `stimulus`.
+    """Return the status after `stimulus`.
 
     Raises:
         IllegalSessionTransition: the table has no such pair.

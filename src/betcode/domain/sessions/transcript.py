@@ -12,16 +12,16 @@ _SETTLING_REASONS = frozenset({"end_turn", "cancelled"})
 
 
 class TranscriptEnd(Enum):
-    """The values are what is stored: whether a turn is to be continued, whether an abandoned one may come last."""
+    """The values are stored: whether a turn is to be continued, whether an abandoned one may come last."""
 
     FINISHED = (False, False)
-    INTERRUPTED = (True, False)  # the next agent continues the turn that comes last
-    ABANDONED = (False, True)  # the turn that comes last may be one that was cancelled or given up
-    INTERRUPTED_AFTER_ABANDONED = (True, True)  # a newer turn broke off, and may have left no trace
+    INTERRUPTED = (True, False)  # the next agent continues the last turn
+    ABANDONED = (False, True)  # the last turn may be one that was cancelled or abandoned
+    INTERRUPTED_AFTER_ABANDONED = (True, True)  # a newer turn was interrupted, and may have no trace in it
 
     @property
     def turn_interrupted(self) -> bool:
-        """Whether an agent died in a turn that is still wanted."""
+        """Return whether an agent died in a turn that is still to be finished."""
         return self.value[0]
 
     @property
@@ -30,7 +30,7 @@ class TranscriptEnd(Enum):
 
     @property
     def is_continuable(self) -> bool:
-        """Whether an agent may be started with the order to continue the turn that comes last."""
+        """Return whether an agent may be started with the order to continue the last turn."""
         return self is TranscriptEnd.INTERRUPTED
 
     def after(self, outcome: "TurnOutcome") -> "TranscriptEnd":
@@ -60,7 +60,7 @@ NEXT: Mapping[tuple[TranscriptEnd, TurnOutcome], TranscriptEnd] = {
 
 
 def outcome_of(stop_reason: str) -> TurnOutcome:
-    """What a turn that the agent itself ended means for its transcript.
+    """Return the effect on its transcript of a turn that the agent itself ended.
 
     Measured with Claude Code: a turn that an API error ended is run again by the next agent that may continue.
     """

@@ -15,14 +15,14 @@ class WatchedSession:
 
 
 class TurnListener(Protocol):
-    """Told what was committed, in its order. Nothing here waits, and nothing that goes wrong reaches the turn."""
+    """Receives committed events in order. It never waits, and its errors do not affect the turn."""
 
     def began(self, session: WatchedSession, turn: int) -> None:
         """A turn is open: `turn` have ended once it has. Told again of one that did not end as turns do."""
         ...
 
     def used_tool(self, session: WatchedSession) -> None:
-        """The open turn has begun to use a tool; told once of each turn."""
+        """The open turn has begun to use a tool; called once per turn."""
         ...
 
     def ended(self, session: WatchedSession, first: int, last: int, at_ns: int) -> None:
@@ -30,5 +30,5 @@ class TurnListener(Protocol):
         ...
 
     async def deleted(self, session: WatchedSession) -> None:
-        """The session was deleted; returns when what is stored of its turns is removed."""
+        """The session was deleted; returns when the stored data of its turns is removed."""
         ...

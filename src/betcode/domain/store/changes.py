@@ -84,7 +84,7 @@ class ClearGrant:
 
 @dataclass(frozen=True, slots=True)
 class AddAudit:
-    """A decision, behind all that were made before."""
+    """Add a decision after all earlier ones."""
 
     entry: AuditEntry
 
@@ -97,7 +97,7 @@ class AddBlob:
 
 @dataclass(frozen=True, slots=True)
 class SaveClients:
-    """Who came to a session and who went, and who holds its input lock now; of a deleted one nothing is kept."""
+    """Save the clients of a session and the holder of its input lock; nothing is stored for a deleted session."""
 
     session: SessionKey
     came: tuple[ConnectedClient, ...]
@@ -107,12 +107,12 @@ class SaveClients:
 
 @dataclass(frozen=True, slots=True)
 class ForgetClients:
-    """At start: nobody is connected yet, and no input lock is held."""
+    """Clear clients and input locks at startup."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaveBinding:
-    """What a session is bound to, from now on."""
+    """Save the binding of a session."""
 
     session: SessionKey
     binding: SessionBinding
@@ -120,7 +120,7 @@ class SaveBinding:
 
 @dataclass(frozen=True, slots=True)
 class SaveMetadata:
-    """What a session was made with says something else from now on: it was restarted so."""
+    """Replace the metadata of a session, because it was restarted with others."""
 
     session: SessionKey
     metadata: Mapping[str, str]

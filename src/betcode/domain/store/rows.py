@@ -19,7 +19,7 @@ NO_CRASHES = CrashHistory()
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """What a session is made with; it never changes."""
+    """The values that a session is created with; they never change."""
 
     session_id: SessionId
     provider: str
@@ -28,8 +28,8 @@ class NewSession:
     allowed_tools: tuple[str, ...] = ()
     plan_mode: bool = False
     worktree_id: str = ""
-    subdirectory: str = ""  # of the worktree, in which it works wherever that goes; empty: at its top, or in none
-    asked_place: str = ""  # where it was to be, as its client named that; empty: by the working directory alone
+    subdirectory: str = ""  # of the worktree, also after a move; empty: at its top, or in none
+    asked_place: str = ""  # the location that its client requested; empty: only the working directory
     metadata: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # private; None: the login shell's
     created_ns: int = 0
@@ -42,15 +42,15 @@ class NewSession:
 class Landmarks(NamedTuple):
     """Places in a session's log that a compaction, and who attaches, goes by."""
 
-    info: int = 0  # where the agent last told of itself
-    answer: int = 0  # where its newest message was settled, how many messages came before that one, and its id
+    info: int = 0  # position of the agent's last report about itself
+    answer: int = 0  # position of its newest settled message, the number of earlier messages, and its id
     answer_after: int = 0
     answer_id: str = ""
     exchange: int = 0  # the same of the newest message that ended its turn
     exchange_after: int = 0
     compacted: int = 0  # how many messages lie before the boundary
     compacted_at: int = 0  # how many there were at the last compaction
-    commands: int = 0  # where the agent last told of its commands
+    commands: int = 0  # position of the agent's last list of commands
 
 
 NO_LANDMARKS = Landmarks()
@@ -58,11 +58,11 @@ NO_LANDMARKS = Landmarks()
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What changes while a session lives."""
+    """The values that change during a session."""
 
     status: SessionStatus = SessionStatus.NEW
     last_seq: Seq = NO_SEQ
-    epoch: int = 0  # of the database when the last number was given
+    epoch: int = 0  # of the database when the last number was assigned
     name: str = ""
     model: str = ""  # as the agent reports it
     conversation_id: str = ""  # the agent's own id; changes with /clear
@@ -75,12 +75,12 @@ class SessionState:
     context_percent: float = 0.0
     preview: str = ""
     updated_ns: int = 0
-    compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
-    context_tokens: int = 0  # what the agent's last result says it had read
+    compaction_sequence: Seq = NO_SEQ  # a replay from before this number has a summary instead of the compacted part
+    context_tokens: int = 0  # the context size of the agent's last result
     landmarks: Landmarks = NO_LANDMARKS
     crashes: CrashHistory = NO_CRASHES  # that still count
     api_pause: str = ""  # why the model's API does not serve its agent: "limit", "overload", "api"
-    api_pause_until_ns: int = 0  # as far as the API has said; 0: not known
+    api_pause_until_ns: int = 0  # as reported by the API; 0: unknown
     turns: int = 0  # that have ended
     worked_ms: int = 0  # in turns, without waiting for people
     working_since_ns: int = 0  # 0: no turn is at work
@@ -88,12 +88,12 @@ class SessionState:
 
     @property
     def turn_interrupted(self) -> bool:
-        """Whether an agent died in a turn that is still wanted."""
+        """Return whether an agent died in a turn that is still to be finished."""
         return self.transcript.turn_interrupted
 
     @property
     def spent(self) -> Amounts:
-        """What counts against a budget."""
+        """Return what counts against a budget."""
         return Amounts(self.cost_usd, self.input_tokens + self.output_tokens, self.turns, self.worked_ms)
 
 
@@ -142,12 +142,12 @@ class RunRow:
     offset: int = 0
     dialogue_version: int = 0
     dialogue_state: bytes = b""
-    last_input: int = 0  # the newest number given out
+    last_input: int = 0  # the newest assigned number
     ended_ns: int = 0
     exit_note: str = ""
     cancel_step: CancelStep = CancelStep.NONE
-    cancel_queued: bool = False  # what is queued in the agent is cancelled too
-    turn_began: int = 0  # as `holder.platform.start_time_now` tells it
+    cancel_queued: bool = False  # messages queued in the agent are cancelled too
+    turn_began: int = 0  # in the unit of `holder.platform.start_time_now`
 
 
 class InputState(StrEnum):
@@ -162,8 +162,8 @@ class InputKind(StrEnum):
     MESSAGE = "message"
     ANSWER = "answer"
     CONTROL = "control"
-    COMPACTION = "compaction"  # the agent is asked to compact; messages wait behind it
-    INTERRUPT = "interrupt"  # meant for the turn that is open now, and for no other
+    COMPACTION = "compaction"  # the agent is asked to compact; messages wait for it
+    INTERRUPT = "interrupt"  # for the currently open turn only
 
 
 OPENS_TURN = frozenset({InputKind.MESSAGE, InputKind.COMPACTION})
@@ -174,7 +174,7 @@ NO_SLOT = frozenset({InputKind.CONTROL, InputKind.INTERRUPT})  # goes to an agen
 class InputRow:
     """Something to hand to an agent. `number` is 0 until a run was chosen for it."""
 
-    input_id: str  # a message's id; otherwise made by us
+    input_id: str  # a message's id; otherwise generated
     session: SessionKey
     kind: InputKind
     payload: bytes = field(repr=False)  # what to hand over, as bytes for the agent's stdin
@@ -182,7 +182,7 @@ class InputRow:
     run: RunKey | None = None
     number: int = 0
     created_ns: int = 0
-    content: bytes = field(default=b"", repr=False)  # a hash that tells the same message sent again; a request answered
+    content: bytes = field(default=b"", repr=False)  # a hash that identifies a repeated message; a request answered
     seq: Seq = NO_SEQ  # of the user_input event that acknowledged a message
 
 
@@ -191,17 +191,17 @@ class PromptState(StrEnum):
     ANSWERED = "answered"
     WITHDRAWN = "withdrawn"  # the agent took it back
     LOST = "lost"  # the agent died before an answer reached it: as earlier versions had it
-    EXPIRED = "expired"  # nobody answered in time
-    SUPERSEDED = "superseded"  # the agent asked otherwise
+    EXPIRED = "expired"  # expired
+    SUPERSEDED = "superseded"  # the agent asked for something different
 
 
 class CarriedState(StrEnum):
-    """What the next agent of a broken turn makes of a prompt that a lost one left, and of its answer."""
+    """How the next agent of an interrupted turn treats a prompt of a lost one, and its answer."""
 
     NO = ""
-    UNSPENT = "unspent"  # no agent has heard the answer: it is given when the same is asked
-    OFFERED = "offered"  # something was asked since: what is allowed is told to a person, and not given by itself
-    SPENT = "spent"  # the lost agent had the answer: what was allowed may have run
+    UNSPENT = "unspent"  # no agent got the answer: it is given when the same is asked
+    OFFERED = "offered"  # something was asked since: an allow is shown to a person, and not given automatically
+    SPENT = "spent"  # the lost agent had the answer: the allowed call may have run
 
 
 class PromptKind(StrEnum):
@@ -222,7 +222,7 @@ class PromptRow:
     asked_ns: int
     state: PromptState = PromptState.OPEN
     decision: str = ""
-    answers: Mapping[str, str] = field(default_factory=dict)  # of questions, as far as given
+    answers: Mapping[str, str] = field(default_factory=dict)  # of questions, as far as answered
     answered_by: str = ""
     answered_ns: int = 0
     idempotency_key: str = ""
@@ -231,20 +231,20 @@ class PromptRow:
     tool_use_id: str = ""
     agent_id: str = ""  # of the subagent that asked; empty: the agent itself
     message: str = ""  # given with the answer
-    updated_input: str = ""  # the JSON that a person put in place of the agent's own
-    grant_pattern: str = ""  # what was granted for the session with the answer
-    superseded_by: str = ""  # the request id of the prompt that took its place
+    updated_input: str = ""  # a person's JSON instead of the agent's own
+    grant_pattern: str = ""  # the session grant that was given with the answer
+    superseded_by: str = ""  # the request id of the prompt that replaced it
     forwarded_ns: int = 0  # when it was first shown to a client
     expires_ns: int = 0
     last_extended_ns: int = 0
     extension_count: int = 0
     reminders_sent: int = 0
     push_notification_id: str = ""
-    kept: CarriedState = CarriedState.NO  # of a turn that goes on after its agent was lost
+    kept: CarriedState = CarriedState.NO  # of a turn that continues after its agent was lost
 
     @property
     def allows(self) -> bool:
-        """Whether it was answered with some kind of allowance."""
+        """Return whether it was answered with an allow of any kind."""
         return self.decision.startswith("ALLOW")
 
 
@@ -260,7 +260,7 @@ class AskedUse:
 
 @dataclass(frozen=True, slots=True)
 class GrantRow:
-    """What a person allowed, or refused, for the rest of a session."""
+    """A grant or refusal of a person for the rest of a session."""
 
     session: SessionKey
     tool_name: str
@@ -280,7 +280,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class ForkedPart:
-    """What a fork has beside the events that it copies."""
+    """The parts of a fork besides its copied events."""
 
     events: tuple[StoredEvent, ...]  # its own first ones
     unanswered: frozenset[str] = frozenset()  # messages of the copied part that no turn in it answered
@@ -294,7 +294,7 @@ class Blob:
 
 @dataclass(frozen=True)
 class Batch:
-    """Events in order. `first` is 0 where they are not history and move nobody's position."""
+    """Events in order. `first` is 0 if they are not history and change no reader's position."""
 
     first: Seq
     last: Seq
@@ -302,7 +302,7 @@ class Batch:
 
     @cached_property
     def joined(self) -> bytes:
-        """The same bytes as one AgentEventBatch, made once for all who send it; nothing is parsed."""
+        """Return the same bytes as one AgentEventBatch, made once for all senders; nothing is parsed."""
         return join_events(self.events)
 
 

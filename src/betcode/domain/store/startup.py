@@ -1,4 +1,4 @@
-"""What the engine needs from a store at startup, possibly from one that is still read-only."""
+"""The store's interface at startup, when it may still be read-only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -9,13 +9,13 @@ from betcode.domain.values.identifiers import SessionId
 class StartupStore(Protocol):
     @property
     def has_begun(self) -> bool:
-        """Whether anything could be written since the store was opened; until then it is only read."""
+        """Return whether anything could be written since the store was opened; until then it is read-only."""
         ...
 
     async def until_begun(self) -> None:
-        """Return when something can be written for the first time."""
+        """Return when the first write is possible."""
         ...
 
     async def sessions_of_runs(self, runs: Sequence[str]) -> Mapping[str, SessionId]:
-        """The sessions of those runs that are known, by run."""
+        """Return the sessions of those runs that are known, by run."""
         ...

@@ -9,5 +9,5 @@ class Clock(Protocol):
     def now_ns(self) -> int: ...
 
     async def reaches(self, at_ns: int) -> None:
-        """Return soon after the clock shows that moment, however it came to; also when it was set back meanwhile."""
+        """Return soon after the clock reaches that moment, also if the clock is changed meanwhile."""
         ...

@@ -43,7 +43,7 @@ def new_message_id() -> MessageId:
 
 
 def parse_session_id(text: str) -> SessionId:
-    """Either spelling, as the UUID.
+    """Parse either spelling into the UUID.
 
     Raises:
         NotAnIdentifier: it is neither.
@@ -54,7 +54,7 @@ def parse_session_id(text: str) -> SessionId:
 
 
 def is_session_id(text: str) -> bool:
-    """Whether a text is an id of a session in either spelling."""
+    """Return whether a text is an id of a session in either spelling."""
     try:
         parse_session_id(text)
     except NotAnIdentifier:
@@ -77,7 +77,7 @@ def parse_uuid(text: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether it is a UUID in its usual spelling."""
+    """Return whether it is a UUID in its usual spelling."""
     try:
         return parse_uuid(text) == text
     except NotAnIdentifier:

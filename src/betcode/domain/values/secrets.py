@@ -1,8 +1,8 @@
 """Detect secrets in text and redact them, for logs, notifications and exports.
 
-A list of detectors finds what has a known shape or stands behind a telling name. It is a net, not a proof: a secret
-that looks like a word and stands alone passes through. Every pattern needs time linear in the text: repeats are
-bounded, or begin only where the run before them ended.
+A list of detectors finds secrets by a known shape or by the name of the field. It is a filter, not a proof: a secret
+without a name that looks like an ordinary word is not detected. Every pattern needs time linear in the text: repeats
+are bounded, or begin only where the run before them ended.
 """
 
 import json
@@ -25,7 +25,7 @@ class Detector:
     flags: re.RegexFlag = re.NOFLAG
 
     def hide(self, text: str) -> str:
-        """The text with a mark in place of each secret of this kind."""
+        """Return the text with each secret of this kind replaced by a mark."""
         return re.sub(self.pattern, self._mark, text, flags=self.flags)
 
     def _mark(self, match: re.Match[str]) -> str:
@@ -37,8 +37,8 @@ class Detector:
 
 
 def redacted(text: str) -> str:
-    """The text without what looks like a secret; each is replaced by the name of its kind."""
-    small = text.lower()  # finding words in it is quicker by far than any pattern, and most texts have none
+    """Return the text with each likely secret replaced by the name of its kind."""
+    small = text.lower()  # searching for keywords is much faster than any pattern, and most texts have none
     for detector in DETECTORS:
         if any(hint in small for hint in detector.hints):
             text = detector.hide(text)
@@ -46,12 +46,12 @@ def redacted(text: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what has this name is likely to be a secret, whatever it looks like."""
+    """Return whether a value with this name is likely to be a secret, whatever it looks like."""
     return bool(_TELLING.search(name) or _HINTING.search(name))
 
 
 def redacted_json(text: str) -> str:
-    """A JSON text with every string in it redacted, and whole values behind telling names; still JSON if it was."""
+    """Return a JSON text with every string redacted, and whole values with secret names; valid JSON if it was."""
     small = text.lower()
     if "\\u" not in small and not any(hint in small for hint in _HINTS):  # letters may be written as numbers
         return text
@@ -76,7 +76,7 @@ def _without_secrets(value: object) -> object:
 
 
 def _behind(name: str, value: object) -> object:
-    """What a name and a value say together, which neither says alone."""
+    """Return secrets that only name and value together reveal."""
     match value:
         case bool():
             return value
@@ -91,15 +91,15 @@ def _behind(name: str, value: object) -> object:
 
 
 def _said(secret: str) -> bool:
-    """Not a stand-in for a value: a word that means none, a row of stars, a variable."""
+    """Return whether it is a real value, not a placeholder: a word for none, a row of stars, a variable."""
     word = secret.strip("\\").lower()
     if word.startswith(("/", "./", "~/")):
-        return _dense(secret)  # the name of a file tells nothing
+        return _dense(secret)  # the name of a file reveals nothing
     return word not in _NO_SECRETS and len(set(word)) > 1 and not word.startswith(("$", "<", "{{", "%("))
 
 
 def _worded(secret: str) -> bool:
-    """Not a count either."""
+    """Return whether it is a real value, and no count either."""
     return _said(secret) and any(c.isalpha() for c in secret)
 
 
@@ -109,7 +109,7 @@ def _mixed(secret: str) -> bool:
 
 
 def _dense(secret: str) -> bool:
-    """As many different characters as chance would give, not a word, a path or a number."""
+    """Return whether it has as many different characters as a random text, unlike a word, a path or a number."""
     text = secret.strip("=")
     count = len(text)
     bits = -sum(n / count * math.log2(n / count) for n in Counter(text).values()) if count else 0.0
@@ -151,7 +151,7 @@ def _detector(
 
 
 def _token(name: str, hints: str, pattern: str, likely: Callable[[str], bool] = lambda _secret: True) -> Detector:
-    """One with a shape of its own, where no word goes on into it."""
+    """Match a token with a shape of its own that is not part of a word."""
     return _detector(name, hints, rf"(?<![A-Za-z0-9_-])(?P<secret>{pattern})", likely)
 
 

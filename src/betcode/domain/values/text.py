@@ -10,7 +10,7 @@ _ESCAPES = re.compile(
 
 
 def valid(text: str) -> str:
-    """The text with halves of surrogate pairs replaced by U+FFFD; pairs become the character they stand for."""
+    """Return the text with unpaired surrogates replaced by U+FFFD; pairs become the character they represent."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -19,17 +19,17 @@ def valid(text: str) -> str:
 
 
 def is_valid(text: str) -> bool:
-    """Whether it can be written down as it is."""
+    """Return whether it can be encoded unchanged."""
     return valid(text) == text
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters of it, the last an ellipsis where something is missing."""
+    """Return at most `limit` characters of it, the last an ellipsis if something is missing."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def without_escapes(text: str) -> str:
-    """What a program wrote for a terminal, without what the terminal would obey."""
+    """Return a program's terminal output without control sequences."""
     return _ESCAPES.sub("", text)
 
 

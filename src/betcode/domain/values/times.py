@@ -3,16 +3,16 @@
 from datetime import UTC, datetime
 
 _NS = 1_000_000_000
-LATEST_NS = 2**63 - _NS  # in the year 2262: what is later cannot be stored
+LATEST_NS = 2**63 - _NS  # in the year 2262: later times cannot be stored
 
 
 def rfc3339(at_ns: int) -> str:
-    """In UTC, to the second, never too early; nothing where the moment is not known."""
+    """Format in UTC, rounded up to the second; empty if the moment is unknown."""
     return _written(-(-min(at_ns, LATEST_NS) // _NS))
 
 
 def rfc3339_past(at_ns: int) -> str:
-    """The same of what has happened, never too late: nothing was asked in the future."""
+    """Format a past moment, rounded down to the second."""
     return _written(min(at_ns, LATEST_NS) // _NS)
 
 
@@ -21,7 +21,7 @@ def _written(at_s: int) -> str:
 
 
 def short_duration(seconds: float) -> str:
-    """As people write it, in the largest unit that leaves no rest: "7d", "36h", "90m", "500ms"."""
+    """Format in the largest unit that divides it: "7d", "36h", "90m", "500ms"."""
     whole = round(seconds)
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if whole and whole % size == 0:

@@ -4,7 +4,7 @@ from packaging.version import InvalidVersion, Version
 
 __all__ = ["Version", "is_older", "parsed"]
 
-_LONGEST = 64  # what is longer is no version; reading it would take time
+_LONGEST = 64  # a longer text is no version; parsing it would take time
 
 
 def parsed(text: str) -> Version | None:
@@ -16,6 +16,6 @@ def parsed(text: str) -> Version | None:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether `version` comes before `than`; what is no version is not older than anything."""
+    """Return whether `version` precedes `than`; an invalid version is not older than anything."""
     one, other = parsed(version), parsed(than)
     return one is not None and other is not None and one < other
