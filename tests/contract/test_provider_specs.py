@@ -35,7 +35,7 @@ _PROSE = {
     "providers/codex/advice.py",  # the npm package of Codex
     "providers/codex/executable.py",  # the same
     "rules/protected_files.py",  # the short name of a folder on some file systems
-    "tui/welcome.py",  # text about the demo agent
+    "tui/widgets/welcome.py",  # text about the demo agent
     "providers/codex/spec.py",  # an API key, which obey names by the vendor of the API
 }
 
@@ -131,7 +131,7 @@ specs.SPECS["robot"] = ProviderSpec(
 from pathlib import Path
 
 from betcode.campaigns.keys import keys_path, provider_keys
-from betcode.cli.core.completion_candidates import candidates
+from betcode.cli.completion.candidates import candidates
 from betcode.cli.core.parser import build_parser
 from betcode.cli.obey.session_options import provider
 from betcode.client.environment import session_environment
