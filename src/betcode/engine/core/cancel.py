@@ -13,7 +13,7 @@ from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
 from betcode.domain.store.changes import Change, MoveInput, SaveRun
 from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, RunRow, SessionState
 from betcode.engine.core import compaction, events, orphaned_prompts
-from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
 
@@ -131,7 +131,7 @@ def cancel_messages(
         said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
     if rests:
         said.append(events.status(v1.IDLE))
-    fields: dict[str, object] = {
+    fields: StateFields = {
         "transcript": transcript_without(session.state.transcript, dropped),
         "crashes": NO_CRASHES,
         "status": advance(session.state.status, SessionStimulus.TURN_CLOSED) if rests else session.state.status,

@@ -15,7 +15,7 @@ from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
 from betcode.domain.store.changes import Change, MoveInput
 from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow, SessionState
 from betcode.engine.core import budget, compaction, events, exit_messages, orphaned_prompts
-from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
 
@@ -154,7 +154,7 @@ def exit_effects(facts: ExitFacts, end: RunExit, voided: Sequence[v1.AgentEvent]
     given_up = _give_up(session, end, now_ns)
     said = list(given_up.events)
     active = session.state.status is SessionStatus.ACTIVE
-    fields: dict[str, object] = {}
+    fields = StateFields()
     is_owed = _goes_on(session, end)
     rests = active and (end.stopped or not is_owed)
     if end.stopped and is_owed and (end.after_cancel or _ends_compaction(session, end)):
@@ -188,14 +188,14 @@ def exit_effects(facts: ExitFacts, end: RunExit, voided: Sequence[v1.AgentEvent]
     return Decision(tuple(said), given_up.changes, fields)
 
 
-def reason_not_continued(session: SessionView, end: RunExit, fields: Mapping[str, object]) -> str:
+def reason_not_continued(session: SessionView, end: RunExit, fields: StateFields) -> str:
     """Why no agent goes on with the turn of the one that ended; empty: one does, at once or when a person says more."""
     if end.after_cancel:
         return orphaned_prompts.CANCELLED
     if session.is_closed:
         return session.closed_reason
     transcript = fields.get("transcript", session.state.transcript)
-    interrupted = isinstance(transcript, TranscriptEnd) and transcript.turn_interrupted
+    interrupted = transcript.turn_interrupted
     if end.lost:
         return orphaned_prompts.GIVEN_UP
     if end.retry_in_s is not None or (interrupted and session.capabilities.continues_broken_turn):
@@ -265,7 +265,7 @@ def _only_mistaken(state: SessionState, failure: Failure) -> bool:
     return failure.has_conversation or not (state.input_tokens or state.output_tokens)
 
 
-def _transcript_fields(state: SessionState, end: RunExit) -> dict[str, object]:
+def _transcript_fields(state: SessionState, end: RunExit) -> StateFields:
     """What is believed of the agent's transcript, and of the turn in it, after a crash."""
     if end.has_conversation is not None:
         there = state.transcript.after(TurnOutcome.BROKE_OFF)

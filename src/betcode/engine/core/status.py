@@ -7,6 +7,7 @@ from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
 from betcode.domain.store.rows import OPENS_TURN, InputRow, PromptRow, SessionState
 from betcode.engine.core.budget import waits_for_person
+from betcode.engine.core.decision import StateFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,14 @@ def for_api(state: SessionState, now_ns: int) -> WaitReason:
     return NOTHING
 
 
-def pause_fields(pause: ApiPause | None) -> dict[str, object]:
+def pause_fields(pause: ApiPause | None) -> StateFields:
     """How it is stored with a session."""
     if pause is None:
         return {"api_pause": "", "api_pause_until_ns": 0}
     return {"api_pause": pause.kind.value, "api_pause_until_ns": pause.until_ns}
 
 
-def pause_after_agent(state: SessionState, now_ns: int) -> dict[str, object]:
+def pause_after_agent(state: SessionState, now_ns: int) -> StateFields:
     """What is left of it when the agent is gone: nobody tries again, but a limit is a limit."""
     if state.api_pause == PauseKind.LIMIT and now_ns < state.api_pause_until_ns:
         return {}

@@ -14,6 +14,7 @@ from betcode.domain.store.rows import NO_SEQ
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import exit as run_exit
 from betcode.engine.core.counters import KIND_OF
+from betcode.engine.core.decision import StateFields
 from betcode.engine.core.status import pause_after_agent
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations import compact
@@ -24,8 +25,6 @@ from betcode.util.wall_clock import now_ns as clock_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from betcode.domain.runs.journal_record import Record
     from betcode.domain.store.rows import PromptRow
     from betcode.engine.core.orphaned_prompts import PromptEffects
@@ -47,7 +46,7 @@ async def record_exit(run: AgentRun, exit_record: Record | None, trouble: str) -
         decision = run_exit.exit_effects(facts, end, voided, now_ns)
         told = await _prompts_after(run, facts, end, decision.fields, now_ns)
         said, changes = [*told.said, *decision.events], [*told.changes, *decision.changes]
-        fields = dict(decision.fields)
+        fields = decision.fields.copy()
         if end.cancelled:
             said = [
                 *await cut_short(session.context.store, session.writer.key, session.writer.state.last_seq),
@@ -101,7 +100,7 @@ def _gather(run: AgentRun, exit_record: Record | None, trouble: str, advice: str
 
 
 async def _prompts_after(
-    run: AgentRun, facts: run_exit.ExitFacts, end: run_exit.RunExit, fields: Mapping[str, object], now_ns: int
+    run: AgentRun, facts: run_exit.ExitFacts, end: run_exit.RunExit, fields: StateFields, now_ns: int
 ) -> PromptEffects:
     """Withdraw the prompts that are open, or leave them to the next agent."""
     if why := run_exit.reason_not_continued(facts.session, end, fields):

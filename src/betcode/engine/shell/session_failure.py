@@ -25,6 +25,7 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.domain.values.secrets import redacted
 from betcode.engine.agents.run_processes import end_run
 from betcode.engine.core import events, orphaned_prompts
+from betcode.engine.core.decision import StateFields
 from betcode.engine.core.state import Session
 from betcode.engine.core.status import pause_after_agent
 from betcode.engine.operations import compact
@@ -230,7 +231,7 @@ class SessionFailure:
         said, changes = records(session.session_id, status, rows, self._pending, place, now_ns)
         binding = replace(lifecycle.binding, failure=self._pending, ended_ns=now_ns, stop_by_ns=0)
         changes.append(SaveBinding(writer.key, binding))
-        fields: dict[str, object] = {"crashes": NO_CRASHES}
+        fields: StateFields = {"crashes": NO_CRASHES}
         if status is SessionStatus.ACTIVE or writer.state.turn_interrupted or any(row.number for row in rows.inputs):
             fields["transcript"] = writer.state.transcript.after(TurnOutcome.ABANDONED)
         fields |= pause_after_agent(writer.state, now_ns)

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import anyio
 
@@ -19,6 +20,7 @@ from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import events
 from betcode.engine.core.counters import SessionCounters
+from betcode.engine.core.decision import StateFields
 from betcode.engine.core.state import Session, apply
 from betcode.engine.follow.growth import GrownLogs, Growth
 from betcode.engine.follow.tail import Tail
@@ -83,7 +85,9 @@ class SessionWriter:
         """The number that an event gets behind so many others of the next write."""
         return Seq(self.state.last_seq + 1 + events_before)
 
-    async def write(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
+    async def write(
+        self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: Unpack[StateFields]
+    ) -> None:
         """All of it on disk, then known to every follower; `fields` are further changes of the session's state.
 
         Raises:
@@ -105,7 +109,9 @@ class SessionWriter:
             raise
         self.turns.appended(began_ns)
 
-    def prepare(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> PreparedWrite:
+    def prepare(
+        self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: Unpack[StateFields]
+    ) -> PreparedWrite:
         """What `write` would commit, for a caller that commits it together with others and then says `written`."""
         tally = SessionCounters(self.state)
         stored: list[StoredEvent] = []
@@ -139,7 +145,9 @@ class SessionWriter:
         if self.on_status is not None and before.status is not self.state.status:
             self.on_status()
 
-    async def write_surely(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
+    async def write_surely(
+        self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: Unpack[StateFields]
+    ) -> None:
         """Like `write`, for what has already happened: wait for room, and lose at most what cannot be stored."""
         try:
             await self._until_written(said, changes, fields)
@@ -171,9 +179,7 @@ class SessionWriter:
             self.session = before
             raise
 
-    async def _until_written(
-        self, said: Sequence[AgentEvent], changes: Sequence[Change], fields: dict[str, object]
-    ) -> None:
+    async def _until_written(self, said: Sequence[AgentEvent], changes: Sequence[Change], fields: StateFields) -> None:
         while True:
             try:
                 await self.write(said, changes, **fields)

@@ -10,6 +10,7 @@ from betcode.domain.runs.exit_record import ExitRecord
 from betcode.domain.sessions.transcript import TranscriptEnd
 from betcode.domain.store.rows import CarriedState, InputKind, PromptState, SessionState
 from betcode.engine.core import orphaned_prompts
+from betcode.engine.core.decision import StateFields
 from betcode.engine.core.exit import (
     RunExit,
     orphan_prompts,
@@ -57,7 +58,7 @@ REST = RunExit("n", False, True)
     ],
 )
 def test_why_no_agent_goes_on_with_the_turn(
-    end: RunExit, state: SessionState, capabilities: Any, fields: dict[str, object], reason: str
+    end: RunExit, state: SessionState, capabilities: Any, fields: StateFields, reason: str
 ) -> None:
     assert reason_not_continued(session(state=state, capabilities=capabilities), end, fields) == reason
 
