@@ -11,9 +11,9 @@ PROC = Path("/proc")
 
 
 def leftovers(below: Path) -> list[int]:
-    """The pids of the processes that work below a directory or have it in their environment."""
+    """The pids of the processes that work below a directory or have it in their environment, and its daemons."""
     wanted = os.fsencode(below)
-    return [pid for pid in living() if pid not in own_line() and belongs(pid, wanted)]
+    return [pid for pid in sorted(set(living()) - own_line()) if belongs(pid, wanted)]
 
 
 def end_leftovers(below: Path) -> int:
@@ -51,6 +51,9 @@ def belongs(pid: int, wanted: bytes) -> bool:
             return False
         if os.fsencode((home / "cwd").readlink()).startswith(wanted + b"/"):
             return True
-        return wanted + b"/" in (home / "environ").read_bytes()
+        if wanted + b"/" in (home / "environ").read_bytes():
+            return True
+        words = (home / "cmdline").read_bytes()  # a forked daemon shows the environment of the process that forked it
+        return b"\0betcode.daemon\0" in words and wanted + b"/" in words
     except OSError:
         return False  # gone meanwhile, or not ours to look at

@@ -19,6 +19,11 @@ from support.daemon.process import Daemon, agent_program
 from support.patience import PATIENCE_S
 from support.processes import preloaded
 
+# Make stdin the controlling terminal, and then run the command.
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
 
 class Shell:
     """One state directory, and commands that work on it. The daemon is started by them."""
@@ -76,17 +81,24 @@ class Terminal:
     """A person's screen and keyboard; the process has it as its controlling terminal."""
 
     def __init__(self, argv: list[str], environment: Mapping[str, str], cwd: Path) -> None:
-        pid, self._master = pty.fork()
-        if pid == 0:  # the child is the command; whatever fails here ends it
-            try:
-                os.chdir(cwd)
-                os.execve(argv[0], argv, dict(environment))
-            finally:
-                os._exit(127)
-        self.pid = pid
+        self._master, slave = pty.openpty()
+        try:
+            self._process = self._start(argv, environment, cwd, slave)
+        finally:
+            os.close(slave)
+        self.pid = self._process.pid
         self.seen = ""
         self._expected = 0  # what was seen before this was expected already
-        self._code: int | None = None
+
+    @staticmethod
+    def _start(argv: list[str], environment: Mapping[str, str], cwd: Path, slave: int) -> preloaded.Started:
+        if preloaded.can_fork(argv, environment):
+            streams = (slave, slave, slave)
+            return preloaded.start(argv, environment, cwd, streams, new_session=True, terminal=True)
+        take_terminal = [sys.executable, "-c", _TAKE_TERMINAL, *argv]
+        return subprocess.Popen(
+            take_terminal, env=environment, cwd=cwd, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
 
     def expect(self, text: str) -> str:
         """Wait until the text is on the screen, after what was expected before; everything up to it."""
@@ -110,15 +122,11 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while self._read(deadline):
             pass
-        if self._code is None:
-            _, status = os.waitpid(self.pid, 0)
-            self._code = os.waitstatus_to_exitcode(status)
-        return self._code
+        return self._process.wait(PATIENCE_S)
 
     def close(self) -> None:
-        if self._code is None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
         os.close(self._master)
 
     def echo_off(self) -> None:

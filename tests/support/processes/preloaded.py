@@ -32,8 +32,9 @@ PROGRAMS = {
 # gRPC reads its variable when it is imported; daemon and commands set it before that.
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/", "LANG": "C.UTF-8", "GRPC_VERBOSITY": "NONE"}
 # Read once, when the interpreter or a C library starts, or by other processes from /proc.
-_READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "GRPC_", "COV", RUN_MARKER)
+_READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "GRPC_", "COV", "TEXTUAL", RUN_MARKER)
 _REQUEST_BYTES = 1 << 17
+_COMMAND_LINE_BYTES = 1 << 13  # for the command lines that forked processes show
 
 
 def can_fork(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
@@ -98,14 +99,21 @@ def start(
     streams: tuple[int, int, int],
     *,
     new_session: bool = False,
+    terminal: bool = False,
 ) -> Forked:
-    """Fork a process for which `can_fork` holds, with these as stdin, stdout and stderr."""
+    """Fork a process for which `can_fork` holds, with these as stdin, stdout and stderr.
+
+    With `terminal` its stdin becomes its controlling terminal; that needs a new session.
+    """
     asked = {
         "module": PROGRAMS[argv[2]],
+        "argv": list(argv),
         "arguments": list(argv[3:]),
         "environment": dict(environment),
         "directory": str(directory),
         "new_session": new_session,
+        "terminal": terminal,
+        "blocked": [],
     }
     reading, writing = os.pipe()
     try:
@@ -185,7 +193,7 @@ class _Forker:
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         program = Path(__file__).with_name("preload_server.py")
-        argv = [sys.executable, "-P", str(program), str(theirs.fileno())]
+        argv = [sys.executable, "-P", str(program), str(theirs.fileno()), "-" * _COMMAND_LINE_BYTES]
         self._process = subprocess.Popen(argv, env=_ENVIRONMENT, cwd="/", pass_fds=[theirs.fileno()])
         theirs.close()
         self._connection.settimeout(PATIENCE_S)

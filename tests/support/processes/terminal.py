@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from fcntl import ioctl
 
 from support.patience import PATIENCE_S
+from support.processes import preloaded
 from support.processes.command import Shell
 
 _OFF = ("\x1b[?1049l", "\x1b[?1000l", "\x1b[?25h", "\x1b[?2004l")  # the other screen, the mouse, the cursor, pasting
@@ -27,15 +28,21 @@ class Painted:
         self.master, slave = pty.openpty()
         ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.mode = termios.tcgetattr(slave)
-        self.process = subprocess.Popen(
-            commands.argv(*arguments),
-            env=commands.environment | {"TERM": "xterm-256color", **environment},
-            cwd=commands.work,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
+        argv = commands.argv(*arguments)
+        variables = commands.environment | {"TERM": "xterm-256color", **environment}
+        self.process: preloaded.Started
+        if preloaded.can_fork(argv, variables):
+            self.process = preloaded.start(argv, variables, commands.work, (slave, slave, slave), new_session=True)
+        else:
+            self.process = subprocess.Popen(
+                argv,
+                env=variables,
+                cwd=commands.work,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                start_new_session=True,
+            )
         self.slave = slave
         self.written = ""
         self.is_gone = False
@@ -52,12 +59,12 @@ class Painted:
 
     def ended(self) -> int:
         deadline = time.monotonic() + PATIENCE_S
-        while self.process.poll() is None:
+        while (code := self.process.poll()) is None:
             assert time.monotonic() < deadline, "the process did not end"
             self._read(0.05)
         while self._read(0.0):
             pass
-        return self.process.returncode
+        return code
 
     @property
     def is_restored(self) -> bool:

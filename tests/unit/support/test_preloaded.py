@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from betcode.holder.platform import RUN_MARKER
+from betcode.config.lockfile import read_holder
+from betcode.holder.platform import RUN_MARKER, command_line, process
+from support.daemon.process import Daemon
+from support.plugins.leftovers import leftovers
+from support.processes.command import shell
 from support.processes.preloaded import can_fork, run, start
 
 COMMAND = [sys.executable, "-m", "betcode"]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+
+
+def is_running(pid: int) -> bool:
+    found = process(pid)
+    return found is not None and not found.zombie
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,32 @@ def test_a_killed_process_has_the_signal_as_its_code(tmp_path: Path) -> None:
     process.kill()
     assert process.wait(60) == -signal.SIGKILL
     assert process.poll() == -signal.SIGKILL
+
+
+def test_a_daemon_that_a_forked_command_starts_is_forked_with_its_own_command_line(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path)
+    state, config = str(daemon.places.state_dir), str(daemon.places.config_dir)
+    environment = daemon.environment | {"BETCODE_STATE_DIR": state, "BETCODE_CONFIG_DIR": config}
+    try:
+        assert run([*COMMAND, "daemon", "start"], environment, tmp_path).returncode == 0
+        holder = read_holder(daemon.places.lock)
+        assert holder is not None
+        words = command_line(holder.pid).split()
+        assert words[:6] == [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", state]
+        found = process(holder.pid)
+        assert found is not None
+        assert "preload_server.py" in command_line(found.parent)
+        assert run([*COMMAND, "daemon", "stop"], environment, tmp_path).returncode == 0
+    finally:
+        daemon.end_everything()
+    assert not is_running(holder.pid)
+
+
+def test_the_daemons_of_a_directory_are_found_though_they_work_elsewhere(tmp_path: Path) -> None:
+    with shell(tmp_path) as commands:
+        assert commands.run("daemon", "start").returncode == 0
+        holder = read_holder(commands.places.lock)
+        assert holder is not None
+        assert Path(f"/proc/{holder.pid}/cwd").readlink() == Path("/")
+        assert holder.pid in leftovers(tmp_path)
+    assert not is_running(holder.pid)
