@@ -51,8 +51,9 @@ def test_full_runs_write_their_records_and_a_run_of_a_part_does_not(tmp_path: Pa
     (tmp_path / "pyproject.toml").write_text(markers)
 
     def pytest_run(*arguments: str) -> None:
-        argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *workers, *arguments]
-        environment = os.environ | {"PYTHONPATH": str(TESTS)}
+        plugins = ("-p", "no:cacheprovider", *(("-p", "xdist") if workers else ()))
+        argv = [sys.executable, "-m", "pytest", "-q", *plugins, *workers, *arguments]
+        environment = os.environ | {"PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, check=False)
 
     usual, wide = tmp_path / "tests" / "behaviours.json", tmp_path / "tests" / "behaviours-wide.json"

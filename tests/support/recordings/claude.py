@@ -1,5 +1,6 @@
 """Recorded conversations as records, and the events they become in a form that people can read and compare."""
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,12 @@ def recordings() -> list[Path]:
 
 def records_of(path: Path) -> list[Record]:
     """The rows of a recording as a journal would hold them; the recorder's own remarks are left out."""
-    return list(records_from(json.loads(row) for row in path.read_text().splitlines()))
+    return list(_records(path))
+
+
+@functools.cache
+def _records(path: Path) -> tuple[Record, ...]:
+    return tuple(records_from(json.loads(row) for row in path.read_text().splitlines()))
 
 
 def records_from(rows: Iterator[dict[str, Any]]) -> Iterator[Record]:

@@ -4,6 +4,7 @@ The outlines of all recordings of a provider are one file. A new field of an eve
 is lost, added, moved or has another outcome does.
 """
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -20,6 +21,7 @@ def outline(events: Iterable[v1.AgentEvent]) -> list[str]:
     return [entry if count == 1 else f"{entry} x{count}" for entry, count in counted]
 
 
+@functools.cache
 def read_outlines(directory: Path) -> Mapping[str, Sequence[str]]:
     """The stored outlines by the name of their recording."""
     file = directory / FILE

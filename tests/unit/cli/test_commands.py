@@ -52,7 +52,7 @@ def test_help_shows_examples_that_can_be_typed(words: str) -> None:
         found = list(parts(line))
         assert any(" ".join(one).startswith(words) for one in found), line
         for one in found:
-            assert build_parser().parse_args(one).handler, line
+            assert PARSER.parse_args(one).handler, line
 
 
 @pytest.mark.parametrize("words", ["", *nouns()])

@@ -16,7 +16,7 @@ from betcode.config.load import load_settings
 from betcode.config.schema import SETTINGS
 
 INNER = re.compile(r"\$\(([^()]*)\)")
-PARSERS = {"betcode": build_parser, "obey": obey_parser}
+PARSERS = {"betcode": build_parser(), "obey": obey_parser()}
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -47,7 +47,7 @@ SHOWN = [
 
 @pytest.mark.parametrize(("name", "words"), SHOWN, ids=[shlex.join(words) for _, words in SHOWN])
 def test_an_example_is_a_command_and_sets_what_there_is(name: str, words: list[str], tmp_path: Path) -> None:
-    given: argparse.Namespace = PARSERS[words[0]]().parse_args(words[1:])
+    given: argparse.Namespace = PARSERS[words[0]].parse_args(words[1:])
     flags = dict(each.split("=", 1) for each in getattr(given, "set", None) or [])
     load_settings(tmp_path, {}, flags)
     if words[1:3] == ["config", "set"]:
