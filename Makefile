@@ -83,8 +83,9 @@ behaviours: .venv/.for-work  ## which behaviours no test showed in the last full
 bench: .venv/.for-work  ## measure, and compare with the figures to reach
 	$(PY) -m bench
 
-soak: .venv/.for-work  ## the robustness tests, with 1,000 random rounds and a long life (BETCODE_ROUNDS, BETCODE_SOAK_MINUTES)
+soak: .venv/.for-work  ## the robustness tests with 1,000 random rounds and a long life (BETCODE_ROUNDS, BETCODE_SOAK_MINUTES), and 1,000 examples of each property
 	BETCODE_SOAK=1 $(TEST) -s tests/robustness
+	BETCODE_SOAK=1 $(TEST) -q -n 2 -m hypothesis tests/unit tests/contract tests/integration
 
 wheel: .venv/.for-work  ## build the wheel, install it in a fresh place and use it
 	$(PY) scripts/try_wheel.py

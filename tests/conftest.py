@@ -1,6 +1,7 @@
 """What every test stands on."""
 
 import gc
+import os
 import signal
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
@@ -21,8 +22,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 set_hypothesis_home_dir(Path(__file__).parent.parent / ".cache" / "hypothesis")
-# A slow machine is no failure; a property is.
-settings.register_profile("betcode", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# The speed of the machine is not tested. `make soak` runs many more examples.
+settings.register_profile(
+    "betcode",
+    max_examples=1000 if os.environ.get("BETCODE_SOAK") else 40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
 settings.load_profile("betcode")
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.events.display import struct_of
@@ -19,7 +19,6 @@ def test_a_small_event_is_the_same_event() -> None:
     assert blobs == ()
 
 
-@settings(max_examples=40, deadline=None)
 @given(TEXT, TEXT, st.lists(TEXT, max_size=4))
 def test_any_event_fits_and_nothing_of_it_is_lost(output: str, message: str, details: list[str]) -> None:
     events = [

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.store.rows import CarriedState, PromptKind, PromptRow, PromptState
@@ -225,7 +225,6 @@ class Course:
         self.asks_of_this_agent = 0
 
 
-@settings(max_examples=400)
 @given(st.lists(STEPS, max_size=30))
 @pytest.mark.behaviour("permission.pending.none-lost")
 def test_no_course_of_things_gives_one_answer_twice_or_loses_a_prompt(steps: list[tuple[str, object]]) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.events.size_limit import bound
@@ -119,7 +119,6 @@ def test_a_damaged_journal_leaves_a_gap() -> None:
     assert (event.gap.reason, event.gap.bytes_lost) == ("checksum does not fit", 250)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_fuzzed_lines_never_raise_and_the_state_can_be_stored(data: st.DataObject) -> None:
     dialogue = fresh()

@@ -2,7 +2,7 @@
 
 import string
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from betcode.rules import Action, Layer, Rule, RuleProblem, Rules, ScreenOutcome, Source, ToolUse, parse_rule, screen
@@ -11,8 +11,6 @@ from betcode.rules.syntax.shell import taken_apart
 from support.rules.rules import PLACE, bash, rules, screened
 
 ORDER = {ScreenOutcome.ALLOW: 0, ScreenOutcome.ASK: 1, ScreenOutcome.DENY: 2}
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
 NAMES = st.sampled_from(["git", "npm", "ls", "rm", "curl", "cat", "sudo", "bash", "cd", "grep -r", "tee", "python3 -c"])
 PLAIN = st.text(alphabet=string.ascii_lowercase + "-./=", min_size=1, max_size=6)
 ARGUMENTS = (
@@ -65,7 +63,6 @@ def made(allow: list[str], ask: list[str], deny: list[str]) -> Rules:
 LISTS = st.lists(RULES, max_size=4)
 
 
-@QUICK
 @given(ANYTHING, LISTS, LISTS, LISTS, RULES)
 def test_a_further_deny_never_widens(
     command: str, allow: list[str], ask: list[str], deny: list[str], more: str
@@ -75,7 +72,6 @@ def test_a_further_deny_never_widens(
     assert ORDER[screened(command, made(allow, [*ask, more], deny)).outcome] >= ORDER[before]
 
 
-@QUICK
 @given(ANYTHING, LISTS, LISTS, LISTS, RULES)
 def test_a_further_allow_never_narrows(
     command: str, allow: list[str], ask: list[str], deny: list[str], more: str
@@ -85,7 +81,6 @@ def test_a_further_allow_never_narrows(
     assert ORDER[screened(command, made([more, *allow], ask, deny)).outcome] <= ORDER[before]
 
 
-@QUICK
 @given(COMMANDS, st.lists(COMMAND_RULES, max_size=5))
 def test_what_is_allowed_is_the_union_of_its_parts(command: str, allow: list[str]) -> None:
     by = made([*allow, "Edit(out)"], [], [])
@@ -99,7 +94,6 @@ def test_what_is_allowed_is_the_union_of_its_parts(command: str, allow: list[str
             assert screened(text, by).outcome is ScreenOutcome.ALLOW, text
 
 
-@QUICK
 @given(st.lists(SIMPLE, min_size=1, max_size=4), COMMAND_RULES)
 def test_a_list_is_allowed_exactly_if_each_of_it_is(commands: list[str], rule: str) -> None:
     by = made([rule], [], [])
@@ -109,7 +103,6 @@ def test_a_list_is_allowed_exactly_if_each_of_it_is(commands: list[str], rule: s
         assert (together is ScreenOutcome.ALLOW) is all(outcome is ScreenOutcome.ALLOW for outcome in each)
 
 
-@QUICK
 @given(COMMANDS, SIMPLE.map(lambda text: "rm " + text))
 def test_a_denied_command_is_found_wherever_it_stands(around: str, denied: str) -> None:
     by = made(["Bash"], [], ["Bash(rm *)"])
@@ -146,7 +139,6 @@ def disguised(draw: st.DrawFn) -> str:
     return draw(blank).join(words)
 
 
-@QUICK
 @given(disguised())
 @example("r\\m '-'rf x")
 def test_quoting_and_blanks_change_nothing(command: str) -> None:
@@ -157,7 +149,6 @@ def test_quoting_and_blanks_change_nothing(command: str) -> None:
         assert screened(command, made([], [], ["Bash(rm -rf *)"])).outcome is ScreenOutcome.DENY
 
 
-@QUICK
 @given(
     st.text(max_size=30),
     st.one_of(
@@ -183,7 +174,6 @@ def test_nothing_raises(tool: str, values: dict[str, object] | None, texts: list
         assert screen(ToolUse(name, values), by).reason
 
 
-@QUICK
 @given(ANYTHING)
 def test_the_same_command_gives_the_same_verdict(command: str) -> None:
     by = made(["Bash(git *)", "Bash(ls *)"], [], ["Bash(rm *)"])

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.server.listeners.http2_sample import LEAST_BYTES, MAX_FRAME_BYTES, newest_reset
@@ -69,7 +69,6 @@ def test_false_frames_that_meet_the_real_ones_are_no_flood() -> None:
 
 
 @given(cut=st.integers(0, 20_000), length=st.integers(LEAST_BYTES + 4096, SAMPLE_BYTES))
-@settings(max_examples=60, deadline=None)
 def test_a_flood_is_recognised_wherever_a_sample_begins_and_ends(cut: int, length: int) -> None:
     sample = FLOOD[cut : cut + length]
     newest = newest_reset(sample)
@@ -107,7 +106,6 @@ PIECES = st.one_of(
 
 
 @given(pieces=st.lists(PIECES, min_size=1, max_size=30), cut=st.integers(0, MAX_FRAME_BYTES + 9))
-@settings(max_examples=150, deadline=None)
 def test_no_content_of_a_message_is_a_flood(pieces: list[bytes], cut: int) -> None:
     payload = b"".join(pieces) or b"\0"
     traffic = message(payload * (100_000 // len(payload) + 1))

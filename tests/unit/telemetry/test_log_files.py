@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.telemetry.log_files import LogFiles, LogFilter, entry_of
@@ -66,7 +66,6 @@ def test_level_and_session_choose(tmp_path: Path) -> None:
     assert shown(LogFilter("error", "0197a")) == []
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 25), max_size=8), st.integers(4, 6))
 def test_every_line_is_given_once_and_in_order_as_long_as_its_file_is_kept(
     tmp_path_factory: pytest.TempPathFactory, looks: list[int], keep: int

@@ -124,7 +124,7 @@ async def _idle(app: Desk, pilot: Pilot[None]) -> None:
             await pilot.pause()
 
 
-@settings(max_examples=15)  # each opens two screens: half a second
+@settings(max_examples=settings().max_examples // 8)  # each opens two screens: half a second
 @given(KEYS)
 @example(["one two", "ctrl+w", "three"])
 @example(["one", "backspace", "backspace", "X"])

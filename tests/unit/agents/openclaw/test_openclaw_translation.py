@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from acp.schema import AgentMessageChunk, TextContentBlock, ToolCallProgress
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.agents.openclaw import tools
@@ -44,7 +44,6 @@ def _text(news: list[News]) -> str:
     return "".join(chunk.content.text for chunk in chunks if isinstance(chunk.content, TextContentBlock))
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(_NAMES, _ODD), max_size=6))
 def test_whatever_a_gateway_says_it_is_translated_or_left_out(said: list[tuple[str, dict[str, Any]]]) -> None:
     translation = Translation(KEY, "/work")

@@ -114,4 +114,4 @@ class TwoScreens(RuleBasedStateMachine):
 
 
 def test_two_screens_lose_nothing_and_send_nothing_that_was_taken_back() -> None:
-    run_state_machine_as_test(TwoScreens, settings=settings(max_examples=40, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(TwoScreens, settings=settings(stateful_step_count=25))

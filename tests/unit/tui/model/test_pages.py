@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.tui.model.conversation import ConversationModel
@@ -130,7 +130,6 @@ def _in_pages(pages: list[list[v1.AgentEvent]], dice: Random) -> ConversationMod
     return read
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 2**32), st.integers(1, 80))
 def test_pages_read_in_any_order_of_time_give_the_same_blocks(seed: int, length: int) -> None:
     dice = Random(seed)

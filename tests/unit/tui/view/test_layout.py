@@ -1,6 +1,6 @@
 """What somebody reads does not move under their eyes, and the end is followed by those who are there."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.tui.model.blocks import AgentText, Block, NoticeBlock, ToolCallBlock, ToolState, UserMessage
@@ -60,7 +60,6 @@ def test_new_blocks_push_the_view_only_of_those_at_the_end() -> None:
 
 
 @given(st.lists(st.integers(-30, 30), max_size=12), st.integers(1, 30), st.integers(0, 20))
-@settings(max_examples=60, deadline=None)
 def test_older_blocks_before_the_first_leave_the_view_as_it_is(moves: list[int], older: int, tall: int) -> None:
     newer: list[Block] = [_words(number, 1 + number * tall % 7) for number in range(100, 130)]
     layout = _laid_out(newer)
@@ -75,7 +74,6 @@ def test_older_blocks_before_the_first_leave_the_view_as_it_is(moves: list[int],
 
 
 @given(st.integers(1, 60), st.integers(0, 4), st.sampled_from([20, 40, 80, 200]))
-@settings(max_examples=40, deadline=None)
 def test_up_and_down_by_the_same_lines_is_the_same_place(lines: int, tall: int, width: int) -> None:
     blocks: list[Block] = [_words(number, 1 + number * tall % 9) for number in range(100)]
     layout = _laid_out(blocks, width)

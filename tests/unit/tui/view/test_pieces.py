@@ -1,6 +1,6 @@
 """Words look the same however they were cut on their way."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.tui.view import pieces
@@ -15,7 +15,6 @@ _TEXTS = st.lists(_BITS, max_size=40).map("".join)
 
 
 @given(_TEXTS, st.lists(st.integers(0, 400), max_size=12), st.sampled_from([20, 40, 80]))
-@settings(max_examples=120, deadline=None)
 def test_lines_do_not_depend_on_where_the_deltas_were_cut(text: str, cuts: list[int], width: int) -> None:
     growing = MarkdownLines(width)
     for cut in sorted(cuts):
@@ -24,7 +23,6 @@ def test_lines_do_not_depend_on_where_the_deltas_were_cut(text: str, cuts: list[
 
 
 @given(_TEXTS, st.data())
-@settings(max_examples=60, deadline=None)
 def test_long_text_is_cut_at_the_same_places_too(text: str, data: st.DataObject) -> None:
     text *= 40  # far beyond the limit of a piece
     growing = Pieces()

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -81,7 +81,6 @@ def _blocks(text: str) -> list[Block]:
 
 
 @given(_TEXTS, st.sampled_from([20, 40, 80, 200]), st.booleans())
-@settings(max_examples=120, deadline=None)
 def test_every_line_is_safe_and_fits(text: str, width: int, is_open: bool) -> None:
     load()
     drawings = RenderCache()
