@@ -9,15 +9,15 @@ import anyio
 import anyio.to_thread
 import apsw
 
-from betcode.storage import epochs
-from betcode.storage.checkpoints import Checkpoints
-from betcode.storage.database import Durability
-from betcode.storage.files import OpenedDatabase, close_files, open_files
-from betcode.storage.indexer import Indexer
 from betcode.storage.migrations import MIGRATIONS, Migration
+from betcode.storage.search.indexer import Indexer
+from betcode.storage.sqlite import epochs
+from betcode.storage.sqlite.checkpoints import Checkpoints
+from betcode.storage.sqlite.database import Durability
+from betcode.storage.sqlite.files import OpenedDatabase, close_files, open_files
+from betcode.storage.sqlite.worker_thread import WorkerThread
+from betcode.storage.sqlite.writer import Writer
 from betcode.storage.store import SqliteStore
-from betcode.storage.worker_thread import WorkerThread
-from betcode.storage.writer import Writer
 
 
 @asynccontextmanager

@@ -32,27 +32,19 @@ from betcode.domain.store.rows import (
     StoredEvent,
 )
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey
-from betcode.storage import (
-    audit_log,
-    binding_queries,
-    connections,
-    epochs,
-    fork_copy,
-    prompt_queries,
-    read_queries,
-    search_queries,
-    usage,
-    write_queries,
-)
-from betcode.storage import session_deletion as deleting
-from betcode.storage.checkpoints import Checkpoints
-from betcode.storage.database import told
-from betcode.storage.indexer import Indexer
-from betcode.storage.prompt_signal import PromptBell
-from betcode.storage.report_rows import SqliteReports
-from betcode.storage.worker_thread import WorkerThread
-from betcode.storage.worktree_rows import SqliteWorktrees
-from betcode.storage.writer import AGAIN, Again, Writer
+from betcode.storage.permissions import audit_log, prompt_queries
+from betcode.storage.permissions.prompt_signal import PromptBell
+from betcode.storage.records.report_rows import SqliteReports
+from betcode.storage.records.worktree_rows import SqliteWorktrees
+from betcode.storage.search import search_queries
+from betcode.storage.search.indexer import Indexer
+from betcode.storage.sessions import binding_queries, connections, fork_copy, read_queries, write_queries
+from betcode.storage.sessions import session_deletion as deleting
+from betcode.storage.sqlite import epochs, usage
+from betcode.storage.sqlite.checkpoints import Checkpoints
+from betcode.storage.sqlite.database import told
+from betcode.storage.sqlite.worker_thread import WorkerThread
+from betcode.storage.sqlite.writer import AGAIN, Again, Writer
 
 logger = logging.getLogger(__name__)
 

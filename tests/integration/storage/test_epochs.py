@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.storage import open_store
-from betcode.storage.epochs import kernel_boot_id
+from betcode.storage.sqlite.epochs import kernel_boot_id
 from support.storage.rows import Fatal, copy_files, new_session
 
 pytestmark = pytest.mark.anyio

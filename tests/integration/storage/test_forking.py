@@ -19,7 +19,8 @@ from betcode.domain.store.rows import (
     StoredEvent,
 )
 from betcode.domain.values.identifiers import Seq, SessionKey
-from betcode.storage import SqliteStore, fork_copy
+from betcode.storage import SqliteStore
+from betcode.storage.sessions import fork_copy
 from support.storage.rows import all_events, ask, events, making, store_at, until
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ import pytest
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.store.changes import AppendEvents
 from betcode.storage import SqliteStore, open_store
-from betcode.storage.writer import Writer
+from betcode.storage.sqlite.writer import Writer
 from support.patience import PATIENCE_S
 from support.storage.rows import Fatal, all_events, ask, events, new_session, store_at
 

@@ -22,7 +22,7 @@ from betcode.cli.doctor.finding import Finding, Level, Situation
 from betcode.config.load import load_settings
 from betcode.config.lockfile import LockOwner, hold_lock
 from betcode.config.paths import Paths, choose_places
-from betcode.storage.probe import Glance, glance
+from betcode.storage.sqlite.probe import Glance, glance
 from support.daemon.tcp import certificate
 from support.patience import PATIENCE_S
 from support.storage.disk import small_disk

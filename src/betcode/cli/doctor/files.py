@@ -141,7 +141,7 @@ def database(situation: Situation) -> Iterator[Finding]:
         yield ok("database", f"{path} does not exist yet")
         return
     from betcode.domain.errors import DatabaseUnusable
-    from betcode.storage.probe import glance
+    from betcode.storage.sqlite.probe import glance
 
     try:
         seen = glance(path, within_s=_DATABASE_BOUND_S)

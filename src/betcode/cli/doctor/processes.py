@@ -62,7 +62,7 @@ def orphans(situation: Situation) -> Iterator[Finding]:
 
 
 def _known(database: Path) -> frozenset[str]:
-    from betcode.storage.probe import glance
+    from betcode.storage.sqlite.probe import glance
 
     try:
         return glance(database, within_s=0.0).live_runs

@@ -2,9 +2,9 @@
 
 import apsw
 
-# An event's row id combines its session's key and its number (see storage/event_rowid.py). A session's log is therefore
-# contiguous in one B-tree: appended at its end, read in order, with no second index. Rows that every commit rewrites
-# are small; large and fixed values (session parameters, payloads) have tables of their own.
+# An event's row id combines its session's key and its number (see storage/sessions/event_rowid.py). A session's log is
+# therefore contiguous in one B-tree: appended at its end, read in order, with no second index. Rows that every commit
+# rewrites are small; large and fixed values (session parameters, payloads) have tables of their own.
 _SCHEMA = """
 CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -11,8 +11,8 @@ import apsw
 from google.protobuf.message import DecodeError
 
 from betcode.domain.events.search_documents import SEARCHED_KINDS, document_of
-from betcode.storage.database import WRITER_TIMEOUT_MS, connect, connect_reader, hold_timeout, make_private
-from betcode.storage.event_rowid import first_place, last_place, place_of, seq_of
+from betcode.storage.sessions.event_rowid import first_place, last_place, place_of, seq_of
+from betcode.storage.sqlite.database import WRITER_TIMEOUT_MS, connect, connect_reader, hold_timeout, make_private
 from betcode.v1.agent_pb2 import AgentEvent
 
 logger = logging.getLogger(__name__)

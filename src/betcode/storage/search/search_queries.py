@@ -8,9 +8,9 @@ import apsw
 
 from betcode.domain.events.search_documents import Document, SearchHit, SearchPage, SearchQuery, document_of
 from betcode.domain.values.identifiers import Seq, SessionId
-from betcode.storage.database import connect_reader
-from betcode.storage.event_rowid import SEQ_MASK, first_place, last_place, seq_of
-from betcode.storage.search_index import TOKENS, search_file
+from betcode.storage.search.search_index import TOKENS, search_file
+from betcode.storage.sessions.event_rowid import SEQ_MASK, first_place, last_place, seq_of
+from betcode.storage.sqlite.database import connect_reader
 from betcode.v1.agent_pb2 import AgentEvent
 
 COUNTED_TO = 10_000

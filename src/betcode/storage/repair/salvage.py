@@ -7,10 +7,10 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.database import connect, connect_to_look, make_private, unusable
 from betcode.storage.migrations import MIGRATIONS, applied_to, migrate
-from betcode.storage.stray_events import stray_events
-from betcode.storage.torn_table import readable_rows
+from betcode.storage.repair.stray_events import stray_events
+from betcode.storage.repair.torn_table import readable_rows
+from betcode.storage.sqlite.database import connect, connect_to_look, make_private, unusable
 
 _NUMBER = re.compile("[0-9]{1,9}")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.errors import StorageFailed
-from betcode.storage.event_rowid import first_place, last_place, place_of, seq_of
+from betcode.storage.sessions.event_rowid import first_place, last_place, place_of, seq_of
 
 sessions = st.integers(1, 2**23 - 1)
 numbers = st.integers(0, 2**40 - 1)

@@ -8,9 +8,10 @@ import apsw
 import pytest
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage import problems, salvage
-from betcode.storage.database import connect, make_private
+from betcode.storage import problems
 from betcode.storage.migrations import migrate
+from betcode.storage.repair.salvage import salvage
+from betcode.storage.sqlite.database import connect, make_private
 
 _PAGE = 4096
 _SESSIONS = 4

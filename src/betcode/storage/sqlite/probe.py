@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.storage.database import connect_to_look, unusable
+from betcode.storage.sqlite.database import connect_to_look, unusable
 
 _STEPS = 10_000  # of SQLite's machine, between two looks at the time
 _LOCK_MS = 500

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import BetcodeError, DatabaseUnusable, StorageDegraded
-from betcode.storage.database import told
+from betcode.storage.sqlite.database import told
 from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ import apsw
 
 from betcode.domain.store.rows import ForkedPart, NewSession, SessionState
 from betcode.domain.values.identifiers import Seq, SessionKey
-from betcode.storage.event_rowid import first_place, last_place, place_of
-from betcode.storage.session_deletion import hide
-from betcode.storage.write_queries import append, create_session
+from betcode.storage.sessions.event_rowid import first_place, last_place, place_of
+from betcode.storage.sessions.session_deletion import hide
+from betcode.storage.sessions.write_queries import append, create_session
 
 _SLICE_ROWS = 2_000
 _SLICE_BYTES = 4 * 1024 * 1024

@@ -8,7 +8,7 @@ import apsw
 
 from betcode.domain.sessions.deletion import DeletedSession
 from betcode.domain.values.identifiers import RunId, SessionId, SessionKey
-from betcode.storage.event_rowid import first_place, last_place
+from betcode.storage.sessions.event_rowid import first_place, last_place
 
 _SLICE_ROWS = 2_000
 _SLICE_BYTES = 4 * 1024 * 1024

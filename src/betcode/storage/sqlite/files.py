@@ -10,8 +10,10 @@ import apsw
 
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.sessions.deletion import DeletedSession
-from betcode.storage import epochs, reserve
-from betcode.storage.database import (
+from betcode.storage.migrations import Migration, migrate
+from betcode.storage.sessions.session_deletion import marked_sessions
+from betcode.storage.sqlite import epochs, reserve
+from betcode.storage.sqlite.database import (
     WRITER_TIMEOUT_MS,
     Durability,
     connect,
@@ -22,8 +24,6 @@ from betcode.storage.database import (
     opening_trouble,
     unusable,
 )
-from betcode.storage.migrations import Migration, migrate
-from betcode.storage.session_deletion import marked_sessions
 
 logger = logging.getLogger(__name__)
 

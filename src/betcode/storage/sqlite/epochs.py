@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.storage.database import Durability, hold_durability
+from betcode.storage.sqlite.database import Durability, hold_durability
 from betcode.util.atomic_files import replace_file
 from betcode.util.state_files import read_file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import StorageDegraded
-from betcode.storage.search_index import SearchIndex, discard, search_file
+from betcode.storage.search.search_index import SearchIndex, discard, search_file
 from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)

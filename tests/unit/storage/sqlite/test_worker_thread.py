@@ -6,7 +6,7 @@ import threading
 import anyio
 import pytest
 
-from betcode.storage.worker_thread import GilYield, WorkerThread, outcome
+from betcode.storage.sqlite.worker_thread import GilYield, WorkerThread, outcome
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.storage.database import connect_to_look, unusable
+from betcode.storage.sqlite.database import connect_to_look, unusable
 
 _RUNS = """
 SELECT r.run_id FROM runs r JOIN sessions s ON s.key = r.session

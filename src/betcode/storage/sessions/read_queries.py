@@ -27,9 +27,9 @@ from betcode.domain.store.rows import (
     SessionState,
 )
 from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.storage.budgets import budget_of
-from betcode.storage.event_rowid import SEQ_MASK, first_place, last_place, place_of, seq_of
-from betcode.storage.write_queries import BLOB_PIECE_BYTES
+from betcode.storage.sessions.budgets import budget_of
+from betcode.storage.sessions.event_rowid import SEQ_MASK, first_place, last_place, place_of, seq_of
+from betcode.storage.sessions.write_queries import BLOB_PIECE_BYTES
 
 _SESSION = """
 SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.created_ns,

@@ -19,7 +19,7 @@ from betcode.domain.permissions.audit import (
     AuditVerification,
     DecidedBy,
 )
-from betcode.storage.database import connect_to_look, unusable
+from betcode.storage.sqlite.database import connect_to_look, unusable
 
 _LAST = "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1"
 _ADD = """

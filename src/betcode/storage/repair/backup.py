@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.database import connect_to_look, unusable
-from betcode.storage.integrity_check import problems
+from betcode.storage.repair.integrity_check import problems
+from betcode.storage.sqlite.database import connect_to_look, unusable
 from betcode.util.atomic_files import install_file
 
 _STEP_PAGES = 2_000  # progress is told after each, and a signal gets through

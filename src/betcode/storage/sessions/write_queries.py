@@ -43,9 +43,10 @@ from betcode.domain.store.rows import (
     StoredEvent,
 )
 from betcode.domain.values.identifiers import RunKey, SessionKey
-from betcode.storage import audit_log, binding_queries, connections, prompt_queries
-from betcode.storage.budgets import budget_text
-from betcode.storage.event_rowid import first_place, last_place, place_of, seq_of
+from betcode.storage.permissions import audit_log, prompt_queries
+from betcode.storage.sessions import binding_queries, connections
+from betcode.storage.sessions.budgets import budget_text
+from betcode.storage.sessions.event_rowid import first_place, last_place, place_of, seq_of
 
 BLOB_PIECE_BYTES = 128 * 1024
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.storage.database import connect_to_look, unusable
+from betcode.storage.sqlite.database import connect_to_look, unusable
 
 # Events' bytes stand in their rows' headers, so they are counted without being read.
 _SESSIONS = """

@@ -6,8 +6,8 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.database import connect_to_look, unusable
 from betcode.storage.migrations import MIGRATIONS, applied_to
+from betcode.storage.sqlite.database import connect_to_look, unusable
 
 _MOST = 100  # a damaged database has thousands, which say no more
 

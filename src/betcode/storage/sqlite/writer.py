@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import apsw
 
 from betcode.domain.errors import BetcodeError, StorageFailed, WorktreeExists
-from betcode.storage.database import degraded, opening_trouble, passing_trouble, told
-from betcode.storage.worker_thread import GilYield, Job, outcome
+from betcode.storage.sqlite.database import degraded, opening_trouble, passing_trouble, told
+from betcode.storage.sqlite.worker_thread import GilYield, Job, outcome
 from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)

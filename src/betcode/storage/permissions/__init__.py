@@ -1,0 +1,1 @@
+"""SQL of prompts, grants and the audit."""

@@ -1,0 +1,1 @@
+"""SQL of worktrees and of the reports of other programs."""

@@ -1,0 +1,1 @@
+"""The full-text index: its file, its updates and its queries."""
