@@ -24,6 +24,7 @@ from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import RunRow
 from betcode.domain.values.identifiers import RunKey, new_run_id
+from betcode.engine.core.decision import StateFields
 from betcode.engine.core.ingest import RecordIngest
 from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.core.status import pause_fields
@@ -295,16 +296,15 @@ class AgentRun:
                 status = state.status
             elif state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
                 intake.end_lost_turn()
-            await writer.write_surely(
-                intake.said,
-                intake.changes,
-                status=status,
-                conversation_id=self.dialogue.conversation_id or state.conversation_id,
-                conversation_began=self.dialogue.conversation_began or state.conversation_began,
-                transcript=intake.transcript_after(state.transcript),
-                crashes=state.crashes.turn_finished() if intake.turn_completed else state.crashes,
-                **pause_fields(self.dialogue.api_pause),
-            )
+            fields: StateFields = {
+                "status": status,
+                "conversation_id": self.dialogue.conversation_id or state.conversation_id,
+                "conversation_began": self.dialogue.conversation_began or state.conversation_began,
+                "transcript": intake.transcript_after(state.transcript),
+                "crashes": state.crashes.turn_finished() if intake.turn_completed else state.crashes,
+            }
+            fields |= pause_fields(self.dialogue.api_pause)
+            await writer.write_surely(intake.said, intake.changes, **fields)
             self.was_begun = True
             self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
             record_opened(session, opened)
