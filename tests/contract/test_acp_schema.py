@@ -85,7 +85,7 @@ def _all_commands() -> Iterator[Command]:
 def test_every_command_is_a_line_that_the_package_reads() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "ses_1")
     for command in _all_commands():
-        check_ours(dialogue.addressed(dialogue.send(command)))
+        check_ours(dialogue.addressed(PROVIDER.encode(command)))
 
 
 @ALL
@@ -96,13 +96,13 @@ def test_every_step_and_every_answer_of_ours_is_read_by_the_package(path: Path) 
         for each in life:
             dialogue.receive(each)
             for errand in dialogue.errands:
-                check_ours(dialogue.addressed(dialogue.send(errand)))
+                check_ours(dialogue.addressed(PROVIDER.encode(errand)))
             for request_id in dialogue.open_requests:
                 answered += 1
                 for behaviour in Behaviour:
                     answer = AnswerPermission(request_id, behaviour, "{}", message="because", interrupt=True)
-                    check_ours(dialogue.addressed(dialogue.send(answer)))
-                check_ours(dialogue.addressed(dialogue.send(RefuseRequest(request_id, "not here"))))
+                    check_ours(dialogue.addressed(PROVIDER.encode(answer)))
+                check_ours(dialogue.addressed(PROVIDER.encode(RefuseRequest(request_id, "not here"))))
     assert answered or "permissions" not in path.stem or "openclaw" in path.stem
 
 
@@ -115,11 +115,11 @@ def test_the_cancelled_answers_and_refusals_are_read_by_the_package() -> None:
         "toolCall": {"toolCallId": "t", "title": "ls", "kind": "execute"},
         "options": options,
     }
-    prompt = dialogue.addressed(dialogue.send(SendMessage(MessageId("m"), "x")))
+    prompt = dialogue.addressed(PROVIDER.encode(SendMessage(MessageId("m"), "x")))
     dialogue.receive(record(prompt, RecordKind.IN))
     dialogue.receive(record({**ask, "params": params}))
     dialogue.receive(record({"jsonrpc": "2.0", "id": "f", "method": "fs/read_text_file", "params": {"path": "/x"}}))
-    dialogue.receive(record(dialogue.addressed(dialogue.send(Interrupt("i"))), RecordKind.IN))
+    dialogue.receive(record(dialogue.addressed(PROVIDER.encode(Interrupt("i"))), RecordKind.IN))
     said = [check_ours(errand.line) for errand in dialogue.errands]
     assert [(each["id"], "result" in each) for each in said] == [(7, True), ("f", False)]
     for errand in dialogue.errands:

@@ -68,5 +68,5 @@ def test_requests_that_nobody_can_answer_are_refused_once() -> None:
     dialogue.receive(Record(RecordKind.OUT, 0, 1, 1, asked, offset=1, end=2))
     [refusal] = dialogue.refusals
     assert refusal.request_id == "e-1"
-    dialogue.receive(Record(RecordKind.IN, 0, 2, 2, dialogue.send(refusal), offset=2, end=3))
+    dialogue.receive(Record(RecordKind.IN, 0, 2, 2, PROVIDER.encode(refusal), offset=2, end=3))
     assert dialogue.refusals == ()

@@ -181,18 +181,10 @@ class Dialogue(Protocol):
         """Return the events of one record, with sequence 0 and the record's time."""
         ...
 
-    def send(self, command: Command) -> bytes:
-        """Return one line for the agent's stdin, with its newline. Changes nothing: its effect comes with the record.
-
-        Any dialogue of the session may be used, at any time: `addressed` fills in what only the agent's current
-        dialogue knows, such as the number of a request.
-        """
-        ...
-
     def addressed(self, line: bytes) -> bytes:
-        """Return the result of `send` as it is sent to this agent now; also if it was sent to another one before.
+        """Return a line of `Provider.encode` with the ids that this agent uses; another agent may have got it before.
 
-        Changes nothing. Empty: there is no agent to send it to.
+        Changes nothing. Empty: the agent no longer waits for it.
         """
         ...
 
@@ -323,6 +315,14 @@ class Provider(Protocol):
         ...
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch: ...
+
+    def encode(self, command: Command, /) -> bytes:
+        """Return one line for the agent's stdin, with its newline; its effect comes with the record.
+
+        Data that only the dialogue with the running agent has, such as the number of a request, is added by
+        `Dialogue.addressed`. Raises InvalidRequest if the provider's agents have no such command.
+        """
+        ...
 
     def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
         """Return a new dialogue, or one restored from a stored state of that version."""

@@ -10,6 +10,7 @@ from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.runs.launch import LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import MessageId
+from betcode.providers.acp.commands import line as encode
 from betcode.providers.acp.handshake import opening
 from betcode.v1 import agent_pb2 as v1
 from support.recordings.acp import PROVIDER
@@ -66,7 +67,7 @@ class Spoken:
 
     def told(self, command: Command) -> list[v1.AgentEvent]:
         """A command reaches the agent."""
-        line = self.dialogue.addressed(self.dialogue.send(command))
+        line = self.dialogue.addressed(encode(command))
         return self._meet(line, RecordKind.IN)
 
     def prompt(self, message_id: str = "m-1", text: str = "Hello") -> list[v1.AgentEvent]:

@@ -34,7 +34,7 @@ WILD = st.text(alphabet=st.characters(exclude_categories=()))
 
 
 def send(command: Command) -> bytes:
-    return PROVIDER.dialogue(SESSION, "").send(command)
+    return PROVIDER.encode(command)
 
 
 def sent(command: Command) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def test_a_screened_call_that_nothing_is_against_is_left_to_the_agent() -> None:
 
 def test_an_agent_can_be_told_at_any_time_to_show_every_call() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
-    line = dialogue.send(ScreenCalls("s"))
+    line = PROVIDER.encode(ScreenCalls("s"))
     states = [dialogue.call_screening]
     dialogue.receive(record(line, RecordKind.IN))
     states.append(dialogue.call_screening)
@@ -210,7 +210,7 @@ def test_sending_changes_nothing_until_the_record_comes_by() -> None:
         dialogue.receive(one)
     [request_id] = dialogue.open_requests
     before = dialogue.state()
-    line = dialogue.send(AnswerPermission(request_id, Behaviour.ALLOW, "{}"))
+    line = PROVIDER.encode(AnswerPermission(request_id, Behaviour.ALLOW, "{}"))
     assert dialogue.state() == before
     dialogue.receive(record(line, RecordKind.IN))
     assert len(dialogue.open_requests) == 0

@@ -18,6 +18,7 @@ from betcode.domain.agents.commands import (
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.domain.values.identifiers import MessageId
+from betcode.providers.codex.commands import line as encode
 from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.state import OpenRequest, State
 from support.recordings.claude import record
@@ -36,7 +37,7 @@ def _said(line: bytes) -> list[Any]:
 
 
 def test_a_message_goes_to_the_thread_that_is_known_when_it_is_handed_over() -> None:
-    line = CodexDialogue(SESSION, State()).send(HELLO)
+    line = encode(HELLO)
     (said,) = _said(_dialogue().addressed(line))
     assert (said["id"], said["method"]) == ("m-1", "turn/start")
     assert said["params"]["threadId"] == "t-1"
@@ -47,7 +48,7 @@ def test_a_message_goes_to_the_thread_that_is_known_when_it_is_handed_over() -> 
 
 
 def test_an_interrupt_names_the_turn_and_waits_for_one() -> None:
-    line = _dialogue().send(Interrupt("i-1"))
+    line = encode(Interrupt("i-1"))
     assert _dialogue().addressed(line) == b""
     (said,) = _said(_dialogue(turn_id="u-1").addressed(line))
     assert said["params"] == {"threadId": "t-1", "turnId": "u-1"}
@@ -58,7 +59,7 @@ def test_an_interrupt_names_the_turn_and_waits_for_one() -> None:
     [(Behaviour.ALLOW, False, "accept"), (Behaviour.DENY, False, "decline"), (Behaviour.DENY, True, "cancel")],
 )
 def test_an_answer_goes_back_under_codex_own_number(behaviour: Behaviour, interrupt: bool, decision: str) -> None:
-    line = _dialogue().send(AnswerPermission("p-1", behaviour, "{}", interrupt=interrupt))
+    line = encode(AnswerPermission("p-1", behaviour, "{}", interrupt=interrupt))
     # The first number is 0, which is a number all the same.
     assert _said(_dialogue(requests={"p-1": OpenRequest(0)}).addressed(line)) == [
         {"id": 0, "result": {"decision": decision}}
@@ -67,7 +68,7 @@ def test_an_answer_goes_back_under_codex_own_number(behaviour: Behaviour, interr
 
 
 def test_words_of_a_denial_follow_it_into_the_turn() -> None:
-    line = _dialogue().send(AnswerPermission("p-1", Behaviour.DENY, "{}", "Use the other one."))
+    line = encode(AnswerPermission("p-1", Behaviour.DENY, "{}", "Use the other one."))
     answer, steer = _said(_dialogue(turn_id="u-1", requests={"p-1": OpenRequest(3)}).addressed(line))
     assert answer == {"id": 3, "result": {"decision": "decline"}}
     assert steer["method"] == "turn/steer"
@@ -80,47 +81,47 @@ def test_words_of_a_denial_follow_it_into_the_turn() -> None:
 
 def test_answers_to_questions_go_by_their_ids() -> None:
     asked = json.dumps({"questions": [{"id": "branch", "question": "Which?"}, {"id": "why", "question": "Why?"}]})
-    line = _dialogue().send(AnswerQuestions("p-1", asked, {"Which?": "main", "Why?": ("a", "b")}))
+    line = encode(AnswerQuestions("p-1", asked, {"Which?": "main", "Why?": ("a", "b")}))
     (said,) = _said(_dialogue(requests={"p-1": OpenRequest(7, is_question=True)}).addressed(line))
     assert said == {"id": 7, "result": {"answers": {"branch": {"answers": ["main"]}, "why": {"answers": ["a", "b"]}}}}
 
 
 def test_what_cannot_be_answered_is_refused_under_its_number() -> None:
-    line = _dialogue().send(RefuseRequest("p-1", "used before"))
+    line = encode(RefuseRequest("p-1", "used before"))
     (said,) = _said(_dialogue(requests={"p-1": OpenRequest(7)}).addressed(line))
     assert (said["id"], said["error"]["message"]) == (7, "used before")
 
 
 def test_files_go_as_images_or_as_text_and_others_are_refused() -> None:
     files = (AttachedFile("a.png", "image/png", PNG), AttachedFile("b.txt", "text/plain", b"words"))
-    (said,) = _said(_dialogue().send(SendMessage(MessageId("m-1"), "Look", files)))
+    (said,) = _said(encode(SendMessage(MessageId("m-1"), "Look", files)))
     kinds = [part["type"] for part in said["params"]["input"]]
     assert kinds == ["text", "text", "image", "text"]
     assert said["params"]["input"][2]["url"].startswith("data:image/png;base64,")
     with pytest.raises(InvalidRequest, match="Codex takes images"):
-        _dialogue().send(SendMessage(MessageId("m-1"), "Look", (AttachedFile("c", "", b"\0\1"),)))
+        encode(SendMessage(MessageId("m-1"), "Look", (AttachedFile("c", "", b"\0\1"),)))
 
 
 def test_plan_mode_is_told_once_and_left_by_a_word() -> None:
     dialogue = _dialogue(plan_mode=True, has_planned=True)
-    line = dialogue.addressed(dialogue.send(HELLO))
+    line = dialogue.addressed(encode(HELLO))
     (said,) = _said(line)
     assert said["params"]["collaborationMode"]["mode"] == "plan"
     assert said["params"]["collaborationMode"]["settings"]["model"] == "gpt"
     dialogue.receive(record(line, RecordKind.IN))
-    (said,) = _said(dialogue.addressed(dialogue.send(HELLO)))
+    (said,) = _said(dialogue.addressed(encode(HELLO)))
     assert "collaborationMode" not in said["params"]
-    line = dialogue.addressed(dialogue.send(SendMessage(MessageId("m-2"), "/implement")))
+    line = dialogue.addressed(encode(SendMessage(MessageId("m-2"), "/implement")))
     (said,) = _said(line)
     assert said["params"]["collaborationMode"]["mode"] == "default"
     assert said["params"]["input"][0]["text"] == "Implement the plan."
     dialogue.receive(record(line, RecordKind.IN))
     assert not dialogue.plan_mode
-    (said,) = _said(dialogue.addressed(dialogue.send(SendMessage(MessageId("m-3"), "/plan a bridge"))))
+    (said,) = _said(dialogue.addressed(encode(SendMessage(MessageId("m-3"), "/plan a bridge"))))
     assert said["params"]["collaborationMode"]["mode"] == "plan"
     assert said["params"]["input"][0]["text"] == "a bridge"
 
 
 def test_a_compaction_is_asked_of_the_thread() -> None:
-    (said,) = _said(_dialogue().addressed(_dialogue().send(CompactContext("c-1"))))
+    (said,) = _said(_dialogue().addressed(encode(CompactContext("c-1"))))
     assert said == {"id": "c-1", "method": "thread/compact/start", "params": {"threadId": "t-1"}}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from betcode.domain.agents.commands import AnswerPermission, Behaviour, Interrupt
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
+from betcode.providers.codex.commands import line as encode
 from betcode.providers.codex.dialogue import NEWS, CodexDialogue
 from betcode.providers.codex.state import State, load
 from betcode.v1 import agent_pb2 as v1
@@ -99,7 +100,7 @@ def test_a_request_of_a_later_version_is_refused_and_the_refusal_is_said_once() 
     (errand,) = dialogue.errands
     assert json.loads(errand.line)["id"] == 0
     assert "error" in json.loads(errand.line)
-    assert dialogue.send(errand) == dialogue.addressed(errand.line) == errand.line
+    assert encode(errand) == dialogue.addressed(errand.line) == errand.line
     dialogue.receive(record(errand.line, RecordKind.IN))
     assert dialogue.errands == ()
 
@@ -130,7 +131,7 @@ def test_a_tool_of_a_server_is_asked_about_by_its_name_and_answered_as_a_form() 
         (Behaviour.ALLOW, {"action": "accept", "content": {}}),
         (Behaviour.DENY, {"action": "decline"}),
     ):
-        line = dialogue.addressed(dialogue.send(AnswerPermission(request.request_id, behaviour, "{}")))
+        line = dialogue.addressed(encode(AnswerPermission(request.request_id, behaviour, "{}")))
         assert json.loads(line) == {"id": 4, "result": result}
 
 
@@ -314,7 +315,7 @@ def test_whatever_codex_says_can_be_taken_in_and_stored(lines: list[dict[str, An
         assert [event for event in events if "could not be translated" in event.notice.message] == []
         load(dialogue.state(), PROVIDER.dialogue_version)
     dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
-    assert dialogue.addressed(dialogue.send(Interrupt("i-1"))) is not None
+    assert dialogue.addressed(encode(Interrupt("i-1"))) is not None
 
 
 @pytest.mark.parametrize(

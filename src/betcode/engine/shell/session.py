@@ -368,7 +368,7 @@ class LiveSession:
             input_id=time_ordered_uuid(),
             session=self.writer.key,
             kind=kind,
-            payload=self.spoken(command),
+            payload=self.provider.encode(command),
             created_ns=now_ns(),
         )
 
@@ -388,9 +388,3 @@ class LiveSession:
     def interrupt_row(self, *, cancel_queued: bool) -> InputRow:
         """What tells the agent to stop its turn."""
         return self._control(InputKind.INTERRUPT, Interrupt(time_ordered_uuid(), cancel_queued))
-
-    def spoken(self, command: Command) -> bytes:
-        """The command in the agent's words."""
-        state = self.writer.state
-        conversation = state.conversation_id or self.session_id
-        return self.provider.dialogue(self.writer.new, conversation).send(command)

@@ -33,12 +33,12 @@ _ANSWER = "answer"  # an answer before it is known what the agent calls the requ
 _INTERNAL_ERROR, _UNKNOWN_METHOD = -32603, -32601
 
 
-def line(command: Command, state: State) -> bytes:
+def line(command: Command) -> bytes:
     """Raises InvalidRequest where the command cannot be said to this agent."""
     match command:
         case SendMessage():
             ours = {"messageId": command.message_id}
-            params = {"sessionId": "", "prompt": _blocks(command, state), "_meta": {KEY: ours}}
+            params = {"sessionId": "", "prompt": _blocks(command), "_meta": {KEY: ours}}
             return request(command.message_id, PROMPT, params)
         case AnswerPermission():
             allow = command.behaviour is Behaviour.ALLOW
@@ -119,37 +119,25 @@ def _encoded(value: dict[str, Any]) -> bytes:
 # ---------------------------------------------------------------- files
 
 
-def _blocks(command: SendMessage, state: State) -> list[dict[str, Any]]:
+def _blocks(command: SendMessage) -> list[dict[str, Any]]:
     text = valid(command.content)
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text or not command.attachments else []
-    return blocks + [block for attached in command.attachments for block in _attached(attached, state)]
+    return blocks + [block for attached in command.attachments for block in _attached(attached)]
 
 
-def _attached(attached: AttachedFile, state: State) -> list[dict[str, Any]]:
-    """In the richest form; an agent that has not said yet what it takes gets what it does take."""
+def _attached(attached: AttachedFile) -> list[dict[str, Any]]:
+    """In the richest form; `addressed` reduces it to what the running agent accepts."""
     kind = attached.mime_type.partition(";")[0].strip().lower()
     name = valid(attached.filename)
     data = base64.b64encode(attached.data).decode()
     uri = f"attachment:///{name}"
     if kind in _IMAGES:
-        if state.takes_images is False:
-            raise _not_taken(attached, "images")
         named = {"type": "text", "text": f'<file name="{escape(name)}" type="{escape(kind)}" />'}
         return [named, {"type": "image", "mimeType": kind, "data": data}]
     if is_text(attached.data):
         contents = {"uri": uri, "mimeType": kind or "text/plain", "text": attached.data.decode()}
         return [{"type": "resource", "resource": contents}]
-    if state.takes_files is False:
-        raise _not_taken(attached, "files that are no text")
     return [{"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": data}}]
-
-
-def _not_taken(attached: AttachedFile, what: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{attached.filename!r} cannot be attached: the agent takes no {what}",
-        filename=attached.filename,
-        mime_type=attached.mime_type,
-    )
 
 
 def _as_taken(blocks: list[dict[str, Any]], state: State) -> tuple[list[dict[str, Any]], list[str]]:

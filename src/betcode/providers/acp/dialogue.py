@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.agents.agent_state import ApiPause, Failure
+from betcode.domain.agents.commands import Errand
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
@@ -16,6 +16,7 @@ from betcode.providers.acp.advice import failure_of
 from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import VERSION, State, dump, load
+from betcode.providers.dialogue_base import DialogueBase
 from betcode.providers.stored_state import keep
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
@@ -56,12 +57,11 @@ _UNTRANSLATED = "the request cannot be read here"
 _TOO_LONG = "the request is too long to be read: make it smaller"
 
 
-class AcpDialogue:
+class AcpDialogue(DialogueBase[State]):
     """Implements `betcode.domain.ports.Dialogue`."""
 
     def __init__(self, session: NewSession, state: State, profile: Profile, mode: str = "") -> None:
-        self._session = session
-        self._state = state
+        super().__init__(session, state)
         self._profile = profile
         self._mode = mode
 
@@ -85,10 +85,6 @@ class AcpDialogue:
 
     def may_ask(self, record: Record) -> bool:
         return record.kind is RecordKind.OUT and b"request_permission" in record.data
-
-    def send(self, command: Command) -> bytes:
-        """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
-        return commands.line(command, self._state)
 
     def addressed(self, line: bytes) -> bytes:
         return commands.addressed(line, self._state)
@@ -130,56 +126,12 @@ class AcpDialogue:
     def turn_open(self) -> bool:
         return self._state.turn or bool(self._state.waiting)
 
-    @property
-    def has_spoken(self) -> bool:
-        return self._state.has_spoken
-
-    @property
-    def call_screening(self) -> CallScreening:
-        return CallScreening.NO
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return ()
-
     def directory_of(self, tool_use_id: str) -> str | None:
         return self._state.directories.get(tool_use_id)
 
     @property
     def answering(self) -> tuple[str, ...]:
         return (self._state.message,) if self._state.turn and self._state.message else ()
-
-    @property
-    def withdrawing(self) -> frozenset[str]:
-        return frozenset()
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def conversation_id(self) -> str:
-        return self._state.conversation_id
-
-    @property
-    def conversation_began(self) -> bool:
-        return self._state.began
-
-    @property
-    def open_requests(self) -> tuple[str, ...]:
-        return tuple(self._state.requests)
-
-    @property
-    def refusals(self) -> tuple[RefuseRequest, ...]:
-        return ()  # they are errands: the protocol has no ids that stay
-
-    @property
-    def plan_mode(self) -> bool:
-        return self._state.plan_mode
-
-    @property
-    def chosen(self) -> Mapping[str, str]:
-        return {}
 
     @property
     def api_pause(self) -> ApiPause | None:
@@ -194,10 +146,6 @@ class AcpDialogue:
         state = self._state
         asked = {request.tool_id for request in state.requests.values()}
         return tuple(tool.name for tool_id, tool in state.tools.items() if tool.name and tool_id not in asked)
-
-    @property
-    def last_errors(self) -> tuple[str, ...]:
-        return tuple(self._state.errors)
 
     # ------------------------------------------------------------ what the agent is told
 

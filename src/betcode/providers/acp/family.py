@@ -1,23 +1,29 @@
 """The base class of all providers that speak the protocol."""
 
-import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.commands import Command
 from betcode.domain.ports import Dialogue
 from betcode.domain.store.rows import NewSession
+from betcode.providers.acp import commands
 from betcode.providers.acp.dialogue import AcpDialogue
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import VERSION, State, carried_over, dump, load
-from betcode.providers.stored_state import UnreadableState
-
-logger = logging.getLogger(__name__)
+from betcode.providers.provider_base import DialogueStates, ProviderBase
 
 
-class AcpFamily(ABC):
+class AcpFamily(ProviderBase[State]):
     """The part of `betcode.domain.ports.Provider` that is about the dialogue."""
 
     dialogue_version = VERSION
+    states = DialogueStates(
+        new=lambda conversation_id: State(conversation_id=conversation_id),
+        lost=lambda conversation_id: State(conversation_id=conversation_id, began=True, lost=True),
+        load=load,
+        dump=dump,
+        carried_over=carried_over,
+    )
 
     @abstractmethod
     def profile_of(self, session: NewSession) -> Profile:
@@ -30,21 +36,9 @@ class AcpFamily(ABC):
     def capabilities_for(self, session: NewSession) -> Capabilities:
         return self.profile_of(session).able
 
-    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
-        if not state:
-            return self._made(session, State(conversation_id=conversation_id))
-        try:
-            return self._made(session, load(state, version))
-        except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): taken up at the next turn", trouble)
-            return self._made(session, State(conversation_id=conversation_id, began=True, lost=True))
-
-    def carry_over(self, state: bytes, version: int) -> bytes:
-        try:
-            return dump(carried_over(load(state, version)))
-        except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): totals and lists start afresh", trouble)
-            return b""
-
-    def _made(self, session: NewSession, state: State) -> AcpDialogue:
+    def open_dialogue(self, session: NewSession, state: State) -> Dialogue:
         return AcpDialogue(session, state, self.profile_of(session), self.mode_of(session))
+
+    def encode(self, command: Command) -> bytes:
+        """Raises InvalidRequest."""
+        return commands.line(command)

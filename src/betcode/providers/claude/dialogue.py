@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.agents.commands import RefuseRequest
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
@@ -15,7 +15,6 @@ from betcode.providers.claude import (
     api_pauses,
     calls,
     choices,
-    commands,
     jobs,
     oversized,
     prompts,
@@ -28,6 +27,7 @@ from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.denials import is_about_trust
 from betcode.providers.claude.event_builder import ClaudeEventBuilder
 from betcode.providers.claude.state import VERSION, State, dump, load
+from betcode.providers.dialogue_base import DialogueBase
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, Unknown, decode, frames
 from betcode.wire.frames import ApiRetry, Assistant, Block, ControlResponse, Init, Result, StreamEvent, User
@@ -108,12 +108,11 @@ _INPUT_HANDLERS: Mapping[type, Handler] = MappingProxyType(
 )
 
 
-class ClaudeDialogue:
+class ClaudeDialogue(DialogueBase[State]):
     """Implements `betcode.domain.ports.Dialogue`."""
 
     def __init__(self, session: NewSession, state: State, handlers: Mapping[type, Handler] = HANDLERS) -> None:
-        self._session = session
-        self._state = state
+        super().__init__(session, state)
         self._handlers = handlers
         self._calls: dict[str, ToolCall] = {}  # whole, as far as this dialogue itself has read them
         self._commands: dict[str, v1.AgentCommand] = {}  # likewise
@@ -140,10 +139,6 @@ class ClaudeDialogue:
     def may_ask(self, record: Record) -> bool:
         return record.kind is RecordKind.OUT and b"control_request" in record.data
 
-    def send(self, command: Command) -> bytes:
-        """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
-        return commands.line(command)
-
     def addressed(self, line: bytes) -> bytes:
         """Its commands name everything by ids that stay."""
         return line
@@ -164,17 +159,9 @@ class ClaudeDialogue:
         return True
 
     @property
-    def errands(self) -> tuple[Errand, ...]:
-        return ()
-
-    @property
     def turn_open(self) -> bool:
         """A turn runs, or a message that the agent was given has not been answered yet."""
         return self._state.turn or bool(self._state.pending)
-
-    @property
-    def has_spoken(self) -> bool:
-        return self._state.has_spoken
 
     @property
     def call_screening(self) -> CallScreening:
@@ -204,18 +191,6 @@ class ClaudeDialogue:
         )
 
     @property
-    def conversation_id(self) -> str:
-        return self._state.conversation_id
-
-    @property
-    def conversation_began(self) -> bool:
-        return self._state.began
-
-    @property
-    def open_requests(self) -> tuple[str, ...]:
-        return tuple(self._state.requests)
-
-    @property
     def refusals(self) -> tuple[RefuseRequest, ...]:
         return tuple(RefuseRequest(request_id, reason) for request_id, reason in self._state.refused.items())
 
@@ -232,14 +207,6 @@ class ClaudeDialogue:
         state = self._state
         asked = {request.tool_use_id for request in state.requests.values()}
         return tuple(tool.name for tool_id, tool in state.tools.items() if tool_id not in asked)
-
-    @property
-    def last_errors(self) -> tuple[str, ...]:
-        return tuple(self._state.errors)
-
-    @property
-    def plan_mode(self) -> bool:
-        return self._state.plan_mode
 
     @property
     def chosen(self) -> Mapping[str, str]:

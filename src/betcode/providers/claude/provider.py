@@ -10,18 +10,16 @@ from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderA
 from betcode.domain.agents.provider_config import check_keys
 from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.ports import Dialogue
 from betcode.domain.release.compatibility import AGENTS
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.sessions.outside_turns import LastRun, OutsideTurns
 from betcode.domain.store.rows import NewSession
 from betcode.providers.claude import launch
 from betcode.providers.claude import outside_turns as outside
-from betcode.providers.claude.dialogue import ClaudeDialogue
+from betcode.providers.claude.family import ClaudeFamily
 from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.models import model_refusal
 from betcode.providers.claude.spec import SPEC
-from betcode.providers.claude.state import VERSION, State, carried_over, dump, load
 from betcode.providers.registry import ProviderContext
 from betcode.providers.stored_state import UnreadableState
 from betcode.providers.versions import AgentVersions
@@ -33,11 +31,10 @@ def create(_: ProviderSpec, context: ProviderContext) -> "ClaudeProvider":
     return ClaudeProvider(context.executable, context.versions)
 
 
-class ClaudeProvider:
+class ClaudeProvider(ClaudeFamily):
     """Implements `betcode.domain.ports.Provider`; `binary` None looks for `claude` on the session's PATH."""
 
     name = SPEC.name
-    dialogue_version = VERSION
     capabilities = Capabilities(
         resume=True,
         continues_broken_turn=True,
@@ -121,19 +118,3 @@ class ClaudeProvider:
                 f"{refusal}: upgrade it ({agent.upgrade_url})", path=str(binary), upgrade_url=agent.upgrade_url
             )
         return binary
-
-    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
-        if not state:
-            return ClaudeDialogue(session, State(conversation_id=conversation_id))
-        try:
-            return ClaudeDialogue(session, load(state, version))
-        except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): taken up at the next turn", trouble)
-            return ClaudeDialogue(session, State(conversation_id=conversation_id, began=True, lost=True))
-
-    def carry_over(self, state: bytes, version: int) -> bytes:
-        try:
-            return dump(carried_over(load(state, version)))
-        except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): totals and lists start afresh", trouble)
-            return b""

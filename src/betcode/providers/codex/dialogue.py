@@ -7,11 +7,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
-from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.agents.agent_state import ApiPause, Failure
+from betcode.domain.agents.commands import Errand
 from betcode.domain.agents.provider_config import provider_config
 from betcode.domain.runs.journal_record import Record, RecordKind
-from betcode.domain.store.rows import NewSession
 from betcode.domain.values.text import shortened, without_escapes
 from betcode.providers import malformed
 from betcode.providers.codex import commands, frames, handshake, items, oversized, prompts, turns
@@ -19,6 +18,7 @@ from betcode.providers.codex.advice import failure_in
 from betcode.providers.codex.event_builder import CodexEventBuilder
 from betcode.providers.codex.launch import INITIALIZE_ID, MODELS_ID
 from betcode.providers.codex.state import VERSION, State, dump, load
+from betcode.providers.dialogue_base import DialogueBase
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
 
@@ -73,12 +73,8 @@ NEWS: Mapping[str, tuple[type, Handler]] = MappingProxyType(
 _STARTS_OVER = frozenset({"turn/started", "turn/completed"})
 
 
-class CodexDialogue:
+class CodexDialogue(DialogueBase[State]):
     """Implements `betcode.domain.ports.Dialogue`."""
-
-    def __init__(self, session: NewSession, state: State) -> None:
-        self._session = session
-        self._state = state
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a turn ends that has ended."""
@@ -101,10 +97,6 @@ class CodexDialogue:
 
     def may_ask(self, record: Record) -> bool:
         return record.kind is RecordKind.OUT and b"requestApproval" in record.data[: malformed.EXCERPT]
-
-    def send(self, command: Command) -> bytes:
-        """One line for Codex's stdin. Raises InvalidRequest where that cannot be."""
-        return commands.line(command)
 
     def addressed(self, line: bytes) -> bytes:
         return commands.addressed(self._state, line, provider_config(self._session).get("effort", ""))
@@ -132,18 +124,6 @@ class CodexDialogue:
         """A turn runs, or a message that Codex was given has not been answered yet."""
         return self._state.turn or bool(self._state.pending)
 
-    @property
-    def has_spoken(self) -> bool:
-        return self._state.has_spoken
-
-    @property
-    def call_screening(self) -> CallScreening:
-        return CallScreening.NO
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return ()
-
     def directory_of(self, tool_use_id: str) -> str | None:
         tool = self._state.tools.get(tool_use_id)
         return tool.cwd if tool is not None and tool.cwd else None
@@ -154,29 +134,8 @@ class CodexDialogue:
         return tuple(name for name, turn in state.pending.items() if turn) if state.turn else ()
 
     @property
-    def withdrawing(self) -> frozenset[str]:
-        return frozenset()
-
-    @property
     def holds(self) -> tuple[str, ...]:
         return tuple(f"background command: {command}" for command in self._state.background.values())
-
-    @property
-    def conversation_id(self) -> str:
-        return self._state.conversation_id
-
-    @property
-    def conversation_began(self) -> bool:
-        return self._state.began
-
-    @property
-    def open_requests(self) -> tuple[str, ...]:
-        return tuple(self._state.requests)
-
-    @property
-    def refusals(self) -> tuple[RefuseRequest, ...]:
-        """What nobody can answer is refused by an errand."""
-        return ()
 
     @property
     def api_pause(self) -> ApiPause | None:
@@ -195,14 +154,6 @@ class CodexDialogue:
     def last_errors(self) -> tuple[str, ...]:
         refused = (self._state.refused_thread,) if self._state.refused_thread else ()
         return (*self._state.errors, *refused)
-
-    @property
-    def plan_mode(self) -> bool:
-        return self._state.plan_mode
-
-    @property
-    def chosen(self) -> Mapping[str, str]:
-        return {}
 
     # ------------------------------------------------------------ lines
 

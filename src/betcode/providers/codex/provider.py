@@ -1,12 +1,12 @@
 """The provider for Codex. A session can set the keys of its spec as `provider_config.KEY` in its metadata."""
 
 import json
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from betcode.domain.agents.capabilities import Capabilities
+from betcode.domain.agents.commands import Command
 from betcode.domain.agents.project_files import Program
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys, provider_config
@@ -15,16 +15,15 @@ from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.ports import Dialogue
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
+from betcode.providers.codex import commands
 from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.environment import codex_home, key_of_provider, stores_login_in_keyring
 from betcode.providers.codex.executable import find_binary
 from betcode.providers.codex.launch import SANDBOXES, launch
 from betcode.providers.codex.spec import SPEC, CodexSettings
 from betcode.providers.codex.state import VERSION, State, carried_over, dump, load
+from betcode.providers.provider_base import DialogueStates, ProviderBase
 from betcode.providers.registry import ProviderContext
-from betcode.providers.stored_state import UnreadableState
-
-logger = logging.getLogger(__name__)
 
 _LONGEST_EFFORT = 40
 _LONGEST_BYTES = 1024 * 1024
@@ -34,11 +33,20 @@ def create(_: ProviderSpec, context: ProviderContext) -> "CodexProvider":
     return CodexProvider(context.agents.of(CodexSettings))
 
 
-class CodexProvider:
+class CodexProvider(ProviderBase[State]):
     """Implements `betcode.domain.ports.Provider`; without a path `codex` is looked for on the session's PATH."""
 
     name = SPEC.name
     dialogue_version = VERSION
+    states = DialogueStates(
+        new=lambda conversation_id: State(conversation_id=conversation_id),
+        lost=lambda conversation_id: State(
+            conversation_id=conversation_id, thread=conversation_id, began=True, lost=True
+        ),
+        load=load,
+        dump=dump,
+        carried_over=carried_over,
+    )
     capabilities = Capabilities(
         resume=True,
         continues_broken_turn=False,
@@ -109,22 +117,12 @@ class CodexProvider:
         """Raises AgentUnavailable."""
         return launch(find_binary(self._settings.path, context.environment), session, context)
 
-    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
-        if not state:
-            return CodexDialogue(session, State(conversation_id=conversation_id))
-        try:
-            return CodexDialogue(session, load(state, version))
-        except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): taken up at the next turn", trouble)
-            lost = State(conversation_id=conversation_id, thread=conversation_id, began=True, lost=True)
-            return CodexDialogue(session, lost)
+    def open_dialogue(self, session: NewSession, state: State) -> Dialogue:
+        return CodexDialogue(session, state)
 
-    def carry_over(self, state: bytes, version: int) -> bytes:
-        try:
-            return dump(carried_over(load(state, version)))
-        except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): totals and lists start afresh", trouble)
-            return b""
+    def encode(self, command: Command) -> bytes:
+        """Raises InvalidRequest."""
+        return commands.line(command)
 
 
 def _login(environment: Mapping[str, str]) -> tuple[Login, str]:

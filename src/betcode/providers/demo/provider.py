@@ -9,11 +9,10 @@ from betcode.domain.agents.capabilities import Capabilities
 from betcode.domain.agents.provider_about import Login, ProgramStatus, ProviderAbout
 from betcode.domain.agents.provider_config import check_keys
 from betcode.domain.agents.provider_spec import ProviderSpec
-from betcode.domain.ports import Dialogue
 from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import time_ordered_uuid
-from betcode.providers.claude.provider import ClaudeProvider
+from betcode.providers.claude.family import ClaudeFamily
 from betcode.providers.claude.slash_commands import greeting
 from betcode.providers.demo.spec import SPEC
 from betcode.providers.registry import ProviderContext
@@ -32,7 +31,7 @@ def create(_: ProviderSpec, __: ProviderContext) -> "DemoProvider":
     return DemoProvider()
 
 
-class DemoProvider:
+class DemoProvider(ClaudeFamily):
     """Our own agent program that plays recordings; it needs nothing and is always there."""
 
     name = SPEC.name
@@ -54,10 +53,6 @@ class DemoProvider:
         cost=True,
     )
 
-    def __init__(self) -> None:
-        self._claude = ClaudeProvider(None)
-        self.dialogue_version = self._claude.dialogue_version
-
     def check(self, environment: Mapping[str, str]) -> None:
         """It is part of this program, so nothing can be missing."""
 
@@ -78,13 +73,6 @@ class DemoProvider:
             cwd=Path(session.working_directory),
             opening=greeting(time_ordered_uuid()),
         )
-
-    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
-        return self._claude.dialogue(session, conversation_id, state, version=version)
-
-    def carry_over(self, state: bytes, version: int) -> bytes:
-        """What a new run of the same session goes on from."""
-        return self._claude.carry_over(state, version)
 
 
 def _flags(session: NewSession, context: LaunchContext) -> Iterator[str]:
