@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from betcode.wording.edited_input import NotEdited
+from betcode.wording.edited_input import InvalidEdit
 from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
 
 
@@ -17,7 +17,7 @@ def edited_outside(app: App[Any], text: str, name: str) -> bytes:
     """Edit the text in a file of this name and return the result. The app is suspended meanwhile.
 
     Raises:
-        NotEdited: there is no editor, it failed, or its file cannot be written.
+        InvalidEdit: there is no editor, it failed, or its file cannot be written.
     """
     try:
         argv = editor_argv()
@@ -27,13 +27,13 @@ def edited_outside(app: App[Any], text: str, name: str) -> bytes:
             run_outside(app, argv, file)
             return file.read_bytes()
     except NoEditor:
-        raise NotEdited("No editor is set: set VISUAL or EDITOR") from None
+        raise InvalidEdit("No editor is set: set VISUAL or EDITOR") from None
     except SuspendNotSupported:
-        raise NotEdited("No editor can run in this terminal") from None
+        raise InvalidEdit("No editor can run in this terminal") from None
     except EditorFailed as failed:
-        raise NotEdited(str(failed)) from None
+        raise InvalidEdit(str(failed)) from None
     except OSError as trouble:
-        raise NotEdited(f"Cannot write or read the editor's file: {trouble.strerror}") from trouble
+        raise InvalidEdit(f"Cannot write or read the editor's file: {trouble.strerror}") from trouble
 
 
 def run_outside(app: App[Any], argv: list[str], file: Path) -> None:

@@ -1,4 +1,4 @@
-"""What front ends say to people: events, prompts and standings in words, and text from elsewhere made safe to show.
+"""Texts of front ends for people: events, prompts and states in words, and untrusted text made safe to show.
 
-Where the words appear (lines of a command, widgets of a screen) is left to `cli`, `tui` and `web`.
+`cli`, `tui` and `web` decide where the texts appear.
 """

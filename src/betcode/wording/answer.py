@@ -1,27 +1,27 @@
-"""The agent's words out of its events: what to print as they stream, and the whole in the end."""
+"""Extract the agent's answer from its events, streamed and complete."""
 
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta
 
 _Key = tuple[str, int]
 
 
-class Answer:
-    """Deltas are shown as they come; the settled text of a block replaces them."""
+class AnswerText:
+    """Prints deltas as they arrive; the final text of a block replaces them."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
-        self._open: dict[_Key, int] = {}  # which of the blocks is still streaming
-        self._ending = ""  # the last two letters that were printed
+        self._open: dict[_Key, int] = {}  # the block that is still streaming
+        self._ending = ""  # the last two characters that were printed
 
     @property
     def whole(self) -> str:
-        """Everything that was said, blocks apart."""
+        """The whole text, with blank lines between blocks."""
         return "\n\n".join(block for block in self._blocks if block)
 
     def take(self, event: AgentEvent, settled: str | None = None) -> str:
-        """What is to be printed after what was printed before; `settled` is the whole text where the event's was cut.
+        """Return the text to print next; `settled` is the whole text if the event's was truncated.
 
-        A subagent's words are no part of the answer.
+        Text of subagents is not part of the answer.
         """
         if event.parent_tool_use_id:
             return ""
@@ -48,11 +48,11 @@ class Answer:
         self._blocks[index] = text
         if text.startswith(shown):
             return text[len(shown) :]
-        # The deltas were void: what is printed cannot be taken back, so the true text follows where there is any.
+        # The deltas were replaced: printed text cannot be withdrawn, so the final text follows it.
         return self._blank_line() + text if text else ""
 
     def _blank_line(self) -> str:
-        """What is missing to a blank line after what was printed last."""
+        """Return the newlines that are missing for a blank line."""
         if not self._ending:
             return ""
         return "\n" * (2 - (len(self._ending) - len(self._ending.rstrip("\n"))))

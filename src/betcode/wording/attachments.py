@@ -1,4 +1,4 @@
-"""Files that people name, as attachments of a message."""
+"""Read the files that people attach to a message."""
 
 import mimetypes
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from pathlib import Path
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.sessions.media_type import kind_of
 
-_READ_AT_MOST_BYTES = 48 * 1024 * 1024  # what a daemon takes in one call at all
+_READ_AT_MOST_BYTES = 48 * 1024 * 1024  # the daemon's limit for one call
 
 
 class CannotAttach(Exception):
-    """One of them cannot be sent; the message is a sentence for a person."""
+    """A file cannot be sent; the message is a sentence for the person."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -19,15 +19,15 @@ class CannotAttach(Exception):
 
 
 def read_files(paths: Sequence[str]) -> tuple[AttachedFile, ...]:
-    """Each under its last name; what it is shows in its bytes, else in its ending.
+    """Read each file; its type is detected from its content, or else from its extension.
 
     Raises:
-        CannotAttach: one cannot be read, or they are too large to be sent.
+        CannotAttach: a file cannot be read, or they are too large to be sent.
     """
     files = tuple(_read(Path(path)) for path in paths)
     total = sum(len(file.data) for file in files)
     if total > _READ_AT_MOST_BYTES:
-        raise CannotAttach(f"The files have {total} bytes in all: attach less")
+        raise CannotAttach(f"The files have {total} bytes in all: attach fewer or smaller files")
     return files
 
 
@@ -37,7 +37,7 @@ def _read(path: Path) -> AttachedFile:
             what = "a directory" if path.is_dir() else "not a regular file" if path.exists() else "missing"
             raise CannotAttach(f"{path} is {what}: attach a file")
         if path.stat().st_size > _READ_AT_MOST_BYTES:
-            raise CannotAttach(f"{path} has {path.stat().st_size} bytes: attach less")
+            raise CannotAttach(f"{path} has {path.stat().st_size} bytes: attach a smaller file")
         data = path.read_bytes()
         name = path.name.encode().decode()
     except OSError as trouble:
@@ -48,6 +48,6 @@ def _read(path: Path) -> AttachedFile:
 
 
 def _guessed(name: str) -> str:
-    """What its ending says, unless its bytes would show that."""
+    """Return the type by the extension, unless the content would show it."""
     kind, encoding = mimetypes.guess_type(name)
     return "" if kind is None or encoding or kind.startswith("image/") or kind.endswith("/pdf") else kind

@@ -1,4 +1,4 @@
-"""A session's budget in words."""
+"""A session's budget as text."""
 
 from betcode.domain.sessions.budget import Amounts, describe
 from betcode.v1 import agent_pb2 as v1
@@ -7,7 +7,7 @@ _NAMES = ("cost", "tokens", "turns", "time")
 
 
 def budget_lines(budget: v1.Budget, used: v1.BudgetUse) -> list[str]:
-    """For people: each limit with what was spent of it."""
+    """Return a line for each limit with its usage."""
     limits = Amounts(budget.max_cost_usd, budget.max_tokens, budget.max_turns, budget.max_duration_ms)
     spent = Amounts(used.cost_usd, used.tokens, used.turns, used.duration_ms)
     lines = [
@@ -22,7 +22,7 @@ def budget_lines(budget: v1.Budget, used: v1.BudgetUse) -> list[str]:
 
 
 def budget_fact(budget: v1.Budget, used: v1.BudgetUse) -> str:
-    """In one line: the limits, and which are reached."""
+    """Return the limits, and those that are reached, on one line."""
     limits = Amounts(budget.max_cost_usd, budget.max_tokens, budget.max_turns, budget.max_duration_ms)
     there = tuple(name for name, limit in zip(_NAMES, _values(limits), strict=True) if limit)
     reached = f", reached: {', '.join(used.reached)}" if used.reached else ""

@@ -1,4 +1,4 @@
-"""What a person is told of something that is on its way out: by how soon it goes, and once."""
+"""Deprecation warnings as text, each shown once, more urgent when removal is near."""
 
 import logging
 
@@ -11,13 +11,13 @@ _WIDTH = 200
 
 
 class DeprecationNotes:
-    """Remembers what was shown, so that each thing is shown once."""
+    """Remembers the warnings that were shown."""
 
     def __init__(self) -> None:
         self._shown: set[str] = set()
 
     def lines(self, warning: v1.DeprecationWarning) -> list[str]:
-        """The lines to show; none for what goes far in the future, or was shown before."""
+        """Return the lines to show; none for a distant removal or a repeated warning."""
         if warning.feature in self._shown:
             return []
         self._shown.add(warning.feature)

@@ -1,4 +1,4 @@
-"""The person's own editor: which one, and run on a file."""
+"""Find the person's editor and run it on a file."""
 
 import os
 import shlex
@@ -7,19 +7,19 @@ from pathlib import Path
 
 
 class NoEditor(Exception):
-    """None is set."""
+    """No editor is set."""
 
 
 class EditorFailed(Exception):
-    """It did not come to an end as it should; the message says how."""
+    """The editor failed; the message says how."""
 
 
 def editor_argv() -> list[str]:
-    """As VISUAL or EDITOR name it, with its arguments.
+    """Return the command line of VISUAL or EDITOR.
 
     Raises:
-        NoEditor: neither does.
-        EditorFailed: it is no command line.
+        NoEditor: neither is set.
+        EditorFailed: it is not a valid command line.
     """
     name = "VISUAL" if os.environ.get("VISUAL") else "EDITOR"
     try:
@@ -32,7 +32,7 @@ def editor_argv() -> list[str]:
 
 
 def run_editor(argv: list[str], file: Path) -> None:
-    """Returns when it was left. Raises EditorFailed."""
+    """Run the editor until it exits. Raises EditorFailed."""
     try:
         code = subprocess.run([*argv, str(file)], check=False).returncode
     except (OSError, ValueError) as trouble:

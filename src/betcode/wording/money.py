@@ -1,8 +1,8 @@
-"""Amounts of money as people read them."""
+"""Amounts of money as text."""
 
 
 def dollars(amount_usd: float) -> str:
-    """`$1.25`; what is less than a cent is not nothing, and nothing is an empty text."""
+    """Return `$1.25`; `<$0.01` for less than a cent, and an empty text for zero."""
     if not amount_usd:
         return ""
     return f"${amount_usd:.2f}" if amount_usd >= 0.005 else "<$0.01"

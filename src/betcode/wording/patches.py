@@ -1,4 +1,4 @@
-"""Patches as people read them: safe on a terminal, coloured there, and counted."""
+"""Patches as text: escaped for terminals, coloured, and counted."""
 
 import codecs
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1
 
 
 class PatchPainter:
-    """Turns the bytes of a patch into lines for a terminal; what an agent wrote is shown, never obeyed."""
+    """Converts the bytes of a patch to lines for a terminal; control characters are escaped."""
 
     def __init__(self, *, colour: bool) -> None:
         self._colour = colour
@@ -22,7 +22,7 @@ class PatchPainter:
         self._in_hunk = False
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
-        """What can be shown by now."""
+        """Return the text that can be shown by now."""
         text = self._rest + self._decoder.decode(data, final)
         lines = text.split("\n")
         self._rest = lines.pop()
@@ -53,7 +53,7 @@ class PatchPainter:
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
     path: str
-    from_path: str = ""  # where it was renamed from
+    from_path: str = ""  # the old path of a renamed file
     added: int = 0
     removed: int = 0
     is_binary: bool = False
@@ -64,7 +64,7 @@ class ChangedFile:
 
 
 def changed_files(counts: bytes) -> Iterator[ChangedFile]:
-    """From what `git diff --numstat -z` writes."""
+    """Yield the files from the output of `git diff --numstat -z`."""
     parts = iter(counts.decode(errors="replace").split("\0"))
     for part in parts:
         if not part:
@@ -80,7 +80,7 @@ def changed_files(counts: bytes) -> Iterator[ChangedFile]:
 
 
 def stat_lines(files: list[ChangedFile], *, colour: bool) -> list[str]:
-    """One line for each file, and their sum."""
+    """Return one line per file, and their sum."""
     if not files:
         return []
     names = [ending(clean(each.shown).replace("\n", "␊"), _NAME_WIDTH) for each in files]

@@ -1,4 +1,4 @@
-"""What a session waits for, and what is asked in it, in a few words."""
+"""The state of a waiting session and its prompts in a few words."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,15 +10,15 @@ _WHAT = 400
 _SOON = timedelta(minutes=2)
 
 
-def waiting_words(one: v1.SessionSummary, now: datetime) -> str:
-    """Nothing where it waits for nothing."""
+def wait_text(one: v1.SessionSummary, now: datetime) -> str:
+    """Return what the session waits for; empty if it does not wait."""
     if one.pending_prompts or one.waiting_for == "person":
         return "waits for you"
     return words_for(one.waiting_for, one.waiting_until.ToDatetime(UTC) if one.HasField("waiting_until") else None, now)
 
 
 def words_for(waiting_for: str, until: datetime | None, now: datetime) -> str:
-    """The same for what a session waits for, where that is known in one word."""
+    """Return the text for one kind of waiting."""
     match waiting_for:
         case "":
             return ""
@@ -38,12 +38,12 @@ def words_for(waiting_for: str, until: datetime | None, now: datetime) -> str:
             return f"waits for {other}{_when(until, now)}"
 
 
-def standing(one: v1.SessionSummary, now: datetime) -> str:
-    """How a session stands, in a list: what it waits for, that its agent is not started again, or its status."""
+def session_state(one: v1.SessionSummary, now: datetime) -> str:
+    """Return the state of a session for a list: what it waits for, that its agent is not restarted, or its status."""
     if one.failure and one.status not in ("active", "closed"):
         return "failed"
     is_broken = one.status == "idle" and one.run_state == "crashed"
-    return waiting_words(one, now) or ("crashed" if is_broken else one.status)
+    return wait_text(one, now) or ("crashed" if is_broken else one.status)
 
 
 def tool_of(one: v1.PendingPrompt) -> str:
@@ -51,7 +51,7 @@ def tool_of(one: v1.PendingPrompt) -> str:
 
 
 def what_of(one: v1.PendingPrompt) -> str:
-    """What is asked, on one line."""
+    """Return the request on one line."""
     if one.WhichOneof("prompt") == "permission":
         what = telling_input(one.permission, _WHAT, one.working_directory)
     else:

@@ -1,4 +1,4 @@
-"""The texts about a project that nobody has trusted."""
+"""The texts about untrusted projects."""
 
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.terminal_text import one_line
@@ -10,12 +10,12 @@ _WIDTH = 300
 
 
 def needs_question(found: v1.InspectProjectResponse) -> bool:
-    """Whether a person is to be asked: there is something to trust, and nobody has answered yet."""
+    """Whether to ask a person: there is something to trust, and nobody has answered yet."""
     return bool(found.items) and not found.trusted and not found.declined
 
 
 def item_lines(found: v1.InspectProjectResponse) -> list[str]:
-    """What an agent loads once the project is trusted: each file, and below it what it would run, one line each."""
+    """Return each file that an agent loads from a trusted project, with the commands it would run, one per line."""
     lines = [f"{one_line(found.project, _WIDTH)} contains files that make an agent run code or ask less:"]
     left = _MOST_DETAILS
     for item in found.items[:_SHOWN]:

@@ -1,4 +1,4 @@
-"""What an agent asks a person, in plain lines: shown, answered, and taken back when somebody else was quicker."""
+"""Prompts as plain lines: shown, answered, and withdrawn when someone else has answered."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from betcode.util.signal import ChangeSignal
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line, tool_called
 
-_BUDGET = "Budget"  # the name under which the daemon asks for more
+_BUDGET = "Budget"  # the tool name of the daemon's budget prompts
 _SHOWN_LINES = 24
 _SHOWN_LETTERS = 4000
 _OFFER_WIDTH = 100
@@ -18,7 +18,7 @@ _WHY_WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """May this tool run?"""
+    """A request to run a tool."""
 
     request: v1.PermissionRequest
     was_cut: bool = False
@@ -28,13 +28,14 @@ class Permission:
         return self.request.request_id
 
     def lines(self, *, whole: bool = False) -> list[str]:
-        """The tool, what it is for, and its input, with nothing left out silently."""
+        """Return the tool, its purpose and its input; omissions are marked."""
         request = self.request
         if self.is_of_budget:
             return [request.description]
         plan = "The agent asks you to approve its plan"
         title = plan if self.is_plan else f"{tool_called(request.tool_name)} asks for permission"
-        purpose = one_line(request.description, _SHOWN_LETTERS)  # no line that looks like one of ours
+        # On one line, so that it cannot imitate one of our lines
+        purpose = one_line(request.description, _SHOWN_LETTERS)
         shown = [f"{title}: {purpose}" if purpose else title]
         if request.deciding_rule and not self.is_plan:
             shown.append(f"    (reason: {why(request)})")
@@ -47,7 +48,7 @@ class Permission:
 
     @property
     def is_of_budget(self) -> bool:
-        """Whether the daemon asks, and no agent: its sentence says everything that its input does."""
+        """Whether the daemon asks, not an agent: the sentence contains everything."""
         return self.request.tool_name == _BUDGET and not self.request.tool_use_id and bool(self.request.description)
 
     @property
@@ -59,7 +60,7 @@ class Permission:
         return not self.is_plan and not self.was_cut and not self.is_of_budget
 
     def choices(self) -> list[str]:
-        """What may be granted for the rest of the session, each by its number."""
+        """Return the numbered rules that can be granted for the rest of the session."""
         return [
             f"    s {number} = for this session, {offer.label}: {one_line(offer.pattern, _OFFER_WIDTH)}"
             for number, offer in enumerate(self.request.grant_offers, 1)
@@ -75,7 +76,7 @@ class Permission:
 
     @property
     def again(self) -> str:
-        """What is said to a line that is no answer."""
+        """Return the reply to a line that is not an answer."""
         if self.is_of_budget:
             return "Invalid answer: type y or n"
         session = "s and a number, " if self.request.grant_offers else ""
@@ -84,7 +85,7 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which of these?"""
+    """A question with options."""
 
     asked: v1.UserQuestion
 
@@ -93,7 +94,7 @@ class Question:
         return self.asked.group_id or self.asked.question_id
 
     def lines(self) -> list[str]:
-        """The question and its options."""
+        """Return the question and its options."""
         title = f"{self.asked.header}: {self.asked.question}" if self.asked.header else self.asked.question
         note = [f"    Note: {self.asked.note}"] if self.asked.note else []
         return [title, *note] + [
@@ -108,7 +109,7 @@ class Question:
 
     @property
     def again(self) -> str:
-        """What is said to a line that is no answer."""
+        """Return the reply to a line that is not an answer."""
         count = len(self.asked.options)
         number = f"a number from 1 to {count}, " if count else ""
         return f"Invalid answer: type {number}your own words, or /deny"
@@ -119,12 +120,12 @@ Prompt = Permission | Question
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    by_policy: bool = False  # nobody was asked
+    by_policy: bool = False  # decided without asking a person
 
 
 @dataclass(frozen=True, slots=True)
 class AllowSession:
-    """This use and all others that the pattern covers, in this session."""
+    """Allow this call and all others in this session that the pattern covers."""
 
     pattern: str
 
@@ -164,7 +165,7 @@ class ShowChoices:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Run it with another input: this one, or what the editor makes of it where there is none."""
+    """Run the tool with this input, or with an input from the editor if there is none."""
 
     text: str = ""
 
@@ -174,7 +175,7 @@ Typed = Allow | AllowSession | Edit | Deny | DenyAndStop | Reply | ShowAll | Sho
 
 
 def understand(prompt: Prompt, line: str) -> Typed | None:
-    """What a typed line says to this prompt; None: nothing that could be mistaken for an answer."""
+    """Return the meaning of a typed line for this prompt; None if it has none."""
     text = line.strip()
     word, _, rest = text.partition(" ")
     if isinstance(prompt, Permission):
@@ -202,30 +203,30 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
 
 
 def _is_no_option(asked: v1.UserQuestion, text: str) -> bool:
-    """Whether bare numbers stand there that count no option: a slip of the finger, and no answer in own words."""
+    """Whether the text is a bare number of no option: a typing error, not an answer."""
     parts = text.split(",") if asked.multi_select else [text]
     is_number = all(part.strip().isascii() and part.strip().isdigit() for part in parts)
     return bool(asked.options) and is_number and text not in (option.label or option.value for option in asked.options)
 
 
 def why(request: v1.PermissionRequest) -> str:
-    """Why a person is asked, on one line: the rule that says so and where it stands, or the reason."""
+    """Return why a person is asked, on one line: the rule and its file and line, or the reason."""
     rule = "a rule asks: " if request.deciding_rule.startswith("ask ") else ""
     return rule + one_line(request.deciding_rule, _WHY_WIDTH)
 
 
 def asks_each_time(request: v1.PermissionRequest) -> bool:
-    """Whether a rule says that people are asked, whatever they grant."""
+    """Whether a rule requires asking each time, even after a grant."""
     return request.deciding_rule.startswith("ask ") and not request.grant_offers
 
 
 def offered(offers: Sequence[v1.GrantOffer], number: int) -> str | None:
-    """The pattern of the offer with that number, counted from 1."""
+    """Return the pattern of the offer with this number, counted from 1."""
     return offers[number - 1].pattern if 1 <= number <= len(offers) else None
 
 
 def _granted(offers: Sequence[v1.GrantOffer], text: str) -> AllowSession | ShowChoices:
-    """The offer of that number, the only one there is, or a pattern in the person's own words."""
+    """Return the offer of that number, the only offer, or a typed pattern."""
     if text.isascii() and text.isdigit():
         pattern = offered(offers, int(text))
         return ShowChoices() if pattern is None else AllowSession(pattern)
@@ -235,7 +236,7 @@ def _granted(offers: Sequence[v1.GrantOffer], text: str) -> AllowSession | ShowC
 
 
 def chosen_options(asked: v1.UserQuestion, text: str) -> str | None:
-    """The options that a number, or several where that is allowed, stand for; None where they stand for none."""
+    """Return the options for one number, or several if allowed; None if a number is invalid."""
     parts = [part.strip() for part in text.split(",")] if asked.multi_select else [text.strip()]
     if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= len(asked.options) for part in parts):
         return None
@@ -246,12 +247,12 @@ def chosen_options(asked: v1.UserQuestion, text: str) -> str | None:
 
 
 def first_option(question: Question) -> Reply:
-    """An answer where nobody is there to choose, and nothing depends on it."""
+    """Return an arbitrary answer for a demo that nobody watches."""
     return Reply(question.asked.options[0].label if question.asked.options else "yes")
 
 
-class Desk:
-    """The prompts that are open, in the order in which they came."""
+class OpenPrompts:
+    """The open prompts, in the order in which they arrived."""
 
     def __init__(self) -> None:
         self._open: dict[str, Prompt] = {}
@@ -265,7 +266,7 @@ class Desk:
         return any(one is prompt for one in self._open.values())
 
     async def gone(self, prompt: Prompt) -> None:
-        """Return when the prompt is not open any more."""
+        """Return when the prompt is no longer open."""
         while self.has(prompt):
             await self._changed.wait()
 
@@ -274,7 +275,7 @@ class Desk:
         return next(iter(self._open.values()), None)
 
     def see(self, event: v1.AgentEvent) -> Prompt | None:
-        """The prompt that this event opens, if it is not known yet; resolved ones leave the desk."""
+        """Return the prompt that this event opens, if it is new; remove a resolved one."""
         match event.WhichOneof("event"):
             case "permission_request":
                 return self._add(
@@ -289,7 +290,7 @@ class Desk:
         return None
 
     def add_pending(self, pending: Iterable[v1.PendingPrompt]) -> None:
-        """Those that were open before we came."""
+        """Add the prompts that were open before."""
         for one in pending:
             if one.WhichOneof("prompt") == "permission":
                 self._add(one.permission.request_id, Permission(one.permission))
@@ -298,13 +299,13 @@ class Desk:
             self.drop_answered([one])
 
     def drop_answered(self, pending: Iterable[v1.PendingPrompt]) -> None:
-        """Questions of open groups that have their answers: only the others of the group are waited for."""
+        """Remove the answered questions of open groups."""
         groups = [one.questions for one in pending]
         for question in (each for group in groups for each in group.questions if each.question in group.answers):
             self._open.pop(question.question_id, None)
 
     def forget(self, request_id: str) -> bool:
-        """Whether anything of this request was still open."""
+        """Remove a request; return whether it was open."""
         mine = [key for key, prompt in self._open.items() if request_id in (key, prompt.request_id)]
         for key in mine:
             del self._open[key]
@@ -312,7 +313,7 @@ class Desk:
         return bool(mine)
 
     def done(self, prompt: Prompt) -> None:
-        """One prompt is answered by us; other questions of its group stay."""
+        """Remove one answered prompt; other questions of its group remain."""
         self._open = {key: other for key, other in self._open.items() if other is not prompt}
         self._announce()
 
@@ -327,10 +328,10 @@ class Desk:
 
 
 async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
-    """Tell the daemon.
+    """Send the answer to the daemon.
 
     Raises:
-        ClientError: somebody else answered differently, the agent took it back, or we may not answer.
+        ClientError: someone else answered differently, the agent withdrew the prompt, or this client may not answer.
     """
     match typed:
         case Allow(by_policy):
@@ -352,7 +353,7 @@ async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
 
 
 def input_lines(request: v1.PermissionRequest, *, whole: bool) -> list[str]:
-    """Every field of a tool's input, with its name; as much as is read at a glance where not all is wanted."""
+    """Return every field of a tool's input, with its name; shortened unless `whole`."""
     lines: list[str] = []
     for name, value in fields_of(request.input_json).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -373,7 +374,7 @@ def input_lines(request: v1.PermissionRequest, *, whole: bool) -> list[str]:
 
 
 def fields_of(input_json: str) -> Mapping[str, object]:
-    """A tool's input; what cannot be read stands there as it is, as `input`."""
+    """Return a tool's input; unreadable JSON is returned unchanged as `input`."""
     try:
         value = json.loads(input_json or "{}")
     except (ValueError, RecursionError):

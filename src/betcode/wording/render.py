@@ -1,4 +1,4 @@
-"""Events as lines for a person."""
+"""Events as lines for people."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,15 +16,15 @@ TODO_BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
 
 
 class Describer:
-    """Remembers the names of running tools, so that a result can say whose it is."""
+    """Remembers the names of running tools, to name them in their results."""
 
     def __init__(self, deprecations: DeprecationNotes | None = None) -> None:
         self._deprecations = deprecations or DeprecationNotes()
         self._tools: dict[str, str] = {}
-        self._questions: set[str] = set()  # requests that are questions: those are answered, not allowed
+        self._questions: set[str] = set()  # requests that are questions: they are answered, not allowed
 
     def describe(self, event: v1.AgentEvent) -> list[str]:
-        """The lines that tell of an event beside the answer; none for what need not be said."""
+        """Return the lines for an event besides the answer; none if it needs no line."""
         handler = DESCRIBED.handler(event)
         return handler(self, event) if handler is not None else []
 
@@ -49,7 +49,7 @@ class Describer:
 
     def _question(self, event: v1.AgentEvent) -> list[str]:
         self._questions.add(event.user_question.group_id or event.user_question.question_id)
-        return []  # whoever asks for the answer shows it
+        return []  # the caller that asks it shows it
 
     def _deprecation(self, event: v1.AgentEvent) -> list[str]:
         return self._deprecations.lines(event.deprecation)
@@ -68,18 +68,18 @@ class Describer:
 
 
 def remark(event: v1.AgentEvent) -> list[str]:
-    """The lines of what is told beside the conversation, and needs no other event to be understood."""
+    """Return the lines of an event that needs no other event to be understood."""
     say = _REMARKS.get(event.WhichOneof("event") or "")
     return say(event) if say is not None else []
 
 
 def was_answered_before(resolved: v1.PermissionResolved) -> bool:
-    """Whether nobody was asked now: the answer is one that was given to an agent that was lost."""
+    """Whether an answer to an earlier, crashed agent was reused, so that nobody was asked."""
     return resolved.rule.startswith("the answer to ")
 
 
 def outcome_words(resolved: v1.PermissionResolved, *, is_question: bool) -> str:
-    """What became of a prompt."""
+    """Return the result of a prompt."""
     told = f": {resolved.message}" if resolved.message else ""
     if resolved.resolution != "answered":
         return f"The question is {resolved.resolution}{told}"
@@ -99,7 +99,7 @@ def outcome_words(resolved: v1.PermissionResolved, *, is_question: bool) -> str:
 
 
 def todo_words(items: Sequence[v1.TodoItem]) -> str:
-    """A list of things to do in one line: how many are done, and which is at work."""
+    """Return a todo list on one line: the number of finished tasks, and the current one."""
     if not items:
         return "The to-do list is empty"
     done = sum(item.status == v1.COMPLETED for item in items)
@@ -108,7 +108,7 @@ def todo_words(items: Sequence[v1.TodoItem]) -> str:
 
 
 def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WIDTH, directory: str = "") -> str:
-    """The one part of a tool's input that says most about it; files in `directory` are called without it."""
+    """Return the most informative part of a tool's input; paths are relative to `directory`."""
     fields = use.input.fields
     for name in _TELLING:
         if name in fields and fields[name].WhichOneof("kind") == "string_value":
@@ -118,7 +118,7 @@ def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WI
 
 
 def turn_summary(usage: v1.UsageReport) -> str:
-    """What a turn took; neither time nor tokens are mentioned where none were counted."""
+    """Return the usage of a turn; time and tokens only if they were counted."""
     took = [f"{usage.duration_ms / 1000:.1f} s"] if usage.duration_ms else []
     if usage.input_tokens or usage.output_tokens:
         took.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
@@ -128,7 +128,7 @@ def turn_summary(usage: v1.UsageReport) -> str:
 
 
 def turn_end_words(stop_reason: str, summary: str) -> str:
-    """How a turn ended, where that needs a word, and what it took."""
+    """Return how a turn ended, unless it ended normally, and its usage."""
     return summary if stop_reason in ("", "end_turn") else ", ".join(filter(None, (stop_reason, summary)))
 
 
@@ -169,7 +169,7 @@ def _compaction(event: v1.AgentEvent) -> list[str]:
 
 
 def message_words(state: v1.MessageState.ValueType, reason: str) -> str:
-    """What is to be said of a message that was not simply taken; mostly nothing."""
+    """Return the text about a message that was not simply delivered; usually empty."""
     match state:
         case v1.MESSAGE_STATE_ACCEPTED:
             return reason
@@ -203,10 +203,10 @@ DESCRIBED: EventTable[Callable[[Describer, v1.AgentEvent], list[str]]] = EventTa
         **dict.fromkeys(_REMARKS, Describer._remark),
     },
     ignored=frozenset(
-        {"text_delta", "user_input"}  # the conversation itself; the caller prints it
+        {"text_delta", "user_input"}  # the conversation itself, which the caller prints
         | {"permission_request", "usage", "turn_complete"}  # the caller prints these in its own form
-        | {"thinking_delta"}  # lines are for the answer; the screen shows thoughts
-        | {"status_change"}  # the next lines show what the agent does
+        | {"thinking_delta"}  # lines contain only the answer; the screen shows thoughts
+        | {"status_change"}  # the following lines show what the agent does
         | {"input_lock", "presence"}  # `attach` shows the lock in its prompt
     ),
 )

@@ -1,4 +1,4 @@
-"""An agent that has said nothing since the turn began: perhaps it waits for a network that is not there."""
+"""The note about an agent that has sent nothing since the turn started."""
 
 from betcode.v1 import agent_pb2 as v1
 
@@ -11,5 +11,5 @@ _ANSWERS = frozenset(
 
 
 def is_answer(event: v1.AgentEvent) -> bool:
-    """Whether the event shows that the agent is at work, or why it is not."""
+    """Whether the event shows that the agent works, or why it does not."""
     return event.WhichOneof("event") in _ANSWERS

@@ -1,8 +1,8 @@
-"""Sizes as people read them."""
+"""Sizes as text."""
 
 
 def readable(size: int) -> str:
-    """Bytes, rounded for people."""
+    """Return the number of bytes, rounded."""
     amount = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 1000:

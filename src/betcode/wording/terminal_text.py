@@ -1,35 +1,35 @@
-"""Text from elsewhere, made safe to show: nothing in it can move the cursor, set a title or turn the line around."""
+"""Escape untrusted text for terminals: no cursor movement, titles or direction changes."""
 
 import re
 import unicodedata
 
-# Letters and spaces that nobody sees: soft hyphens, spaces without width, fillers of scripts and the blank of Braille.
+# Invisible characters: soft hyphens, zero-width spaces, fillers of scripts and the blank of Braille.
 _UNSEEN = "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u2060-\u2064\u2800\u3164\uffa0"
 # Controls except tab and newline; C1 controls; line and paragraph separators; marks that reorder text; tag characters,
-# which are invisible letters; and halves of surrogate pairs, which no terminal can show.
+# which are invisible; and surrogate halves, which no terminal can show.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb"
     f"\ud800-\udfff\U000e0000-\U000e007f{_UNSEEN}]"
 )
 _TOOL_WIDTH = 100
-_MARKS = re.compile(r"^#+ +|\*\*|`|^- |^> ")  # of Markdown, in what is one line of it
+_MARKS = re.compile(r"^#+ +|\*\*|`|^- |^> ")  # of Markdown, in one line of it
 _JOINING = "\u200c\u200d"
 _JOINERS = re.compile(f"[{_JOINING}]+")
 _ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff{_UNSEEN}]")
 
 
 def clean(text: str) -> str:
-    """The text with every unsafe character made visible; tabs and newlines stay."""
+    """Return the text with every unsafe character made visible; tabs and newlines remain."""
     return _JOINERS.sub(_joined, _UNSAFE.sub(_visible, text.replace("\r\n", "\n")))
 
 
 def in_a_line(text: str) -> str:
-    """What may stand in a sentence or a list: what looks like the next line of ours is part of it."""
+    """Return the text for a sentence or list: line breaks are made visible, so that it cannot imitate our lines."""
     return clean(text).replace("\n", "␊")
 
 
 def one_line(text: str, width: int) -> str:
-    """The text on one line of at most `width` columns, with an ellipsis where it was longer."""
+    """Return the text on one line of at most `width` columns; an ellipsis marks a cut."""
     flat = " ".join(clean(text).split())
     if columns(flat) <= width:
         return flat
@@ -44,17 +44,17 @@ def one_line(text: str, width: int) -> str:
 
 
 def without_marks(text: str) -> str:
-    """The beginning of a text in Markdown without its marks, which say nothing where it is not drawn."""
+    """Return the beginning of Markdown text without its marks."""
     return _MARKS.sub("", text)
 
 
 def tool_called(name: str) -> str:
-    """The name of a tool, which an agent may have made up, on one line."""
+    """Return the name of a tool, which an agent may have invented, on one line."""
     return one_line(name, _TOOL_WIDTH)
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` columns, broken between words where that can be."""
+    """Return the text in lines of at most `width` columns, broken between words if possible."""
     lines: list[str] = []
     line = ""
     for word in clean(text).split():
@@ -75,7 +75,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def ending(text: str, width: int) -> str:
-    """The text, or as much of its end as fits into `width` columns behind an ellipsis."""
+    """Return the text, or as much of its end as fits into `width` columns after an ellipsis."""
     if columns(text) <= width:
         return text
     taken = ""
@@ -86,29 +86,29 @@ def ending(text: str, width: int) -> str:
             break
         taken = letter + taken
     while taken and not _columns_of(taken[0]):
-        taken = taken[1:]  # a mark or joiner whose letter was cut
+        taken = taken[1:]  # a combining mark or joiner whose character was cut
     return "…" + taken
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal needs for the text."""
+    """Return the number of columns that a terminal needs for the text."""
     return len(text) if text.isascii() else sum(_columns_of(letter) for letter in text)
 
 
 def padded(text: str, width: int) -> str:
-    """The text followed by as many spaces as fill `width` columns."""
+    """Return the text, padded with spaces to `width` columns."""
     return text + " " * (width - columns(text))
 
 
 def safe_json(text: str) -> str:
-    """JSON text in which the unsafe characters that JSON allows are escaped; it means the same."""
+    """Return equivalent JSON in which unsafe characters are escaped."""
     return _ESCAPED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _visible(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
-        return chr(0x2400 + code)  # the pictures of control characters: ␛ for escape
+        return chr(0x2400 + code)  # the symbols of control characters: ␛ for escape
     if code == 0x7F:
         return "␡"
     if 0xD800 <= code <= 0xDFFF:
@@ -117,7 +117,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _joined(match: re.Match[str]) -> str:
-    """Some scripts and pictures are written with joiners; next to plain letters they only hide."""
+    """Keep joiners that some scripts and pictures need; show them next to plain letters, where they only hide."""
     around = match.string[max(match.start() - 1, 0) : match.start()], match.string[match.end() : match.end() + 1]
     if all(letter and not letter.isascii() for letter in around):
         return match[0]

@@ -1,4 +1,4 @@
-"""Times as people say them."""
+"""Durations and ages as text."""
 
 import math
 from datetime import timedelta
@@ -7,7 +7,7 @@ from betcode.domain.values.times import short_duration
 
 
 def age(delta: timedelta) -> str:
-    """How long ago, in the largest unit that says enough."""
+    """Return how long ago, in the largest suitable unit."""
     seconds = max(int(delta.total_seconds()), 0)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -16,12 +16,12 @@ def age(delta: timedelta) -> str:
 
 
 def when_again(retry_after_s: float | None) -> str:
-    """`; try again in 40s`, where the daemon said when."""
+    """Return `; try again in 40s`, if the daemon gave a delay."""
     return "" if retry_after_s is None else f"; try again in {short_duration(float(math.ceil(retry_after_s)))}"
 
 
 def span(delta: timedelta) -> str:
-    """A length of time in its largest unit."""
+    """Return a duration in its largest unit."""
     seconds = max(int(delta.total_seconds()), 0)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -30,7 +30,7 @@ def span(delta: timedelta) -> str:
 
 
 def nearly(delta: timedelta) -> str:
-    """The same to the nearest: of seven days that have just begun it says seven."""
+    """Return a duration, rounded to the nearest unit: seven days that have just begun are seven."""
     seconds = delta.total_seconds()
     size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
     return span(timedelta(seconds=round(seconds / size) * size))

@@ -1,4 +1,4 @@
-"""Files that people ask for: whole under their names, or not there."""
+"""Write files atomically for people: complete under their names, or not at all."""
 
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, aclosing
@@ -9,29 +9,29 @@ from betcode.util.atomic_files import replacing
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
-class NotWritten(Exception):
-    """Nothing can be written there; the message says why."""
+class FileNotWritten(Exception):
+    """The file cannot be written; the message says why."""
 
 
 def format_of(file: Path) -> str:
-    """What a history is exported as into a file with this ending."""
+    """Return the export format for this file extension."""
     return _FORMATS.get(file.suffix.lower(), "json")
 
 
 async def write_whole(pieces: AsyncGenerator[bytes, None], file: Path) -> None:
-    """It appears under its name only when it is complete, readable by its owner alone.
+    """Write the file; it appears only when it is complete, readable only by its owner.
 
     Raises:
-        NotWritten: nothing can be written there.
+        FileNotWritten: the file cannot be written.
     """
     target = file.resolve()
     if target.exists() and not target.is_file():
-        raise NotWritten(f"{file} is not a regular file")
+        raise FileNotWritten(f"{file} is not a regular file")
     with ExitStack() as stack:
         try:
             out = stack.enter_context(replacing(target, durable=False))
         except OSError as trouble:
-            raise NotWritten(f"{file} cannot be written: {trouble.strerror}") from trouble
+            raise FileNotWritten(f"{file} cannot be written: {trouble.strerror}") from trouble
         async with aclosing(pieces):
             async for piece in pieces:
                 out.write(piece)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.wording.pending import waiting_words
+from betcode.wording.pending import wait_text
 from support.apis.messages.script import Failure, say
 from support.daemon.session import is_idle, settled_text
 from support.providers.claude import needs_claude
@@ -39,7 +39,7 @@ async def test_a_usage_limit_is_shown_until_its_reset_and_gone_with_the_next_ans
             summary = await talk.summary()
             assert (summary.status, summary.waiting_for) == ("idle", "limit")
             assert summary.waiting_until.seconds == resets_at
-            assert "limit reached until" in waiting_words(summary, datetime.now(UTC))
+            assert "limit reached until" in wait_text(summary, datetime.now(UTC))
             await world.daemon.stop()  # its agent goes home
             await world.daemon.start()  # and the next daemon knows of the limit too
         assert settled_text(await talk.turn("[[fake:open]]")) == "Open again."

@@ -10,7 +10,7 @@ import pytest
 from betcode.cli.permission.input_editor import edited_in_editor
 from betcode.cli.terminal.console import Screen
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.edited_input import NotEdited
+from betcode.wording.edited_input import InvalidEdit
 
 BASH = v1.PermissionRequest(tool_name="Bash", input_json='{"command": "ls", "timeout": 12345678901234567890}')
 pytestmark = pytest.mark.anyio
@@ -51,17 +51,17 @@ async def test_nothing_comes_of_an_editor_that_wrote_nothing_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: Screen, code: str, why: str
 ) -> None:
     monkeypatch.setenv("VISUAL", editor(tmp_path, code))
-    with pytest.raises(NotEdited, match=why):
+    with pytest.raises(InvalidEdit, match=why):
         await edited_in_editor(BASH, screen)
 
 
 async def test_without_an_editor_it_says_how_to_edit(monkeypatch: pytest.MonkeyPatch, screen: Screen) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
-    with pytest.raises(NotEdited, match="type e and the new command"):
+    with pytest.raises(InvalidEdit, match="type e and the new command"):
         await edited_in_editor(BASH, screen)
     monkeypatch.setenv("EDITOR", "/nowhere/vi")
-    with pytest.raises(NotEdited, match="cannot be started"):
+    with pytest.raises(InvalidEdit, match="cannot be started"):
         await edited_in_editor(BASH, screen)
 
 

@@ -11,7 +11,7 @@ import pytest
 from textual.app import App
 
 from betcode.tui.outside_editor import edited_outside, run_outside
-from betcode.wording.edited_input import NotEdited
+from betcode.wording.edited_input import InvalidEdit
 from betcode.wording.editor import EditorFailed
 
 
@@ -60,5 +60,5 @@ def test_what_the_editor_made_of_a_text_comes_back_as_its_bytes(monkeypatch: pyt
     assert edited_outside(Noted(), "the old words\n", "message.md") == b"the new words\n"
     for editor, why in (("", "VISUAL or EDITOR"), ("rm", "Cannot write or read"), ("false", "ended with 1")):
         monkeypatch.setenv("EDITOR", editor)
-        with pytest.raises(NotEdited, match=why):
+        with pytest.raises(InvalidEdit, match=why):
             edited_outside(Noted(), "words", "message.md")

@@ -13,8 +13,8 @@ from betcode.wording.prompts import (
     AllowSession,
     Deny,
     DenyAndStop,
-    Desk,
     Edit,
+    OpenPrompts,
     Permission,
     Question,
     Reply,
@@ -175,7 +175,7 @@ def test_a_long_input_says_how_much_is_not_shown_and_shows_it_on_request() -> No
 
 
 def test_a_prompt_leaves_the_desk_when_somebody_answers() -> None:
-    desk = Desk()
+    desk = OpenPrompts()
     prompt = desk.see(permission())
     assert prompt is not None
     assert desk.current is prompt
@@ -184,14 +184,14 @@ def test_a_prompt_leaves_the_desk_when_somebody_answers() -> None:
 
 
 def test_a_prompt_that_is_shown_again_is_the_same_prompt() -> None:
-    desk = Desk()
+    desk = OpenPrompts()
     assert desk.see(permission()) is not None
     assert desk.see(permission()) is None
     assert len(desk.all) == 1
 
 
 def test_the_questions_of_a_group_leave_one_by_one_or_together() -> None:
-    desk = Desk()
+    desk = OpenPrompts()
     first = desk.see(question("First?", 0))
     second = desk.see(question("Second?", 1))
     assert first is not None
@@ -213,7 +213,7 @@ def test_of_questions_that_are_answered_in_part_only_the_others_are_asked() -> N
     shown: Sequence[v1.UserQuestion] = [question(text, n).user_question for n, text in enumerate(("One?", "Two?"))]
     group = v1.QuestionGroup(questions=shown, answers={"One?": "red"})
     pending = [v1.PendingPrompt(request_id="g", questions=group)]
-    desk, other = Desk(), Desk()
+    desk, other = OpenPrompts(), OpenPrompts()
     desk.add_pending(pending)
     for number, text in enumerate(("One?", "Two?")):
         other.see(question(text, number))

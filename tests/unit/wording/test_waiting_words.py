@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.pending import standing, waiting_words
+from betcode.wording.pending import session_state, wait_text
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 
@@ -33,18 +33,18 @@ def summary(waiting_for: str, after: timedelta | None = None) -> v1.SessionSumma
     ],
 )
 def test_each_has_its_words(waiting_for: str, after: timedelta | None, words: str) -> None:
-    assert waiting_words(summary(waiting_for, after), NOW) == words
+    assert wait_text(summary(waiting_for, after), NOW) == words
 
 
 @pytest.mark.parametrize(
     ("status", "run_state", "words"), [("idle", "crashed", "crashed"), ("idle", "running", "idle")]
 )
 def test_a_session_whose_agent_is_not_started_again_is_not_just_idle(status: str, run_state: str, words: str) -> None:
-    assert standing(v1.SessionSummary(id="s", status=status, run_state=run_state), NOW) == words
+    assert session_state(v1.SessionSummary(id="s", status=status, run_state=run_state), NOW) == words
 
 
 def test_what_is_hours_away_is_told_by_the_clock_and_days_by_the_date() -> None:
     hours = NOW + timedelta(hours=2)
     days = NOW + timedelta(days=3)
-    assert waiting_words(summary("limit", hours - NOW), NOW).endswith(f"until {hours.astimezone():%H:%M}")
-    assert waiting_words(summary("limit", days - NOW), NOW).endswith(f"until {days.astimezone():%Y-%m-%d %H:%M}")
+    assert wait_text(summary("limit", hours - NOW), NOW).endswith(f"until {hours.astimezone():%H:%M}")
+    assert wait_text(summary("limit", days - NOW), NOW).endswith(f"until {days.astimezone():%Y-%m-%d %H:%M}")

@@ -82,7 +82,7 @@ async def _sessions(client: "Client", beginning: str) -> "list[Candidate]":
     from datetime import UTC, datetime
 
     from betcode.wording.ids import short_id
-    from betcode.wording.pending import standing
+    from betcode.wording.pending import session_state
     from betcode.wording.terminal_text import one_line
     from betcode.wording.times import age
 
@@ -92,7 +92,7 @@ async def _sessions(client: "Client", beginning: str) -> "list[Candidate]":
     found: list[Candidate] = []
     for one, short in zip(page, shorts, strict=True):
         ago = age(now - one.updated_at.ToDatetime(UTC))
-        says = one_line(f"{standing(one, now)}, {ago}: {one.name or one.last_message_preview}", _DESCRIPTION_WIDTH)
+        says = one_line(f"{session_state(one, now)}, {ago}: {one.name or one.last_message_preview}", _DESCRIPTION_WIDTH)
         is_enough = shorts.count(short) == 1 and len(beginning) <= len(short)
         found.append((short if is_enough else one.id, says))
         if beginning and _TYPABLE.fullmatch(one.name):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.edited_input import NotEdited, edited_in_line
+from betcode.wording.edited_input import InvalidEdit, edited_in_line
 from betcode.wording.prompts import asks_each_time, chosen_options, offered
 
 
@@ -51,7 +51,7 @@ def _edited(options: CommandOptions, prompt: v1.PendingPrompt | None) -> str:
         return json.dumps({"command": text}, ensure_ascii=False)
     try:
         return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), text)
-    except NotEdited as trouble:
+    except InvalidEdit as trouble:
         raise _invalid(str(trouble)) from None
 
 

@@ -26,9 +26,9 @@ from betcode.wording.ids import short_id
 from betcode.wording.prompts import (
     Deny,
     DenyAndStop,
-    Desk,
     Edit,
     Given,
+    OpenPrompts,
     Permission,
     Prompt,
     ShowAll,
@@ -63,7 +63,7 @@ class PermissionWatcher:
         self._client = client
         self._screen = screen
         self._as_json = as_json
-        self._open_prompts = Desk()
+        self._open_prompts = OpenPrompts()
         self._keys = Keys()
         self._where: dict[str, str] = {}  # the name of a prompt's session
         self._answered_here: set[str] = set()

@@ -29,14 +29,14 @@ from betcode.domain.events.event_json import event_json
 from betcode.domain.events.event_table import EventTable
 from betcode.domain.values.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.answer import Answer
+from betcode.wording.answer import AnswerText
 from betcode.wording.input_lock import is_locked
 from betcode.wording.prompts import (
     Allow,
     Deny,
     DenyAndStop,
-    Desk,
     Given,
+    OpenPrompts,
     Permission,
     Prompt,
     Question,
@@ -82,10 +82,10 @@ class HeadlessTurn:
         self._is_new = is_new
         self._ignored_files = ignored_files  # the files of an untrusted project
         self._message_id = new_message_id()
-        self._answer = Answer()
+        self._answer = AnswerText()
         self._is_held = False  # other messages are answered first: the text belongs to them until their turn ends
         self._describer = Describer(screen.deprecations)
-        self._open_prompts = Desk()
+        self._open_prompts = OpenPrompts()
         self._asked: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # descriptions by request id
         self._denials = RuleDenials()
@@ -165,7 +165,7 @@ class HeadlessTurn:
                 if watch.see(event) or self._parked:
                     return
                 if event.HasField("turn_complete"):
-                    self._answer = Answer()  # the text so far belongs to other messages
+                    self._answer = AnswerText()  # the text so far belongs to other messages
         self._screen.note("The session and its turn have ended")
         watch.stop_reason = watch.stop_reason or "cancelled"
 

@@ -28,7 +28,7 @@ from betcode.wording.budgets import budget_fact
 from betcode.wording.ids import short_id
 from betcode.wording.input_lock import called
 from betcode.wording.money import dollars
-from betcode.wording.pending import standing, waiting_words
+from betcode.wording.pending import session_state, wait_text
 from betcode.wording.terminal_text import one_line
 from betcode.wording.times import age
 
@@ -103,7 +103,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
     alone = sum(other.id.startswith(short) for other in page) == 1
     return [
         short if alone else one.id,
-        standing(one, now),
+        session_state(one, now),
         age(now - one.updated_at.ToDatetime(UTC)),
         str(one.message_count),
         dollars(one.total_cost_usd),
@@ -152,7 +152,7 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "name": one.name,
         "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
         "failed": one.failure,
-        "waits": waiting_words(one, datetime.now(UTC)),
+        "waits": wait_text(one, datetime.now(UTC)),
         "holds": ", ".join(one.holds),
         "connected": _connected(one),
         "types": _typist(one),

@@ -18,7 +18,7 @@ from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.terminal_text import columns, one_line, wrapped
-from betcode.wording.whole_files import NotWritten, format_of, write_whole
+from betcode.wording.whole_files import FileNotWritten, format_of, write_whole
 
 _HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
 _NOT_DELETED = (
@@ -93,7 +93,7 @@ async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> int:
     """
     try:
         await write_whole(pieces, file)
-    except NotWritten as trouble:
+    except FileNotWritten as trouble:
         raise CommandFailed(str(trouble), ExitCode.INVALID_ARGUMENTS) from trouble
     return file.stat().st_size
 

@@ -26,9 +26,9 @@ from betcode.wording.input_lock import holder_in, is_locked
 from betcode.wording.prompts import (
     Deny,
     DenyAndStop,
-    Desk,
     Edit,
     Given,
+    OpenPrompts,
     Permission,
     Prompt,
     Question,
@@ -74,7 +74,7 @@ class PlainConversation:
         self._is_terminal = is_terminal
         self._show_all = show_all
         self._transcript = EventLines(screen) if as_json else Transcript(screen)
-        self._open_prompts = Desk()
+        self._open_prompts = OpenPrompts()
         self._lock = InputLockDialog(client, summary.id, screen)
         self._keyboard = Keyboard()
         self._past_until = summary.last_sequence

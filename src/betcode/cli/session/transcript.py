@@ -6,7 +6,7 @@ from betcode.cli.terminal.console import Screen
 from betcode.domain.events.event_json import event_json
 from betcode.domain.events.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.answer import Answer
+from betcode.wording.answer import AnswerText
 from betcode.wording.prompts import Permission
 from betcode.wording.render import DESCRIBED, Describer, turn_end_words, turn_summary
 
@@ -16,7 +16,7 @@ class Transcript:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._answer = Answer()
+        self._answer = AnswerText()
         self._describer = Describer(screen.deprecations)
         self._usage = ""
 
@@ -69,7 +69,7 @@ class Transcript:
 
     def _turn_over(self) -> None:
         self._screen.end_answer()
-        self._answer = Answer()
+        self._answer = AnswerText()
 
 
 _OWN: Mapping[str, Callable[[Transcript, v1.AgentEvent], None]] = {

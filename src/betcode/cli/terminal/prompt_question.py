@@ -4,13 +4,13 @@ from betcode.cli.core.race import first_of
 from betcode.cli.permission.input_editor import edited_in_editor
 from betcode.cli.terminal.console import Screen
 from betcode.cli.terminal.keyboard import Keyboard
-from betcode.wording.edited_input import NotEdited, edited_in_line
+from betcode.wording.edited_input import InvalidEdit, edited_in_line
 from betcode.wording.prompts import (
     AllowEdited,
     Deny,
-    Desk,
     Edit,
     Given,
+    OpenPrompts,
     Permission,
     Prompt,
     ShowAll,
@@ -22,7 +22,7 @@ from betcode.wording.prompts import (
 class Asker:
     """Shows a prompt and reads lines until one answers it."""
 
-    def __init__(self, screen: Screen, desk: Desk) -> None:
+    def __init__(self, screen: Screen, desk: OpenPrompts) -> None:
         self._screen = screen
         self._open_prompts = desk
         self._keyboard = Keyboard()
@@ -79,6 +79,6 @@ async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | Non
         if text:
             return AllowEdited(edited_in_line(prompt.request, text))
         return AllowEdited(await edited_in_editor(prompt.request, screen))
-    except NotEdited as trouble:
+    except InvalidEdit as trouble:
         screen.note(str(trouble))
         return None

@@ -35,7 +35,7 @@ from betcode.tui.pending_board import AnswerDelivery
 from betcode.tui.tasks import begin
 from betcode.tui.widgets.line_view import LineKind, LineView, ViewLine
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.edited_input import NotEdited
+from betcode.wording.edited_input import InvalidEdit
 from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of
 from betcode.wording.terminal_text import one_line
 
@@ -273,7 +273,7 @@ class Card(Vertical, can_focus=True):
         shown = self._draft.whole(self.query_one(InputEditor).text)
         try:
             written = edited_outside(self.app, f"{shown}\n", "input.json")
-        except NotEdited as trouble:
+        except InvalidEdit as trouble:
             self._trouble = str(trouble)
         else:
             self._answer_edited(written)
@@ -285,7 +285,7 @@ class Card(Vertical, can_focus=True):
             return
         try:
             edited = self._draft.checked(written)
-        except NotEdited as trouble:
+        except InvalidEdit as trouble:
             self._trouble = str(trouble)
         else:
             self._enter(replace(self._state, mode=CardMode.CHOOSE))

@@ -7,7 +7,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.edited_input import NotEdited, checked_input, own_fields
+from betcode.wording.edited_input import InvalidEdit, checked_input, own_fields
 
 _MAIN = {"Bash": "command", "Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
 
@@ -19,7 +19,7 @@ class Draft:
         self._request = request
         try:
             self._own = own_fields(request)
-        except NotEdited:
+        except InvalidEdit:
             self._own = {}
         name = _MAIN.get(request.tool_name, "command")
         self.field = name if isinstance(self._own.get(name), str) else ""
@@ -39,13 +39,13 @@ class Draft:
         return json.dumps(fields, ensure_ascii=False, indent=2)
 
     def checked(self, written: str | bytes) -> str:
-        """Return the input as JSON, from text edited here or from a file with the whole input. Raises NotEdited."""
+        """Return the input as JSON, from text edited here or from a file with the whole input. Raises InvalidEdit."""
         if isinstance(written, str):
             return checked_input(self.whole(written) if self.field else written, self._request)
         try:
             return checked_input(written.decode(), self._request)
         except UnicodeError:
-            raise NotEdited("The edited file is not text") from None
+            raise InvalidEdit("The edited file is not text") from None
 
 
 class InputEditor(TextArea):

@@ -25,7 +25,7 @@ from betcode.tui.composer.paste import writable
 from betcode.tui.composer.pieces import Draft, attachment_of
 from betcode.tui.composer.queue_bar import QueueBar
 from betcode.tui.composer.terminal_keys import NEW_LINE, learn_keys
-from betcode.wording.edited_input import NotEdited
+from betcode.wording.edited_input import InvalidEdit
 
 _SAVE_AFTER_S = 0.3
 _SCROLLS = {
@@ -370,7 +370,7 @@ class Composer(TextArea):
         self.save_draft()
         try:
             written = edited_outside(self.app, self.text, "message.md")
-        except NotEdited as why:
+        except InvalidEdit as why:
             self.notify(writable(str(why)), markup=False)
             return
         text = written.decode(errors="replace").rstrip("\n")

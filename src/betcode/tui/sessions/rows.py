@@ -6,7 +6,7 @@ from pathlib import PurePath
 from betcode.tui.sessions.directory import waits_for_person
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars
-from betcode.wording.pending import standing
+from betcode.wording.pending import session_state
 from betcode.wording.terminal_text import one_line, padded, without_marks
 from betcode.wording.times import age
 
@@ -47,7 +47,7 @@ def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
     if width < _NARROW:
         short = ago.removesuffix(" ago").replace(" ", "").replace("min", "m")
         return head + padded(one_line(short, 4), 5) + one_line(called(one), max(width - len(head) - 5, 1))
-    cells = [padded(one_line(standing(one, now), _STATE), _STATE), padded(ago, _AGE)]
+    cells = [padded(one_line(session_state(one, now), _STATE), _STATE), padded(ago, _AGE)]
     if width >= _WIDE:
         cells.append(padded(dollars(one.total_cost_usd), _COST))
         cells.append(padded(one_line(location(one), _LOCATION_WIDTH), _LOCATION_WIDTH))

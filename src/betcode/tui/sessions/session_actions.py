@@ -16,7 +16,7 @@ from betcode.wording.budgets import budget_lines
 from betcode.wording.ids import short_id
 from betcode.wording.patches import PatchPainter
 from betcode.wording.terminal_text import clean, one_line
-from betcode.wording.whole_files import NotWritten, format_of, write_whole
+from betcode.wording.whole_files import FileNotWritten, format_of, write_whole
 
 _SHOWN_BYTES = 2 * 1024 * 1024  # of a patch
 _NAME = 40
@@ -82,7 +82,7 @@ class SessionActions:
         path = Path(file.strip()).expanduser()
         try:
             await write_whole(self._client.export(one.id, format_of(path)), path)
-        except NotWritten as trouble:
+        except FileNotWritten as trouble:
             self._show_message(str(trouble), bad=True)
         else:
             self._show_message(f"Written to {path.resolve()}")

@@ -6,7 +6,7 @@ import pytest
 
 from betcode.tui.cards.input_editor import Draft
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.edited_input import NotEdited
+from betcode.wording.edited_input import InvalidEdit
 
 
 def draft(tool: str, given: object) -> Draft:
@@ -28,17 +28,17 @@ def test_any_other_input_is_edited_as_json() -> None:
     assert json.loads(one.text) == {"url": "http://a"}
     assert json.loads(one.checked('{"url": "http://b"}')) == {"url": "http://b"}
     for text in ("http://b", "[]", '{"url": ""}', "{"):
-        with pytest.raises(NotEdited):
+        with pytest.raises(InvalidEdit):
             one.checked(text)
 
 
 def test_a_file_is_all_of_the_input() -> None:
     one = draft("Bash", {"command": "ls", "timeout": 1})
     assert json.loads(one.checked(b'{"command": "pwd"}\n')) == {"command": "pwd"}
-    with pytest.raises(NotEdited, match="not text"):
+    with pytest.raises(InvalidEdit, match="not text"):
         one.checked(b'{"command": "\xe9"}')
 
 
 def test_an_emptied_command_is_none() -> None:
-    with pytest.raises(NotEdited, match="no command"):
+    with pytest.raises(InvalidEdit, match="no command"):
         draft("Bash", {"command": "ls"}).checked("  ")
