@@ -1,4 +1,4 @@
-"""Prompts on the screen, answered with keys; the agents really hear the answers."""
+"""Prompts on the screen, answered with keys; the answers reach real agents."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Writing on the screen, with a real daemon: lines, completion, pastes, and what is sent of them."""
+"""Writing on the screen, with a real daemon: lines, completion, pastes, and the sent messages."""
 
 from collections.abc import AsyncIterator
 

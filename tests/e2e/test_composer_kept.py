@@ -1,4 +1,4 @@
-"""What was written is not lost: drafts, messages that wait, and those that could not be sent yet."""
+"""Drafts, queued messages and unsent messages are not lost."""
 
 from collections.abc import AsyncIterator
 

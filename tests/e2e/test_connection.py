@@ -1,4 +1,4 @@
-"""The daemon goes away and comes back under the screen; two screens on one session."""
+"""The daemon stops and restarts under the screen; two screens on one session."""
 
 import os
 import signal

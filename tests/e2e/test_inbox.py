@@ -1,4 +1,4 @@
-"""Everything that waits in all sessions, in one list."""
+"""All open prompts of all sessions in one list."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pictures of README.md are of the screen as it is."""
+"""The pictures of README.md show the current screen."""
 
 import re
 from pathlib import Path

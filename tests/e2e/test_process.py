@@ -1,4 +1,4 @@
-"""`betcode` as a person starts it: a process on a terminal of its own, which is as it was when it ends."""
+"""`betcode` as a process on its own terminal, which it restores at the end."""
 
 import re
 import signal

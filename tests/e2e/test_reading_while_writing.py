@@ -1,4 +1,4 @@
-"""The conversation is read while something is written."""
+"""Reading the conversation while a draft is written."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The screen itself: help, themes, sizes, colours, leaving."""
+"""The screen itself: help, themes, sizes, colours, quitting."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What a screen knows of a session, from a daemon that goes on, goes away and comes back."""
+"""The screen's model of a session, from a daemon that continues, stops and restarts."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager

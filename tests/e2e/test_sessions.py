@@ -1,4 +1,4 @@
-"""Many sessions on one screen: listed, named, forked, exported, found, changed between, closed and deleted."""
+"""Many sessions on one screen: listed, named, forked, exported, found, switched, closed and deleted."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

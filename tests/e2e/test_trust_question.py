@@ -1,4 +1,4 @@
-"""A project that nobody has trusted, on the screen: a person is asked before anything can be said."""
+"""An untrusted project on the screen: the question comes before the first message."""
 
 import json
 from pathlib import Path

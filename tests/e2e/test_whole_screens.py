@@ -1,4 +1,4 @@
-"""Whole screens at 40, 80 and 200 columns, compared with those under screens/; what differs by time is made equal."""
+"""Whole screens at 40, 80 and 200 columns, compared with those under screens/; times are made equal."""
 
 import re
 from collections.abc import AsyncIterator

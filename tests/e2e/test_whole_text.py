@@ -1,4 +1,4 @@
-"""What is too long for the conversation is read in a window of its own."""
+"""Text that is too long for the conversation is shown in its own window."""
 
 import json
 from pathlib import Path

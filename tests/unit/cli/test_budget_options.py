@@ -1,4 +1,4 @@
-"""Limits as people write them."""
+"""The options for limits."""
 
 import argparse
 
@@ -33,6 +33,6 @@ def test_amounts_are_understood() -> None:
         ("--on-reached", "stop"),
     ],
 )
-def test_what_is_no_amount_is_refused(words: tuple[str, str]) -> None:
+def test_an_invalid_amount_is_refused(words: tuple[str, str]) -> None:
     with pytest.raises(argparse.ArgumentError):
         chosen(f"{words[0]}={words[1]}")

@@ -1,4 +1,4 @@
-"""The whole tree of commands: one grammar, help that shows how, and options that mean the same everywhere."""
+"""The command tree: one grammar, help with examples, and options with the same meaning everywhere."""
 
 import argparse
 import re
@@ -56,12 +56,12 @@ def test_help_shows_examples_that_can_be_typed(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["", *nouns()])
-def test_help_of_what_is_above_commands_shows_examples_too(words: str) -> None:
+def test_help_of_a_noun_shows_examples_too(words: str) -> None:
     assert "\nexamples:\n" in (nouns()[words] if words else PARSER).format_help()
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_command_prints_json_and_says_what_it_does(words: str) -> None:
+def test_every_command_has_json_output_and_a_description(words: str) -> None:
     command = COMMANDS[words]
     flags = {flag for action in command._actions for flag in action.option_strings}
     assert {"--json", "--no-start", "--socket", "--help"} <= flags

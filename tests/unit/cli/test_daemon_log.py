@@ -1,4 +1,4 @@
-"""The daemon's last words, as a person reads them."""
+"""Lines of the daemon's log for people."""
 
 import json
 
@@ -20,5 +20,5 @@ from betcode.cli.daemon.control import plain
         ("[1]", "[1]"),
     ],
 )
-def test_a_line_is_reduced_to_what_it_says(line: str, told: str) -> None:
+def test_a_log_line_is_reduced_to_its_message(line: str, told: str) -> None:
     assert plain(line) == told

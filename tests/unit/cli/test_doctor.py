@@ -1,4 +1,4 @@
-"""The doctor: each trouble is found and comes with what to do; where all is well nothing is."""
+"""The doctor finds each problem and suggests a fix; a healthy machine has none."""
 
 import fcntl
 import json
@@ -161,7 +161,7 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "check", "says"), TROUBLES, ids=[f"{check}: {says}" for _, check, says in TROUBLES])
-def test_each_trouble_is_found_with_what_to_do(
+def test_each_problem_is_found_with_a_fix(
     patient: Patient, spoil: Callable[[Patient], object], check: str, says: str
 ) -> None:
     spoil(patient)
@@ -180,7 +180,7 @@ def test_a_login_in_a_file_counts_and_a_broken_one_does_not(patient: Patient) ->
     assert "login" not in patient.at(Level.TROUBLE)
 
 
-def test_a_certificate_that_runs_out_is_told_before_and_after(patient: Patient) -> None:
+def test_a_certificate_is_reported_before_and_after_it_expires(patient: Patient) -> None:
     cert, key = certificate(patient.root / "tls", days=3)
     patient.settings(json.dumps({"daemon": {"listen": "0.0.0.0", "tls_cert": str(cert), "tls_key": str(key)}}))
     assert "is valid until" in patient.at(Level.NOTE)["certificate"]
@@ -227,7 +227,7 @@ def test_an_unknown_setting_is_worth_a_note(patient: Patient) -> None:
     assert patient.at(Level.TROUBLE) == {}
 
 
-def test_git_is_looked_for_and_its_lack_is_no_trouble(patient: Patient) -> None:
+def test_a_missing_git_is_only_a_note(patient: Patient) -> None:
     assert patient.at(Level.NOTE)["git"] == "git is not installed: install git 2.36 or newer"
     program = patient.root / "git"
     program.write_text("#!/bin/sh\necho git version 2.35.1\n")

@@ -1,4 +1,4 @@
-"""The doctor speaks of agents that somebody counts on, and of no others."""
+"""The doctor checks only the default and the configured agents."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ def looked_at(root: Path, agents: object, **environ: str) -> list[Finding]:
     return list(agent(replace(situation, environ={**situation.environ, "ANTHROPIC_API_KEY": "k", **environ})))
 
 
-def test_what_nobody_counts_on_is_not_missed(tmp_path: Path) -> None:
+def test_an_unused_provider_is_not_reported(tmp_path: Path) -> None:
     assert [(one.check, one.level) for one in looked_at(tmp_path, {})] == [("agent", Level.OK), ("login", Level.OK)]
 
 
@@ -53,7 +53,7 @@ def test_a_kind_that_the_settings_speak_of_is_missed(tmp_path: Path, agents: obj
     assert found[check].mend
 
 
-def test_one_that_is_there_says_its_version(tmp_path: Path) -> None:
+def test_an_installed_provider_is_shown_with_its_version(tmp_path: Path) -> None:
     codex = tmp_path / "codex"
     codex.write_text("#!/bin/sh\necho codex-cli 0.166.0\n")
     codex.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The examples that the help of every command shows can be typed as they stand."""
+"""The examples in the help of every command are valid."""
 
 import argparse
 import re
@@ -46,7 +46,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("name", "words"), SHOWN, ids=[shlex.join(words) for _, words in SHOWN])
-def test_an_example_is_a_command_and_sets_what_there_is(name: str, words: list[str], tmp_path: Path) -> None:
+def test_an_example_is_a_valid_command_with_existing_settings(name: str, words: list[str], tmp_path: Path) -> None:
     given: argparse.Namespace = PARSERS[words[0]].parse_args(words[1:])
     flags = dict(each.split("=", 1) for each in getattr(given, "set", None) or [])
     load_settings(tmp_path, {}, flags)

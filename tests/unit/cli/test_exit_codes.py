@@ -1,4 +1,4 @@
-"""The one table of exit codes."""
+"""The table of exit codes."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_a_code_of_a_later_daemon_is_an_internal_error() -> None:
 
 
 @pytest.mark.behaviour("exit-code.6")
-def test_an_unknown_session_is_told_apart() -> None:
+def test_an_unknown_session_has_its_own_exit_code() -> None:
     assert exit_of("SESSION_NOT_FOUND") is ExitCode.SESSION_NOT_FOUND
     assert [code for code, exit_code in EXIT_OF.items() if exit_code is ExitCode.SESSION_NOT_FOUND] == [
         ErrorCode.SESSION_NOT_FOUND

@@ -1,4 +1,4 @@
-"""What a search found, on a terminal of any width."""
+"""Search results on a terminal of any width."""
 
 import pytest
 

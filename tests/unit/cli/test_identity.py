@@ -7,7 +7,7 @@ from betcode.cli.core.options import options_from
 from betcode.cli.core.parser import build_parser
 
 
-def test_an_id_says_whose_it_is_and_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_names_its_user_and_is_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ada \u00e9")
     options = options_from(build_parser().parse_args(["permission", "list"]), {"HOME": "/home/ada"})
     one, other = own_identity(options), own_identity(options)

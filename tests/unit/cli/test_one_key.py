@@ -44,7 +44,7 @@ def test_a_question_is_answered_by_its_number() -> None:
     assert [understand_key(COLOUR, key) for key in ("3", "y", "i")] == [None, None, None]
 
 
-def test_the_line_of_keys_offers_what_there_is() -> None:
+def test_the_line_of_keys_lists_the_possible_answers() -> None:
     assert "1-2 = for this session" in keys_line(PUSH)
     assert "for this session" not in keys_line(Permission(v1.PermissionRequest(tool_name="Bash")))
     assert "1-2 = choose" in keys_line(COLOUR)

@@ -43,7 +43,7 @@ from betcode.cli.core.parser import build_parser
         (["worktree", "run", "x", "--", ""], [":files"]),
     ],
 )
-def test_words_complete_to_what_can_follow(words: list[str], found: list[str]) -> None:
+def test_words_are_completed_from_the_command_tree(words: list[str], found: list[str]) -> None:
     assert [word for word, _ in candidates(build_parser(), words)] == found
 
 
@@ -62,7 +62,7 @@ def test_words_complete_to_what_can_follow(words: list[str], found: list[str]) -
         ["--socket"],
     ],
 )
-def test_what_the_parser_rejects_exits_with_5(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejected_arguments_exit_with_5(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         build_parser().parse_args(arguments)
     assert ended.value.code == 5
@@ -70,7 +70,7 @@ def test_what_the_parser_rejects_exits_with_5(arguments: list[str], capsys: pyte
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_places_can_be_named_before_the_command_or_after_it(where: str) -> None:
+def test_path_options_are_accepted_before_and_after_the_command(where: str) -> None:
     command, place = ["session", "list"], ["--state-dir", "/s", "--json"]
     chosen = build_parser().parse_args([*place, *command] if where == "before" else [*command, *place])
     options = options_from(chosen, {"HOME": "/h", "BETCODE_STATE_DIR": "/other"})
@@ -78,7 +78,7 @@ def test_places_can_be_named_before_the_command_or_after_it(where: str) -> None:
     assert options.as_json
 
 
-def test_variables_choose_places_where_no_flag_does() -> None:
+def test_variables_choose_paths_without_a_flag() -> None:
     environ = {
         "BETCODE_STATE_DIR": "/s",
         "BETCODE_CONFIG_DIR": "/c",

@@ -1,4 +1,4 @@
-"""What a command line says to a prompt, and what it cannot say."""
+"""Building an answer from command-line options."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_true_is_a_command_and_an_empty_message_is_none() -> None:
     assert response("--deny", "--message", "").decision == v1.DENY
 
 
-def test_a_denial_says_why_and_may_stop() -> None:
+def test_a_denial_has_a_reason_and_may_stop_the_turn() -> None:
     assert response("--deny", "--message", "no").message == "no"
     assert response("--deny").decision == v1.DENY
     assert response("--deny", "--stop").decision == v1.DENY_WITH_INTERRUPT
@@ -120,7 +120,7 @@ def test_a_grant_where_a_rule_asks_each_time_is_refused_with_the_rule() -> None:
         (["--choose", "1", "--equal"], ASKED),
     ],
 )
-def test_what_does_not_fit_is_an_invalid_argument(words: list[str], prompt: v1.PendingPrompt | None) -> None:
+def test_an_answer_that_does_not_fit_is_an_invalid_argument(words: list[str], prompt: v1.PendingPrompt | None) -> None:
     with pytest.raises(CommandFailed) as failed:
         answer_from(said(*words), prompt)
     assert failed.value.exit_code is ExitCode.INVALID_ARGUMENTS
@@ -133,7 +133,7 @@ def test_too_late_an_answer_goes_to_the_daemon_as_it_was_typed() -> None:
     assert answer_from(said("--choose", "1"), None) == Answers({"1": "chosen"})
 
 
-def test_what_was_mistaken_is_said() -> None:
+def test_the_mistake_is_named() -> None:
     with pytest.raises(CommandFailed, match=r"Bash asks for permission: .*--allow or --deny"):
         answer_from(said("--choose", "1"), PUSH)
     with pytest.raises(CommandFailed, match=r"'1,2' is not an option from 1 to 2, just one: Why"):

@@ -1,4 +1,4 @@
-"""What takes long says so, on a terminal, and only while nothing else stands on its line."""
+"""Progress lines on a terminal, shown only while nothing else is on their line."""
 
 import io
 import threading
@@ -39,7 +39,7 @@ async def test_long_work_shows_a_line_that_passes() -> None:
 
 
 @pytest.mark.anyio
-async def test_nothing_is_said_in_the_middle_of_an_answer_or_behind_a_question() -> None:
+async def test_no_progress_is_shown_during_an_answer_or_a_question() -> None:
     out, err = Tty(), Tty()
     screen = Screen(out, err, colour=False, rewrites=True)
     screen.answer("half a li")
@@ -54,14 +54,14 @@ async def test_nothing_is_said_in_the_middle_of_an_answer_or_behind_a_question()
 
 
 @pytest.mark.anyio
-async def test_what_goes_wrong_comes_through_as_it_is() -> None:
+async def test_an_exception_passes_through_unchanged() -> None:
     with pytest.raises(ValueError, match="as it is"):
         async with show_progress(Screen(io.StringIO(), io.StringIO(), colour=False), "Working"):
             raise ValueError("as it is")
 
 
 @pytest.mark.parametrize("rewrites", [True, False])
-def test_work_that_blocks_is_told_of_where_a_line_can_pass(*, rewrites: bool) -> None:
+def test_blocking_work_is_shown_if_a_line_can_be_replaced(*, rewrites: bool) -> None:
     err = Tty()
     with show_blocking_progress(Screen(io.StringIO(), err, colour=False, rewrites=rewrites), "Checking", after_s=0.001):
         assert err.written.wait(5 if rewrites else 0.02) == rewrites

@@ -1,4 +1,4 @@
-"""What may stand on stdin beside a prompt."""
+"""The prompt from the argument, a file and stdin."""
 
 import os
 from pathlib import Path

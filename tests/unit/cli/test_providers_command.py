@@ -1,4 +1,4 @@
-"""What `betcode providers KIND` shows, with literals."""
+"""The output of `betcode providers KIND`, with literals."""
 
 import io
 

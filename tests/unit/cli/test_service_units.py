@@ -1,4 +1,4 @@
-"""What service managers are given."""
+"""The files for service managers."""
 
 import plistlib
 import shlex
@@ -24,7 +24,7 @@ def test_the_unit_waits_for_readiness_is_watched_and_probed() -> None:
     assert any(line.startswith("ExecStartPost=") and line.endswith('"daemon" "health"') for line in lines)
 
 
-def test_what_means_something_to_systemd_is_escaped() -> None:
+def test_special_characters_of_systemd_are_escaped() -> None:
     lines = systemd_unit(SERVICE).splitlines()
     start = next(line for line in lines if line.startswith("ExecStart="))
     assert shlex.split(start.partition("=")[2])[-1] == "/home/100%%/$$HOME"

@@ -1,4 +1,4 @@
-"""A note for an agent that says nothing."""
+"""The note about a silent agent."""
 
 from io import StringIO
 
@@ -22,7 +22,7 @@ async def written(*events: v1.AgentEvent) -> str:
     return err.getvalue()
 
 
-async def test_silence_is_told_once() -> None:
+async def test_silence_is_reported_once() -> None:
     started = v1.AgentEvent(status_change=v1.StatusChange(status=v1.THINKING))
     assert await written(started) == "No answer from the agent yet (0.05 s); waiting\n"
 

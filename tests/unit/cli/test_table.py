@@ -21,13 +21,13 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(columns, lines(width))) <= width
 
 
-def test_with_room_for_everything_nothing_is_cut() -> None:
+def test_a_wide_table_is_not_cut() -> None:
     heading, first, _ = lines(200)
     assert heading.split() == list(HEADINGS)
     assert all(cell in first for cell in ROWS[0])
 
 
-def test_a_narrow_terminal_leaves_out_what_can_be_spared_and_keeps_the_end_of_a_path() -> None:
+def test_a_narrow_terminal_omits_spare_columns_and_shows_the_end_of_a_path() -> None:
     heading, first, _ = lines(60)
     assert "COST" not in heading
     assert "…" in first
@@ -53,7 +53,7 @@ def test_a_path_in_the_last_column_loses_its_beginning() -> None:
     assert lines[1] == "a     …/to/the/place"
 
 
-def test_where_nothing_can_be_left_out_the_widest_give_way() -> None:
+def test_without_spare_columns_the_widest_are_cut() -> None:
     rows = [["a" * 30, "修复登录页面" * 4, "/a/long/path/to/a/place"]]
     for width in (20, 40, 80):
         lines = table(("NAME", "BRANCH", "PATH"), rows, width, path="PATH")
@@ -61,14 +61,14 @@ def test_where_nothing_can_be_left_out_the_widest_give_way() -> None:
     assert table(("NAME", "BRANCH", "PATH"), rows, 200, path="PATH")[1].split() == rows[0]
 
 
-def test_a_path_may_be_what_is_left_out() -> None:
+def test_a_path_column_may_be_omitted() -> None:
     lines = table(
         ("ID", "PATH", "TEXT"), [["x" * 13, "/a/b/c/d/e/f/g/h", "some words"]], 30, path="PATH", spare=["PATH"]
     )
     assert lines == ["ID             TEXT", "xxxxxxxxxxxxx  some words"]
 
 
-def test_what_must_not_be_cut_stands_below_each_other() -> None:
+def test_uncut_cells_are_printed_below_each_other() -> None:
     rows = [("deny", "Bash(rm -rf /very/long/place/that/nobody/wants:*)", "/home/me/.config/betcode/settings.json:12")]
     headings = ("RULE", "WHAT", "FROM")
     assert len(uncut_table(headings, rows, 200)) == len(uncut_table(headings, rows, None)) == 2

@@ -1,4 +1,4 @@
-"""A turn that is not over in time."""
+"""The time limit of a turn."""
 
 import io
 
@@ -18,7 +18,7 @@ def screen() -> tuple[Screen, io.StringIO]:
     return Screen(io.StringIO(), err, colour=False), err
 
 
-async def test_a_turn_that_does_not_hear_is_told_again_and_then_left() -> None:
+async def test_a_turn_that_does_not_stop_is_cancelled_again_and_then_left_open() -> None:
     shown, err = screen()
     asked: list[str] = []
 

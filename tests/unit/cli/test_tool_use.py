@@ -25,12 +25,12 @@ def test_a_use_is_read_as_people_write_it(text: str, tool: str, given: dict[str,
 
 
 @pytest.mark.parametrize("text", ["", "git push", "(git push)", "Bash(git push", "mcp__a__b(what)", "Bash({nonsense)"])
-def test_what_is_no_use_is_refused(text: str) -> None:
+def test_an_invalid_tool_call_is_refused(text: str) -> None:
     with pytest.raises(CommandFailed):
         tool_use(text)
 
 
-def test_a_tool_in_small_letters_is_told_its_name() -> None:
+def test_a_tool_in_lower_case_gets_its_name_as_a_hint() -> None:
     with pytest.raises(CommandFailed, match=r"No tool is called bash: write Bash\(ls\)"):
         tool_use("bash(ls)")
 

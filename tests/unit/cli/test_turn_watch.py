@@ -1,4 +1,4 @@
-"""When the turn of one message is over, and how."""
+"""Detecting the end of the turn of one message, and its result."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_the_turn_that_names_our_message_is_ours_even_with_others_in_it() -> Non
     assert watch.exit_code is ExitCode.OK
 
 
-def test_a_cancelled_turn_is_told_apart_from_a_withdrawn_message() -> None:
+def test_a_cancelled_turn_differs_from_a_withdrawn_message() -> None:
     turn, message = TurnWatch(OURS), TurnWatch(OURS)
     see(turn, state(v1.MESSAGE_STATE_DELIVERED), ended(OURS, stop_reason="cancelled"))
     see(message, state(v1.MESSAGE_STATE_CANCELLED), idle())
@@ -62,7 +62,7 @@ def test_a_turn_that_ends_with_an_error_is_an_agent_error() -> None:
 
 
 @pytest.mark.behaviour("exit-code.1")
-def test_a_crash_ends_the_turn_although_it_names_nobody() -> None:
+def test_a_crash_ends_the_turn_although_it_names_no_message() -> None:
     watch = TurnWatch(OURS)
     assert see(watch, error("SUBPROCESS_CRASHED"), ended(stop_reason="crashed"))[-1]
     assert watch.exit_code is ExitCode.AGENT_ERROR

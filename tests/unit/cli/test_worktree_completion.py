@@ -1,4 +1,4 @@
-"""Names of worktrees and branches are completed from files."""
+"""Completion of worktrees and branches from files."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ def words(parser: argparse.ArgumentParser, typed: list[str]) -> list[str]:
     return [word for word, _ in candidates(parser, typed)]
 
 
-def test_what_gits_files_say_is_no_other_line_and_nothing_is_waited_for(
+def test_names_in_gits_files_are_one_line_and_never_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop = tmp_path / "shop"

@@ -1,4 +1,4 @@
-"""What a setup writes becomes plain lines, in whatever pieces it comes."""
+"""The output of a setup as plain lines, in pieces of any size."""
 
 import io
 
@@ -64,7 +64,7 @@ def test_a_pipe_gets_whole_lines_alone() -> None:
     ]
 
 
-def test_a_terminal_shows_the_line_that_is_being_written_until_another_takes_its_place() -> None:
+def test_a_terminal_shows_an_incomplete_line_until_another_replaces_it() -> None:
     err = Tty()
     progress(err)
     assert err.getvalue().startswith("[2/3] npm install\n  resolving\r\x1b[K")

@@ -1,4 +1,4 @@
-"""The waits between attempts."""
+"""The delays between attempts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which variables a session is made with."""
+"""The environment variables of a session."""
 
 import pytest
 from hypothesis import given
@@ -30,14 +30,14 @@ from betcode.providers.specs import SPECS
         "MISE_SHELL",
     ],
 )
-def test_what_an_agent_needs_is_sent(name: str) -> None:
+def test_required_variables_are_sent(name: str) -> None:
     assert session_environment({name: "value"}) == {name: "value"}
 
 
 @pytest.mark.parametrize(
     "name", ["GITHUB_TOKEN", "PGPASSWORD", "PS1", "_", "PATHS", "HISTFILE", "AWS_VAULT", "LD_PRELOAD", "PYTHONPATH"]
 )
-def test_what_it_does_not_need_stays_here(name: str) -> None:
+def test_other_variables_are_not_sent(name: str) -> None:
     assert session_environment({name: "value"}) == {}
 
 
@@ -51,7 +51,7 @@ def test_settings_add_names_and_patterns() -> None:
     assert session_environment(environ, also=["GH_TOKEN", "TEAM_*"]) == {"GH_TOKEN": "a", "TEAM_A": "b", "TEAM_B": "c"}
 
 
-def test_a_value_that_is_no_text_is_left_out() -> None:
+def test_a_value_that_is_not_text_is_dropped() -> None:
     assert session_environment({"PATH": "/bin:\udcff", "HOME": "/root"}) == {"HOME": "/root"}
 
 

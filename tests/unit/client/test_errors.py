@@ -1,4 +1,4 @@
-"""What a call raises, as an error of ours."""
+"""Exceptions of calls as client errors."""
 
 import asyncio
 from contextlib import suppress
@@ -19,7 +19,7 @@ async def test_a_call_that_gave_up_by_itself_is_an_unreachable_daemon() -> None:
             await broken
 
 
-async def test_who_is_really_cancelled_stays_so() -> None:
+async def test_a_real_cancellation_is_not_converted() -> None:
     reached = False
     with anyio.CancelScope() as scope:
         scope.cancel()
@@ -30,7 +30,7 @@ async def test_who_is_really_cancelled_stays_so() -> None:
     assert not reached
 
 
-async def test_a_cancellation_that_grpc_puts_in_place_of_ours_ends_in_our_scope() -> None:
+async def test_a_cancellation_replaced_by_grpc_ends_in_our_scope() -> None:
     with anyio.CancelScope() as scope:
         scope.cancel()
         async with as_client_errors():

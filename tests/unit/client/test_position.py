@@ -1,4 +1,4 @@
-"""A client's place in a log."""
+"""The position of a client in a log."""
 
 import pytest
 from hypothesis import given
@@ -22,13 +22,13 @@ def test_each_number_comes_through_at_most_once_and_in_order(after: int, numbers
     assert position.after == max([after, *seen])
 
 
-def test_what_is_not_history_comes_through_and_moves_nothing() -> None:
+def test_unnumbered_events_pass_and_do_not_move_the_position() -> None:
     position = Position(5)
     assert len(position.fresh(events([0, 0]))) == 2
     assert position.after == 5
 
 
-def test_what_was_seen_before_is_dropped_from_the_middle_of_a_batch() -> None:
+def test_seen_events_are_dropped_from_the_middle_of_a_batch() -> None:
     position = Position(2)
     assert [event.sequence for event in position.fresh(events([1, 0, 3, 3, 2, 4]))] == [0, 3, 4]
     assert position.after == 4

@@ -1,4 +1,4 @@
-"""What is written to the terminal for somebody who looks elsewhere."""
+"""Alerts for a person who does not watch the screen."""
 
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -51,7 +51,7 @@ class Here:
         return self.written[before:]
 
 
-def test_the_title_says_how_much_waits_and_is_given_back() -> None:
+def test_the_title_shows_the_number_of_prompts_and_is_restored() -> None:
     here = Here()
     here.attention.show_name("betcode · tests")
     here.attention.begin()
@@ -65,7 +65,7 @@ def test_the_title_says_how_much_waits_and_is_given_back() -> None:
     assert here.hears(PromptOpened(permission("b"), was_open_before=False)) == []
 
 
-def test_who_looks_elsewhere_is_called_once_for_what_comes_at_once() -> None:
+def test_several_prompts_at_once_cause_one_alert() -> None:
     here = Here()
     here.looks_at = ""
     here.attention.begin()
@@ -76,7 +76,7 @@ def test_who_looks_elsewhere_is_called_once_for_what_comes_at_once() -> None:
     assert len(here.hears(PromptOpened(permission("c"), was_open_before=False))) == 2
 
 
-def test_nobody_is_called_for_what_is_seen_or_was_there_before() -> None:
+def test_visible_or_old_prompts_cause_no_alert() -> None:
     here = Here()
     here.attention.begin()
     assert not any("]9;" in each for each in here.hears(PromptOpened(permission("a"), was_open_before=False)))

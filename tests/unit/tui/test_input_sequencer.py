@@ -1,4 +1,4 @@
-"""Property: a burst of keys has the effects that the same keys have when each is typed after the one before is done."""
+"""Property: a burst of keys has the same effects as the same keys typed slowly."""
 
 import math
 import time
@@ -134,7 +134,7 @@ async def _idle(app: Desk, pilot: Pilot[None]) -> None:
 @example(["ctrl+t", "a", "b", "ctrl+t", "b", "enter"])
 @example(["ctrl+b", "in the field", "home", "X", "enter", "in the draft"])
 @example(["tab", "ctrl+a", "ctrl+k", "echo", "enter"])
-async def test_a_burst_of_keys_does_what_slow_typing_does(keys: list[str]) -> None:
+async def test_a_burst_of_keys_has_the_effect_of_slow_typing(keys: list[str]) -> None:
     assert await _after(keys, slowly=False) == await _after(keys, slowly=True)
 
 

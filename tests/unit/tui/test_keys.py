@@ -1,4 +1,4 @@
-"""The table of keys, and what is made of it."""
+"""The table of keys, and what is generated from it."""
 
 from textual.binding import Binding
 
@@ -24,7 +24,7 @@ def test_keys_are_shown_as_they_stand_on_a_keyboard() -> None:
     assert shown == ["F1", "Ctrl+S", "Alt+←", "?", "y", "↑ ↓"]
 
 
-def test_no_key_means_two_things_in_one_place() -> None:
+def test_no_key_has_two_meanings_in_one_context() -> None:
     for each in keys.KEYS.values():
         names = [name for key in each for name in key.keys.split(",")]
         assert len(names) == len(set(names))

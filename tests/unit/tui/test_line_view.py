@@ -1,4 +1,4 @@
-"""Many lines, in as many columns as there are."""
+"""Many lines in any number of columns."""
 
 import pytest
 from textual.app import App, ComposeResult
@@ -27,7 +27,7 @@ async def test_no_letter_is_behind_the_bar(lines: int) -> None:
         assert seen == _WORDS
 
 
-def test_short_words_are_kept_whole_and_nothing_is_lost() -> None:
+def test_short_words_are_not_broken_and_nothing_is_lost() -> None:
     text = "Next: What would you like to try next?"
     assert list(folded(text, 36)) == ["Next: What would you like to try ", "next?"]
     assert "".join(folded(_WORDS + " " + text, 20)) == _WORDS + " " + text

@@ -1,4 +1,4 @@
-"""Who types, as one client sees it."""
+"""The input lock as one client sees it."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ from betcode.tui.input_lock.view import LockView, lock_notice, lock_view
 from betcode.v1 import agent_pb2 as v1
 
 
-def test_somebody_who_asks_is_shown_to_the_one_who_types_alone() -> None:
+def test_a_lock_request_is_shown_only_to_the_holder() -> None:
     change = v1.InputLockChange(holder_client_id="me", asking_client_id="you", asking_client_type="cli")
     change.answer_by.FromDatetime(datetime(2026, 1, 1, tzinfo=UTC))
     mine = lock_view(change, "me")
@@ -15,7 +15,7 @@ def test_somebody_who_asks_is_shown_to_the_one_who_types_alone() -> None:
     assert (theirs.asking_id, theirs.is_held_elsewhere) == ("", True)
 
 
-def test_a_person_is_told_when_somebody_else_types_and_when_they_may_again() -> None:
+def test_a_notice_reports_a_lost_and_a_regained_lock() -> None:
     mine, theirs = LockView("me", "me"), LockView("me", "you", "cli bob")
     waiting = LockView("me", "you", "cli bob", waits=True)
     assert lock_notice(mine, theirs) == "cli bob has the input lock now. Ctrl+L requests it back"

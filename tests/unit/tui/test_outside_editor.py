@@ -1,4 +1,4 @@
-"""The terminal is handed to an editor and comes back."""
+"""The terminal is given to an editor and taken back."""
 
 import asyncio
 import signal
@@ -54,7 +54,7 @@ async def test_ctrl_c_in_the_editor_is_the_editors_alone(tmp_path: Path, number:
         loop.remove_signal_handler(number)
 
 
-def test_what_the_editor_made_of_a_text_comes_back_as_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_edited_text_is_returned_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "sed -i s/old/new/")
     assert edited_outside(Noted(), "the old words\n", "message.md") == b"the new words\n"

@@ -24,7 +24,7 @@ def test_things_to_do_say_how_far_they_are_and_can_do_no_harm() -> None:
     assert lines == ["To do · 1 of 3 done", "☑ Read", "▸ Writing", "☐ Te␛[2Jst [bold]it[/bold]"]
 
 
-def test_what_is_too_much_is_counted() -> None:
+def test_hidden_items_are_counted() -> None:
     assert [line.plain for line in todo_lines(_TODOS * 100)][-1] == "… and 100 more"
     assert [line.plain for line in plan_lines("x" * 20_500)][-1] == "… and 500 characters more"
 

@@ -1,4 +1,4 @@
-"""One board of everything that waits: what it knows, whom it tells, and how answers are delivered."""
+"""The board of all open prompts: its state, its listeners, and the delivery of answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -53,7 +53,7 @@ async def watched(*prompts: v1.PendingPrompt) -> AsyncIterator[Watched]:
         tasks.cancel_scope.cancel()
 
 
-async def test_what_is_open_is_known_by_session_and_what_is_resolved_is_told_and_gone() -> None:
+async def test_open_prompts_are_known_by_session_and_resolved_ones_are_reported_and_removed() -> None:
     async with watched(permission("a"), permission("b", "other")) as here:
         assert [each.request_id for each in here.board.all] == ["a", "b"]
         assert [each.request_id for each in here.board.of("other")] == ["b"]
@@ -64,7 +64,7 @@ async def test_what_is_open_is_known_by_session_and_what_is_resolved_is_told_and
         assert [each.request_id for each in here.board.all] == ["b"]
 
 
-async def test_who_leaves_can_wait_for_an_answer_on_its_way_but_not_for_a_connection() -> None:
+async def test_quitting_waits_for_an_answer_in_transit_but_not_for_a_connection() -> None:
     async with watched(permission("a"), permission("b")) as here:
         here.client.gate = anyio.Event()
         assert here.board.answer(here.asked("a"), Allow())
@@ -83,7 +83,7 @@ async def test_who_leaves_can_wait_for_an_answer_on_its_way_but_not_for_a_connec
         assert here.board.delivery("b") is AnswerDelivery.WAITS_FOR_CONNECTION
 
 
-async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
+async def test_an_answer_is_sent_once_and_not_reported_again() -> None:
     async with watched(permission("a")) as here:
         here.client.gate = anyio.Event()
         asked = here.asked("a")
@@ -101,7 +101,7 @@ async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
         assert not here.board.answer(asked, Allow())
 
 
-async def test_a_refused_answer_is_said_and_the_prompt_can_be_answered_again() -> None:
+async def test_a_refused_answer_is_reported_and_the_prompt_can_be_answered_again() -> None:
     async with watched(permission("a")) as here:
         here.client.outcomes = [refusal("a rule denies that"), None]
         here.board.answer(here.asked("a"), Allow())
@@ -113,7 +113,7 @@ async def test_a_refused_answer_is_said_and_the_prompt_can_be_answered_again() -
         assert here.client.answered == [("a", "ALLOW_ONCE"), ("a", "DENY")]
 
 
-async def test_who_was_quicker_is_told_when_our_answer_came_too_late() -> None:
+async def test_the_other_client_is_named_when_our_answer_was_too_late() -> None:
     async with watched(permission("a")) as here:
         here.client.gate = anyio.Event()
         here.client.outcomes = [refusal("ada has denied it")]
@@ -155,7 +155,7 @@ async def test_questions_of_a_group_are_open_until_the_last_is_answered() -> Non
         assert here.client.answered == [("Which?", {"Which?": "red"}), ("Why?", {"Why?": "so"})]
 
 
-async def test_what_others_answered_of_a_group_is_known_after_a_refusal() -> None:
+async def test_answers_of_others_in_a_group_are_known_after_a_refusal() -> None:
     async with watched(questions("g", "Which?", "Why?")) as here:
         other = questions("g", "Which?", "Why?")
         other.questions.answers["Which?"] = "blue"
@@ -167,7 +167,7 @@ async def test_what_others_answered_of_a_group_is_known_after_a_refusal() -> Non
         assert dict(here.board.all[0].questions.answers) == {"Which?": "blue"}
 
 
-async def test_a_listener_that_left_hears_nothing() -> None:
+async def test_a_removed_listener_gets_no_changes() -> None:
     async with watched() as here:
         heard: list[News] = []
         stop = here.board.listen(heard.append)

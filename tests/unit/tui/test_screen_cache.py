@@ -1,4 +1,4 @@
-"""Which screens of sessions stay."""
+"""The cache of session screens."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -21,7 +21,7 @@ def keep(kept: ScreenCache, *shown: Shown) -> list[str]:
     return [old.session_id for each in shown for old in kept.add(cast("SessionScreen", each))]
 
 
-def test_the_screens_that_were_shown_last_are_kept() -> None:
+def test_the_last_shown_screens_are_cached() -> None:
     kept = ScreenCache()
     several = {name: Shown(name) for name in "abcdef"}
     assert keep(kept, *(several[name] for name in "abcde")) == []
@@ -30,12 +30,12 @@ def test_the_screens_that_were_shown_last_are_kept() -> None:
     assert kept.get("b") is None
 
 
-def test_long_conversations_leave_room_for_few() -> None:
+def test_long_conversations_reduce_the_number_of_cached_screens() -> None:
     kept = ScreenCache()
     assert keep(kept, Shown("long", 19_000), Shown("short"), Shown("longer", 30_000)) == ["long", "short"]
 
 
-def test_a_screen_that_cannot_become_newer_makes_room_for_another_of_its_session() -> None:
+def test_a_failed_screen_is_replaced_by_another_of_its_session() -> None:
     kept = ScreenCache()
     keep(kept, Shown("a", has_failed=True))
     assert kept.get("a") is None

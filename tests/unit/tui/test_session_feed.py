@@ -83,7 +83,7 @@ async def _read(history: Recorded) -> SessionFeed:
     return feed
 
 
-async def test_pages_and_what_follows_make_one_history() -> None:
+async def test_pages_and_live_events_make_one_history() -> None:
     events = _history(12)
     feed = await _read(Recorded(events[:10], live=[events[10:11], events[11:]]))
     assert feed.conversation.oldest == 8
@@ -110,7 +110,7 @@ async def test_one_page_is_loaded_at_a_time() -> None:
     assert history.asked == [0, 8]
 
 
-async def test_what_was_compacted_is_loaded_when_somebody_asks_for_it() -> None:
+async def test_compacted_events_are_loaded_on_request() -> None:
     feed = await _read(Recorded(_history(), page=4, boundary=5))
     await feed.load_older()
     assert (feed.conversation.oldest, feed.conversation.compacted_before) == (5, 5)
@@ -120,7 +120,7 @@ async def test_what_was_compacted_is_loaded_when_somebody_asks_for_it() -> None:
     assert not feed.conversation.compacted_before
 
 
-async def test_a_page_that_cannot_be_read_is_told_and_can_be_tried_again() -> None:
+async def test_an_unreadable_page_is_reported_and_can_be_retried() -> None:
     history = Recorded(_history())
     feed = await _read(history)
     history.failures.append(_refused("The disk is gone"))
@@ -140,7 +140,7 @@ async def test_a_page_is_waited_for_while_the_daemon_is_away(monkeypatch: pytest
     assert feed.link == Link(LinkState.CONNECTED)
 
 
-async def test_what_the_daemon_refuses_for_good_ends_the_feed_in_words() -> None:
+async def test_a_permanent_refusal_ends_the_feed_with_a_sentence() -> None:
     history = Recorded(_history(), failures=[_refused("Session does not exist")])
     with pytest.raises(ClientError, match="Session does not exist"):
         await _read(history)

@@ -1,4 +1,4 @@
-"""The line at the foot of the screen, with literals."""
+"""The status line, with literals."""
 
 import pytest
 
@@ -43,13 +43,13 @@ def test_less_than_a_cent_is_not_nothing() -> None:
     assert "$0.00" in line(SessionStatusModel(), StatusContext(link=UP), 80)
 
 
-def test_an_agent_that_tells_no_money_is_not_said_to_be_free() -> None:
+def test_an_unreported_cost_is_not_shown_as_zero() -> None:
     assert "$0.00" in line(SessionStatusModel(can=v1.ProviderCapabilities(cost=True)), StatusContext(link=UP), 80)
     assert "$" not in line(SessionStatusModel(can=v1.ProviderCapabilities()), StatusContext(link=UP), 80)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int) -> None:
+def test_a_line_fits_the_screen_and_shows_the_important_parts(width: int) -> None:
     told = line(BUSY, StatusContext(link=UP, turn_s=65, queued=2), width)
     assert columns(told) <= width
     assert told.startswith("connected · working 1:05 · 2 queued")
@@ -62,7 +62,7 @@ def test_a_broken_connection_counts_down_and_outweighs_the_rest() -> None:
     assert "reconnecting" in line(BUSY, StatusContext(link=Link(LinkState.BROKEN)), 80)
 
 
-def test_what_is_not_connected_is_never_called_so() -> None:
+def test_a_lost_connection_is_never_shown_as_connected() -> None:
     assert line(SessionStatusModel(), StatusContext(), 80).startswith("connecting")
     refused = line(SessionStatusModel(), StatusContext(link=UP, refusal="Client too old"), 80)
     assert refused.startswith("not connected: Client too old")
@@ -73,7 +73,7 @@ def test_nothing_waits_in_a_session_that_has_ended() -> None:
     assert line(waiting, StatusContext(link=UP, has_ended=True), 60).startswith("the session has ended · $0.00")
 
 
-def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
+def test_the_reason_for_waiting_replaces_the_work() -> None:
     waits = StatusContext(link=UP, waits="API overloaded, retries in 5 s")
     assert line(BUSY, waits, 60).startswith("connected · API overloaded, retries in 5 s")
     reached = SessionStatusModel(budget_reached=("cost",))
@@ -85,12 +85,12 @@ def test_how_long_a_question_waits_is_for_its_card_to_tell() -> None:
     assert line(asked, StatusContext(link=UP, turn_s=65), 60).startswith("connected · waiting for you · $")
 
 
-def test_who_reads_is_told_the_keys_for_that() -> None:
+def test_keys_of_the_conversation_are_shown_while_it_has_the_focus() -> None:
     assert "Enter: expand · y: copy · Esc: input" in line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 80)
     assert line(BUSY, StatusContext(link=UP, turn_s=65, is_reading=True), 40).endswith("working 1:05 · Esc: input")
 
 
-def test_who_types_is_told_where_it_is_somebody_else() -> None:
+def test_another_holder_of_the_lock_is_shown() -> None:
     theirs = LockView("me", holder_id="you", holder="cli bob")
     assert "locked by cli bob" in line(SessionStatusModel(), StatusContext(link=UP), 60, theirs)
     assert "locked" not in line(
@@ -98,7 +98,7 @@ def test_who_types_is_told_where_it_is_somebody_else() -> None:
     )
 
 
-def test_a_turn_that_is_being_stopped_says_how_to_insist() -> None:
+def test_a_turn_that_is_being_stopped_shows_how_to_force_it() -> None:
     assert "interrupting, Esc forces" in line(BUSY, StatusContext(link=UP, is_stopping=True), 40)
 
 
@@ -111,7 +111,7 @@ def test_times_and_counts_are_short() -> None:
     assert [short_count(number) for number in (950, 12_345, 4_500_000)] == ["950", "12.3k", "4.5M"]
 
 
-def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
+def test_the_head_line_omits_the_machine_before_the_number_of_prompts() -> None:
     assert head_parts("my session", "box", 0, 40) == ("my session", "box")
     assert head_parts("a session with a long name", "box", 2, 40) == ("a session w…", "2 waiting elsewhere: Ctrl+O")
     assert head_parts("name", "box", 1, 80)[1] == "1 waiting elsewhere: Ctrl+O · box"
@@ -126,7 +126,7 @@ def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
         ("", "opus", "opus"),
     ],
 )
-def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> None:
+def test_the_provider_is_shown_once(kind: str, model: str, told: str) -> None:
     assert f" · {told} · " in line(SessionStatusModel(provider=kind, model=model), StatusContext(link=UP), 120)
 
 
@@ -134,6 +134,6 @@ def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> Non
     ("seconds", "has_answered", "shown"),
     [(19.9, False, "working 19 s"), (20.0, False, "no answer from the agent yet, 20 s"), (65, True, "working 1:05")],
 )
-def test_an_agent_that_is_silent_for_long_is_told(seconds: float, has_answered: bool, shown: str) -> None:
+def test_a_long_silence_of_the_agent_is_shown(seconds: float, has_answered: bool, shown: str) -> None:
     session_status = SessionStatusModel(status=v1.THINKING, has_answered=has_answered)
     assert shown in line(session_status, StatusContext(link=UP, turn_s=seconds), 120)

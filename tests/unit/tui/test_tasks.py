@@ -27,7 +27,7 @@ async def _fails(words: str) -> None:
     raise ValueError(words)
 
 
-async def test_a_task_that_fails_is_told_to_the_app_whichever_widget_began_it() -> None:
+async def test_a_failed_task_is_reported_to_the_app_from_any_widget() -> None:
     app = Told()
     async with app.run_test() as pilot:
         for owner in (app.query_one(Static), app.screen, app):

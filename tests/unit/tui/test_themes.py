@@ -1,4 +1,4 @@
-"""Which theme was chosen last, and whether it can be read."""
+"""The last theme, and whether it can be read."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_words_in_every_ink_can_be_read(name: str) -> None:
             assert (bright + 0.05) / (dark + 0.05) >= 4.5, (ink, ground)
 
 
-def test_the_last_theme_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_last_theme_is_stored_in_a_private_file(tmp_path: Path) -> None:
     memory = ThemeMemory(tmp_path / "screen")
     assert memory.last([DARK, LIGHT]) == DARK
     memory.save(LIGHT)

@@ -1,4 +1,4 @@
-"""The agent's words, as they stream and as they settle."""
+"""The agent's answer, streamed and final."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,13 +45,13 @@ def test_a_subagents_words_are_not_the_answer() -> None:
     assert answer.whole == ""
 
 
-def test_the_whole_text_of_a_cut_event_is_what_counts() -> None:
+def test_the_whole_text_of_a_truncated_event_is_used() -> None:
     answer = AnswerText()
     answer.take(said("abc"))
     assert answer.take(said("ab…cut", settled=True), settled="abcdef") == "def"
 
 
-def test_an_interrupted_block_keeps_what_was_heard() -> None:
+def test_an_interrupted_block_has_the_streamed_text() -> None:
     answer = AnswerText()
     answer.take(said("half a sen"))
     assert answer.whole == "half a sen"

@@ -1,4 +1,4 @@
-"""A person is told of what goes by how soon it goes, and once."""
+"""Deprecation warnings, by the time until removal, each once."""
 
 import logging
 
@@ -21,7 +21,7 @@ def warning(severity: version_pb2.Severity.ValueType, feature: str = "old_format
 
 @pytest.mark.behaviour("deprecation.client.info")
 @pytest.mark.parametrize("severity", [version_pb2.INFO, version_pb2.SEVERITY_UNKNOWN])
-def test_what_goes_far_in_the_future_is_only_logged(
+def test_a_distant_removal_is_only_logged(
     severity: version_pb2.Severity.ValueType, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -40,7 +40,7 @@ def test_a_warning_is_shown_once_for_each_feature() -> None:
 
 
 @pytest.mark.behaviour("deprecation.client.urgent")
-def test_what_is_urgent_stands_out_with_its_end_and_the_guide() -> None:
+def test_a_near_removal_is_prominent_with_its_version_and_guide() -> None:
     lines = DeprecationNotes().lines(warning(version_pb2.URGENT))
     assert lines[0] == "ACTION REQUIRED"
     assert "will stop working in 0.4.0" in lines[1]

@@ -1,4 +1,4 @@
-"""Another input for a tool, typed in a line."""
+"""An edited tool input, typed as a line."""
 
 import json
 
@@ -20,7 +20,7 @@ def test_a_line_of_json_is_the_whole_input() -> None:
 
 
 @pytest.mark.parametrize(("request_", "line"), [(EDIT, "/b"), (BASH, '{"command"'), (BASH, "{]")])
-def test_what_is_no_input_is_refused(request_: v1.PermissionRequest, line: str) -> None:
+def test_an_invalid_input_is_refused(request_: v1.PermissionRequest, line: str) -> None:
     with pytest.raises(InvalidEdit):
         edited_in_line(request_, line)
 

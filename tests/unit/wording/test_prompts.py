@@ -1,4 +1,4 @@
-"""What an agent asks, and what a typed line answers."""
+"""Prompts as lines, and the meaning of typed lines."""
 
 import json
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
         (COLOUR, "/deny", Deny()),
     ],
 )
-def test_a_number_stands_for_its_option(prompt: Question, line: str, typed: object) -> None:
+def test_a_number_selects_its_option(prompt: Question, line: str, typed: object) -> None:
     assert understand(prompt, line) == typed
 
 
@@ -109,13 +109,13 @@ def test_a_number_is_an_answer_where_it_is_an_options_name_or_nothing_is_offered
     assert understand(Question(v1.UserQuestion(question="How many?")), "9") == Reply("9")
 
 
-def test_a_line_that_is_no_answer_is_told_the_answers_there_are() -> None:
+def test_an_invalid_answer_lists_the_valid_ones() -> None:
     assert BASH.again == "Invalid answer: type y, s and a number, e, n, i or v"
     plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode"))
     assert plan.again == "Invalid answer: type y, n, i or v"
 
 
-def test_what_may_be_granted_is_shown_with_its_number() -> None:
+def test_offers_are_shown_with_their_numbers() -> None:
     assert BASH.choices() == [
         "    s 1 = for this session, this command: Bash(ls)",
         "    s 2 = for this session, ls with anything: Bash(ls *)",
@@ -147,7 +147,7 @@ def test_an_input_that_was_cut_is_not_edited() -> None:
     assert understand(Permission(permission().permission_request, was_cut=True), "e ls") is None
 
 
-def test_what_a_person_must_know_is_shown() -> None:
+def test_important_facts_are_shown() -> None:
     request = v1.PermissionRequest(tool_name="Bash", note="It may have run already")
     assert Permission(request).lines()[-1] == "    Note: It may have run already"
     assert Question(v1.UserQuestion(question="Which?", note="Asked before")).lines() == [
@@ -156,7 +156,7 @@ def test_what_a_person_must_know_is_shown() -> None:
     ]
 
 
-def test_why_it_is_asked_stands_under_the_tool() -> None:
+def test_the_reason_is_shown_below_the_tool() -> None:
     request = v1.PermissionRequest(tool_name="Bash", input_json='{"command": "ls"}', deciding_rule="no rule covers ls")
     assert Permission(request).lines()[1:] == ["    (reason: no rule covers ls)", "    command: ls"]
     request.deciding_rule = "ask Bash(ls *) (/etc/s.json:4)"
@@ -168,13 +168,13 @@ def test_the_input_is_shown_as_the_agent_wrote_it() -> None:
     assert lines == ["Bash asks for permission", "    command: echo one", "      echo two", "    timeout: 10"]
 
 
-def test_a_long_input_says_how_much_is_not_shown_and_shows_it_on_request() -> None:
+def test_a_long_input_counts_the_hidden_characters_and_shows_them_on_request() -> None:
     prompt = Permission(permission("\n".join(f"line {n}" for n in range(500))).permission_request)
     assert "more characters" in prompt.lines()[-1]
     assert any("line 499" in line for line in prompt.lines(whole=True))
 
 
-def test_a_prompt_leaves_the_desk_when_somebody_answers() -> None:
+def test_a_prompt_is_removed_when_someone_answers() -> None:
     desk = OpenPrompts()
     prompt = desk.see(permission())
     assert prompt is not None

@@ -1,4 +1,4 @@
-"""Events as lines for a person."""
+"""Events as lines for people."""
 
 import pytest
 
@@ -17,11 +17,11 @@ from betcode.wording.render import Describer, turn_summary
         (v1.UsageReport(), ""),
     ],
 )
-def test_what_was_not_counted_is_not_mentioned(usage: v1.UsageReport, says: str) -> None:
+def test_uncounted_usage_is_not_mentioned(usage: v1.UsageReport, says: str) -> None:
     assert turn_summary(usage) == says
 
 
-def test_an_answer_that_was_kept_says_so() -> None:
+def test_a_reused_answer_is_marked() -> None:
     given = v1.PermissionResolved(request_id="r2", resolution="answered", decision=v1.DENY, rule="the answer to r1")
     lines = Describer().describe(v1.AgentEvent(permission_resolved=given))
     assert lines == ["Denied", "Answer reused from before the agent crashed"]

@@ -1,4 +1,4 @@
-"""What reaches a terminal."""
+"""Text that is safe for a terminal."""
 
 import json
 import unicodedata
@@ -22,7 +22,7 @@ def test_no_control_character_leaks(text: str) -> None:
 
 
 @given(any_text)
-def test_what_was_cleaned_stays_as_it_is(text: str) -> None:
+def test_cleaned_text_is_unchanged_by_cleaning(text: str) -> None:
     assert clean(clean(text)) == clean(text)
 
 
@@ -33,7 +33,7 @@ def test_an_escape_sequence_is_seen_and_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("unseen", "\u200b\u00ad\u3164\u2060\u115f\u2800\u200c\u200d\u202e\u2066\u180e")
-def test_a_letter_that_nobody_sees_is_made_visible(unseen: str) -> None:
+def test_an_invisible_character_is_made_visible(unseen: str) -> None:
     assert clean(f"r{unseen}m") == f"r\\u{ord(unseen):04x}m"
 
 
@@ -55,7 +55,7 @@ FAMILY = "👨\u200d👩\u200d👧"
 @given(any_text, st.integers(2, 20))
 @example(FAMILY * 9, 4)
 @example("e\u0301" * 30, 4)
-def test_what_is_cut_is_clean_and_fits(text: str, width: int) -> None:
+def test_cut_text_is_clean_and_fits(text: str, width: int) -> None:
     for cut in (one_line(text, width), ending(clean(text), width), *wrapped(text, width)):
         assert columns(clean(cut).replace("\n", "").replace("\t", "")) <= width
         assert not cut.startswith(("…\u0301", "…\u200d"))

@@ -1,4 +1,4 @@
-"""Lengths of time as people say them."""
+"""Durations as text."""
 
 from datetime import timedelta
 
@@ -19,5 +19,5 @@ from betcode.wording.times import nearly
         (timedelta(seconds=-3), "0 s"),
     ],
 )
-def test_what_is_left_is_told_to_the_nearest(left: timedelta, said: str) -> None:
+def test_a_remaining_time_is_rounded_to_the_nearest_unit(left: timedelta, said: str) -> None:
     assert nearly(left) == said

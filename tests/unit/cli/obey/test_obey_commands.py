@@ -1,4 +1,4 @@
-"""The whole tree of obey's commands: help that shows how, and words that are refused with a hint."""
+"""The command tree of obey: help with examples, and invalid arguments with a hint."""
 
 import importlib
 import re
@@ -54,7 +54,7 @@ def test_every_command_has_a_function_and_the_options_of_all(words: str) -> None
         "exec git status",
     ],
 )
-def test_what_is_typed_wrongly_ends_with_2_and_a_hint(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_exit_with_2_and_a_hint(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         build_parser().parse_args(typed.split())
     assert ended.value.code == 2
@@ -97,7 +97,7 @@ def test_every_code_of_the_registry_has_a_hint() -> None:
     assert {code for code in HINTS if code.startswith("OBEY")} == {f"OBEY-{number}" for number in numbers}
 
 
-def test_an_error_without_a_number_has_the_hint_of_what_it_is() -> None:
+def test_an_error_without_a_number_has_the_hint_of_its_kind() -> None:
     assert "logs" in hint_for("OBEY-2000", "INTERNAL") == hint_for("OBEY-2000", "")
     assert hint_for("OBEY-2000", "INVALID_REQUEST") == ""
     assert "permission list" in hint_for("OBEY-2000", "PERMISSION_NOT_FOUND")

@@ -1,4 +1,4 @@
-"""What is typed: values, messages, and the socket that is meant."""
+"""Values, messages and the socket from the command line of obey."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_settings_of_a_provider_are_an_object_or_come_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["profile", "=x", "{", '{"a": 1', "[1]"])
-def test_what_is_neither_is_refused(text: str) -> None:
+def test_other_values_are_refused(text: str) -> None:
     with pytest.raises(ObeyFailed) as failed:
         pairs_of("--config", [text], may_be_json=True)
     assert failed.value.exit_code is ObeyExit.USAGE
@@ -35,7 +35,7 @@ def test_a_variable_is_never_an_object() -> None:
     assert pairs_of("--env", ["{=}"], may_be_json=False) == {"{": "}"}
 
 
-def test_the_flag_stands_above_both_variables_and_these_above_settings(tmp_path: Path) -> None:
+def test_the_flag_overrides_both_variables_and_they_override_settings(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "BETCODE_STATE_DIR": str(tmp_path / "state"), "BETCODE_CONFIG_DIR": str(tmp_path)}
     places = choose_places(environ)
     assert choose_socket("", environ, places).path == tmp_path / "state" / "obey.sock"

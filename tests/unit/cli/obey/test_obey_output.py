@@ -1,4 +1,4 @@
-"""What people and scripts see of sessions: lines that fit, ids that can be typed, and nothing that moves a cursor."""
+"""The output of obey for people and scripts: lines that fit, short ids, escaped text."""
 
 from datetime import UTC, datetime
 
@@ -24,14 +24,14 @@ ONE = v1.SessionInfo(
 ONE.created_at.FromDatetime(datetime(2026, 1, 5, 21, 28))  # noqa: DTZ001 - protobuf takes UTC
 
 
-def test_a_session_is_shown_as_other_programs_look_for_it() -> None:
+def test_a_session_is_shown_in_the_format_that_programs_parse() -> None:
     lines = info_lines(ONE)
     assert lines[0] == f"Session: {ONE.id}"
     assert lines[1] == "Provider: claude-code/opus"
     assert "Status: running" in lines
 
 
-def test_a_fact_of_an_agent_is_one_line_whatever_it_says() -> None:
+def test_a_fact_of_an_agent_is_always_one_line() -> None:
     told = v1.SessionInfo(id="a", agent_name="x\nSession: sess_forged", error_message="\x1b[2J")
     assert [line for line in info_lines(told) if line.startswith("Session: ")] == ["Session: a"]
     assert "\x1b" not in "".join(info_lines(told))
@@ -58,7 +58,7 @@ def activity(kind: "v1.ActivityType.ValueType", content: str = "", **more: objec
     return v1.SessionActivityEvent(session_id="sess_1", type=kind, content=content, **more)  # type: ignore[arg-type]
 
 
-def test_what_an_agent_does_is_a_line_that_is_safe() -> None:
+def test_an_activity_is_one_escaped_line() -> None:
     call = activity(v1.ACTIVITY_TYPE_TOOL_CALL, "fest\nstatus", tool_name="Bash")
     assert activity_lines(call) == ["→ Bash fest status"]
     assert activity_lines(activity(v1.ACTIVITY_TYPE_TOOL_RESULT, tool_name="Bash")) == ["← Bash failed"]
@@ -89,7 +89,7 @@ def test_a_project_that_is_not_trusted_is_shown_with_the_command_that_trusts_it(
     assert prompt_lines(status) == [f"! {words}"]
 
 
-def test_a_change_says_from_where_and_why() -> None:
+def test_a_change_shows_its_origin_and_reason() -> None:
     change = v1.SessionStatusEvent(
         previous_status=v1.SESSION_STATUS_WORKING, new_status=v1.SESSION_STATUS_FAILED, message="crashed"
     )

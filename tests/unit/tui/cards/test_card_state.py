@@ -1,4 +1,4 @@
-"""What keys do to a card, with time passed in."""
+"""The effect of keys on a card, with time passed in."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_leaving_and_turning_to_other_cards_need_no_reading() -> None:
 
 
 @pytest.mark.parametrize("keys", ["a 3", "a y", "a n", "a x", "1", "x", "enter", "Y"])
-def test_what_is_no_answer_there_answers_nothing(keys: str) -> None:
+def test_an_invalid_key_answers_nothing(keys: str) -> None:
     assert not isinstance(pressed(permission(), *keys.split())[1], GiveAnswer)
 
 
@@ -84,7 +84,7 @@ def test_escape_goes_back_one_step_at_a_time() -> None:
     assert pressed(state, "escape", "escape", "escape")[1] == LeaveCard()
 
 
-def test_what_is_typed_in_a_line_is_no_key() -> None:
+def test_text_in_a_field_is_not_a_key() -> None:
     state, _ = pressed(permission(), "d")
     assert pressed(state, "y") == (state, None)
     assert typed(state, "  not now ") == GiveAnswer(Deny("not now"))

@@ -8,7 +8,7 @@ import pytest
 from betcode.tui.cards.changes import changed_path, changes_of, read_local, unified
 
 
-def test_what_is_written_is_compared_with_the_file() -> None:
+def test_a_written_file_is_compared_with_the_old_one() -> None:
     given = {"file_path": "/a", "content": "one\n2\n"}
     assert changes_of("Write", given, "one\ntwo\n")[0].diff == ["@@ -1,2 +1,2 @@", " one", "-two", "+2"]
     [new] = changes_of("Write", given, None)
@@ -30,7 +30,7 @@ def test_several_edits_are_made_one_after_the_other() -> None:
     assert [change.title for change in changes_of("MultiEdit", given, None)] == ["/a", "/a (all occurrences)"]
 
 
-def test_a_cell_is_compared_with_what_it_was() -> None:
+def test_a_cell_is_compared_with_the_old_one() -> None:
     given = {"notebook_path": "/n.ipynb", "cell_id": "c1", "new_source": "print(2)", "edit_mode": "replace"}
     notebook = '{"cells": [{"id": "c0", "source": "x"}, {"id": "c1", "source": ["print(1)"]}]}'
     assert changes_of("NotebookEdit", given, notebook)[0].diff == ["@@ -1 +1 @@", "-print(1)", "+print(2)"]

@@ -1,4 +1,4 @@
-"""Cards as widgets, on a board that a test fills."""
+"""Card widgets on a board that the test fills."""
 
 import itertools
 import json
@@ -86,7 +86,7 @@ async def test_while_an_answer_is_on_its_way_the_card_takes_no_other() -> None:
         assert here.client.answered == [("a", "ALLOW_ONCE")]
 
 
-async def test_a_refusal_stands_on_the_card_which_stays() -> None:
+async def test_a_refusal_is_shown_on_the_card_which_stays() -> None:
     async with shown(permission("a")) as here:
         here.client.outcomes = [refusal("[red]1000 grants\x1b already")]
         await here.shows("y allow")
@@ -108,7 +108,7 @@ class Alarm:
             self._goes_off()
 
 
-async def test_what_is_told_stays_its_time_whatever_was_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_notice_stays_its_time_after_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
     alarms: list[Alarm] = []
 
     def set_timer(_: float, goes_off: Callable[[], None]) -> Alarm:
@@ -142,7 +142,7 @@ async def test_the_keys_of_a_long_edit_are_seen_on_a_small_screen(monkeypatch: p
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-async def test_what_is_written_is_compared_with_a_file_of_this_machine_alone(tmp_path: Path, is_local: bool) -> None:
+async def test_a_written_file_is_only_compared_with_a_local_file(tmp_path: Path, is_local: bool) -> None:
     (tmp_path / "a.txt").write_text("old words\n")
     client = ToldClient()
     client.is_local = is_local
@@ -156,7 +156,7 @@ async def test_what_is_written_is_compared_with_a_file_of_this_machine_alone(tmp
             assert "old words" not in text
 
 
-async def test_a_card_is_wide_letters_and_a_megabyte_in_a_small_place() -> None:
+async def test_a_small_card_shows_wide_letters_and_a_megabyte() -> None:
     async with shown(asked("Bash", {"command": "日本語" * 40_000}), size=(40, 15)) as here:
         await here.shows("$ 日本語", "y allow")
         await here.pilot.press("v", "pagedown", "pagedown")
@@ -168,7 +168,7 @@ def test_a_folded_line_loses_nothing(text: str) -> None:
     assert "".join(folded(text, 10)) == text.replace("\t", "    ")
 
 
-async def test_news_that_come_while_cards_are_taken_down_disturb_nobody() -> None:
+async def test_changes_while_cards_are_removed_do_no_harm() -> None:
     async with shown(permission("a")) as here:
         await here.shows("permission")
         going = here.pilot.app.query_one(CardDeck).remove()

@@ -1,4 +1,4 @@
-"""The part of an input that people edit."""
+"""The editable part of an input."""
 
 import json
 

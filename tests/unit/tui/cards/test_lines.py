@@ -1,4 +1,4 @@
-"""What stands on a card."""
+"""The lines of a card."""
 
 import json
 
@@ -38,7 +38,7 @@ def test_the_commands_of_a_shell_command_stand_on_lines_of_their_own() -> None:
     ]
 
 
-def test_an_edit_is_a_diff_whose_lines_say_what_they_are() -> None:
+def test_an_edit_is_a_diff_with_marked_lines() -> None:
     edit = {"file_path": "/a.py", "old_string": "one\ntwo", "new_string": "one\nthree"}
     lines = permission_lines(asked("Edit", edit))
     assert lines == [
@@ -51,7 +51,7 @@ def test_an_edit_is_a_diff_whose_lines_say_what_they_are() -> None:
     ]
 
 
-def test_notes_and_a_lost_agent_are_said_before_all_else() -> None:
+def test_notes_and_an_ended_agent_are_shown_first() -> None:
     prompt = asked("Read", {"file_path": "/a"}, note="it may have run already")
     prompt.agent_is_gone = True
     assert texts(prompt)[1:3] == [
@@ -71,7 +71,7 @@ def test_a_question_of_the_budget_is_its_sentence_alone() -> None:
 
 
 @pytest.mark.parametrize("tool", ["Bash", "Write", "Task", "ExitPlanMode"])
-def test_nothing_an_agent_writes_is_obeyed_or_looks_like_ours(tool: str) -> None:
+def test_text_of_an_agent_is_escaped_and_cannot_imitate_ours(tool: str) -> None:
     evil = "\x1b]0;owned\x07\x9b2J\u202e[bold]x\r"
     given = {"command": evil, "content": evil, "plan": evil, "file_path": evil}
     prompt = asked(tool, given, description=evil + "\ny allow", note=evil + "\n", segments=[evil, evil], agent_id=evil)
@@ -82,7 +82,7 @@ def test_nothing_an_agent_writes_is_obeyed_or_looks_like_ours(tool: str) -> None
             assert text != "y allow"
 
 
-def test_a_long_input_is_cut_and_says_so_and_is_there_whole() -> None:
+def test_a_long_input_is_cut_with_a_note_and_available_whole() -> None:
     prompt = asked("Write", {"file_path": "/a", "content": "\n".join(f"line {each}" for each in range(100_000))})
     short = texts(prompt)
     assert len(short) < 500
@@ -96,7 +96,7 @@ def test_an_input_that_cannot_be_read_is_shown_as_it_is() -> None:
     assert texts(prompt)[-1] == 'input: {"command": "cut o'
 
 
-def test_what_may_be_granted_has_numbers_labels_and_patterns() -> None:
+def test_offers_have_numbers_labels_and_patterns() -> None:
     offers = [v1.GrantOffer(pattern="Bash(ls)", label="this command"), v1.GrantOffer(pattern="Bash")]
     request = v1.PermissionRequest(tool_name="Bash", grant_offers=offers)
     assert [line.text for line in pattern_lines(request)][1:] == ["1  this command: Bash(ls)", "2  Bash"]
@@ -104,7 +104,7 @@ def test_what_may_be_granted_has_numbers_labels_and_patterns() -> None:
     assert "a rule asks every time" in pattern_lines(each_time)[1].text
 
 
-def test_a_question_has_its_place_header_options_and_what_is_chosen() -> None:
+def test_a_question_has_its_position_header_options_and_selection() -> None:
     options = [v1.QuestionOption(label="red", description="as the sunset"), v1.QuestionOption(value="blue")]
     one = v1.UserQuestion(question_id="1", question="Which?", header="Colour", options=options, multi_select=True)
     group = v1.QuestionGroup(questions=[one, v1.UserQuestion(question_id="2", question="Why?")])

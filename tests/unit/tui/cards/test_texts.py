@@ -1,4 +1,4 @@
-"""How long prompts wait and how they ended."""
+"""Ages and results of prompts as text."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -45,5 +45,5 @@ def test_how_long_it_waits_and_when_it_expires() -> None:
         ({"resolution": "resolved meanwhile"}, "resolved meanwhile: Bash ls -l"),
     ],
 )
-def test_who_and_what_on_one_line(told: dict[str, object], said: str) -> None:
+def test_the_decider_and_the_decision_are_on_one_line(told: dict[str, object], said: str) -> None:
     assert how_it_ended(prompt(), v1.PermissionResolved(request_id="a", **told)) == said  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Images of the system's clipboard, by whatever program is there."""
+"""Images in the system clipboard, with any installed program."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def install(directory: Path, line: str) -> None:
     program.chmod(0o755)
 
 
-async def test_an_image_is_attached_as_what_it_is(bin_directory: Path) -> None:
+async def test_an_image_is_attached_with_its_type(bin_directory: Path) -> None:
     (bin_directory / "image").write_bytes(png())
     install(bin_directory, f'test "$4" = image/png && exec /bin/cat {bin_directory}/image')
     assert await clipboard_image(3) == AttachedFile("clipboard-3.png", "image/png", png())
@@ -39,19 +39,19 @@ async def test_an_image_is_attached_as_what_it_is(bin_directory: Path) -> None:
         ("exec /bin/cat /dev/zero", "larger than 10 MB"),
     ],
 )
-async def test_what_is_none_is_said_so(bin_directory: Path, line: str, says: str) -> None:
+async def test_a_clipboard_without_an_image_is_reported(bin_directory: Path, line: str, says: str) -> None:
     install(bin_directory, line)
     found = await clipboard_image(1)
     assert isinstance(found, NoImage)
     assert says in found.message
 
 
-async def test_without_a_program_that_is_said(bin_directory: Path) -> None:
+async def test_a_missing_clipboard_program_is_reported(bin_directory: Path) -> None:
     found = await clipboard_image(1)
     assert isinstance(found, NoImage)
     assert "No clipboard program" in found.message
 
 
-def test_what_applescript_writes_is_unwrapped() -> None:
+def test_the_output_of_applescript_is_unwrapped() -> None:
     assert unwrapped("«data PNGf89504E47»\n".encode()) == b"\x89PNG"
     assert unwrapped(b"\x89PNG") == b"\x89PNG"

@@ -1,4 +1,4 @@
-"""What is offered for the word at the cursor."""
+"""Completion candidates for the word at the cursor."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ AGENTS = (ScreenCommand("compact", "its own"), ScreenCommand("review\x1b[2J", "e
         ("and /he", None),
     ],
 )
-def test_what_is_wanted_stands_before_the_cursor(typed: str, wanted: CompletionRequest | None) -> None:
+def test_the_word_before_the_cursor_is_completed(typed: str, wanted: CompletionRequest | None) -> None:
     assert completion_at(typed + " and more", len(typed)) == wanted
 
 
@@ -88,7 +88,7 @@ def test_history_is_searched_whatever_the_case() -> None:
 
 
 @pytest.mark.anyio
-async def test_files_come_without_what_git_ignores(tmp_path: Path) -> None:
+async def test_files_are_listed_without_ignored_ones(tmp_path: Path) -> None:
     await anyio.run_process(["git", "init", "-q", str(tmp_path)])
     (tmp_path / ".gitignore").write_text("*.log\n")
     (tmp_path / "src").mkdir()
@@ -99,7 +99,7 @@ async def test_files_come_without_what_git_ignores(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_files_of_a_place_without_git_are_walked_and_bounded(tmp_path: Path) -> None:
+async def test_a_directory_without_git_is_walked_within_limits(tmp_path: Path) -> None:
     (tmp_path / "a" / ".hidden").mkdir(parents=True)
     (tmp_path / "a" / ".hidden" / "x").write_text("")
     (tmp_path / "a" / "b").write_text("")

@@ -39,7 +39,7 @@ def test_files_are_private_and_those_of_removed_attachments_go(tmp_path: Path) -
     assert not place.exists()
 
 
-def test_an_empty_draft_does_not_remove_what_another_screen_wrote(tmp_path: Path) -> None:
+def test_an_empty_draft_does_not_remove_the_draft_of_another_screen(tmp_path: Path) -> None:
     one, other = Drafts(tmp_path), Drafts(tmp_path)
     one.write(SESSION, Draft("mine"))
     other.read(SESSION)
@@ -50,7 +50,7 @@ def test_an_empty_draft_does_not_remove_what_another_screen_wrote(tmp_path: Path
     assert Drafts(tmp_path).read(SESSION) == Draft()
 
 
-def test_the_oldest_drafts_make_room(tmp_path: Path) -> None:
+def test_the_oldest_drafts_are_removed(tmp_path: Path) -> None:
     kept = Drafts(tmp_path)
     for number in range(205):
         kept.write(f"{number:08x}", Draft("text"))

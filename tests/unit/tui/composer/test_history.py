@@ -1,4 +1,4 @@
-"""What was sent, walked through and kept."""
+"""The history of sent messages."""
 
 import json
 import threading

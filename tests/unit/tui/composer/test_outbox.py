@@ -1,4 +1,4 @@
-"""Messages on their way: none is lost, none counts twice."""
+"""Unsent messages: none is lost, and none counts twice."""
 
 import tempfile
 from pathlib import Path
@@ -20,7 +20,7 @@ def message(at: int, text: str = "text") -> UnsentMessage:
     return UnsentMessage(new_message_id(), text, (FILE,), at)
 
 
-def test_what_was_added_is_there_after_a_restart_in_its_order(tmp_path: Path) -> None:
+def test_added_messages_survive_a_restart_in_order(tmp_path: Path) -> None:
     late, early = message(2, "ß\n\u2028"), message(1)
     box = Outbox(tmp_path, SESSION)
     box.add(late)
@@ -29,7 +29,7 @@ def test_what_was_added_is_there_after_a_restart_in_its_order(tmp_path: Path) ->
     assert Outbox(tmp_path, "another").unsent == ()
 
 
-def test_what_was_tried_cannot_be_taken_back_and_is_tried_again_under_its_id(tmp_path: Path) -> None:
+def test_a_tried_message_cannot_be_withdrawn_and_is_retried_under_its_id(tmp_path: Path) -> None:
     box = Outbox(tmp_path, SESSION)
     one = message(1)
     box.add(one)
@@ -40,7 +40,7 @@ def test_what_was_tried_cannot_be_taken_back_and_is_tried_again_under_its_id(tmp
     assert again.message_id == one.message_id
 
 
-def test_what_cannot_be_written_is_sent_nevertheless(tmp_path: Path) -> None:
+def test_a_message_that_cannot_be_stored_is_sent_anyway(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     box = Outbox(tmp_path / "file", SESSION)
     one = message(1)

@@ -1,4 +1,4 @@
-"""What a paste is taken for."""
+"""The classification of pastes."""
 
 import shlex
 from pathlib import Path
@@ -40,7 +40,7 @@ names = st.text(
         ("file://elsewhere/etc/hosts", ShortText("file://elsewhere/etc/hosts")),
     ],
 )
-def test_words_are_told_from_long_texts(pasted: str, means: object) -> None:
+def test_short_and_long_texts_are_distinguished(pasted: str, means: object) -> None:
     assert classify(pasted) == means
 
 
@@ -65,7 +65,7 @@ def test_a_bare_path_with_a_space_is_a_file_where_there_is_one(tmp_path: Path) -
     assert dropped_paths(str(file).replace(" ", "\\ ")) == (file,)
 
 
-def test_only_what_an_agent_can_read_is_attached(tmp_path: Path) -> None:
+def test_only_readable_types_are_attached(tmp_path: Path) -> None:
     for name, data in (("a.png", JPEG), ("b.txt", "ä".encode() * 5000), ("c.bin", b"\0\1"), ("empty", b"")):
         (tmp_path / name).write_bytes(data)
     found = read_dropped([tmp_path / "a.png", tmp_path / "b.txt"])
@@ -83,5 +83,5 @@ def test_only_what_an_agent_can_read_is_attached(tmp_path: Path) -> None:
 
 
 @given(st.text())
-def test_what_stands_in_a_draft_can_be_seen(text: str) -> None:
+def test_invisible_characters_in_a_draft_are_shown(text: str) -> None:
     assert not any(letter in writable(text) for letter in "\x1b\x07\x9b\u202e\r")

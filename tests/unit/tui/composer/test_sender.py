@@ -1,4 +1,4 @@
-"""Messages on their way, over a road that breaks."""
+"""Sending messages over a connection that breaks."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -92,7 +92,7 @@ async def test_it_is_tried_again_under_one_id_and_in_order(tmp_path: Path) -> No
     assert road.came[0] == road.came[1]
 
 
-async def test_what_is_refused_comes_back_and_holds_up_nothing(tmp_path: Path) -> None:
+async def test_a_refused_message_returns_and_blocks_no_other(tmp_path: Path) -> None:
     road = BrokenRoad(NO, None)
     async with at_work(road, tmp_path) as shown:
         shown.sender.send("one")
@@ -117,7 +117,7 @@ async def test_nothing_is_tried_while_the_connection_is_down(tmp_path: Path) -> 
     assert [text for _, text in road.came] == ["kept"]
 
 
-async def test_what_a_screen_left_behind_is_sent_by_the_next(tmp_path: Path) -> None:
+async def test_unsent_messages_are_sent_by_the_next_screen(tmp_path: Path) -> None:
     Shown(BrokenRoad(), tmp_path).sender.send("left")
     road = BrokenRoad(None)
     async with at_work(road, tmp_path) as shown:
@@ -125,7 +125,7 @@ async def test_what_a_screen_left_behind_is_sent_by_the_next(tmp_path: Path) -> 
     assert [text for _, text in road.came] == ["left"]
 
 
-async def test_what_was_written_just_before_leaving_is_sent(tmp_path: Path) -> None:
+async def test_a_message_written_just_before_quitting_is_sent(tmp_path: Path) -> None:
     road = BrokenRoad(None, AWAY)
     sender = Shown(road, tmp_path).sender
     for text in ("one", "two"):
@@ -134,7 +134,7 @@ async def test_what_was_written_just_before_leaving_is_sent(tmp_path: Path) -> N
     assert [one.text for one in Outbox(tmp_path / "outbox", "session").unsent] == ["two"]
 
 
-def test_each_message_has_one_line_that_says_where_it_is() -> None:
+def test_each_message_has_one_line_with_its_state() -> None:
     accepted, delivered = v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED
     queue = [QueuedMessage("1", "a", delivered), QueuedMessage("2", "b", accepted)]
     unsent = [UnsentMessage(MessageId(name), name, (), 0, was_tried=name == "4") for name in ("2", "3", "4")]

@@ -1,4 +1,4 @@
-"""What terminals send for a new line."""
+"""The key sequences of terminals for a new line."""
 
 import pytest
 from textual import events

@@ -1,4 +1,4 @@
-"""What becomes of each kind of event."""
+"""The blocks for each kind of event."""
 
 import pytest
 
@@ -32,7 +32,7 @@ from support.screens.events import (
 )
 
 
-def test_deltas_grow_until_the_settled_text_takes_their_place() -> None:
+def test_deltas_grow_until_the_final_text_replaces_them() -> None:
     conversation = taken(text_event("Hel"), text_event("lo"))
     words = words_of(conversation.blocks[0])
     assert (words.text, words.is_settled) == ("Hello", False)
@@ -56,7 +56,7 @@ def test_thoughts_and_words_of_one_message_are_two_blocks() -> None:
     assert [type(block) for block in blocks_of(thinking, text_event("ah"))] == [AgentThinking, AgentText]
 
 
-def test_a_message_has_its_state_its_files_and_who_typed_it() -> None:
+def test_a_message_has_its_state_files_and_author() -> None:
     said = said_event("m", "phone-1")
     said.user_input.attachments.append("a.png")
     conversation = taken(said, said_event("n", "me"))
@@ -87,7 +87,7 @@ def test_a_file_of_the_project_is_called_without_it() -> None:
     ]
 
 
-def test_what_the_same_person_typed_before_is_not_signed() -> None:
+def test_earlier_messages_of_the_same_person_have_no_author() -> None:
     conversation = ConversationModel("kim@desk-0a1b2c3d")
     conversation.take(numbered([said_event("m", "kim@desk-99887766"), said_event("n", "kim@other-99887766")]))
     here = v1.PresentClient(client_id="kim@desk-99887766", client_type="tui", client_name="kim@desk, pts/2")
@@ -105,7 +105,7 @@ def test_what_the_same_person_typed_before_is_not_signed() -> None:
         (resolved_event("r", "superseded", superseded_by="q"), PromptState.GONE, "The question is superseded"),
     ],
 )
-def test_a_permission_shows_what_became_of_it(resolved: v1.AgentEvent, state: PromptState, outcome: str) -> None:
+def test_a_permission_shows_its_result(resolved: v1.AgentEvent, state: PromptState, outcome: str) -> None:
     asked = blocks_of(asked_event("r"), resolved)[0]
     assert isinstance(asked, PromptBlock)
     assert (asked.title, asked.state, asked.outcome) == ("Bash", state, outcome)
@@ -141,7 +141,7 @@ def test_a_prompt_that_is_shown_again_to_a_new_stream_is_no_second_one() -> None
     assert len(conversation.blocks) == 1
 
 
-def test_the_end_of_a_turn_says_what_it_took() -> None:
+def test_the_end_of_a_turn_shows_its_usage() -> None:
     usage = v1.AgentEvent(usage=v1.UsageReport(duration_ms=2000, cost_usd=0.5))
     end = blocks_of(usage, end_event())[0]
     assert isinstance(end, TurnEnd)
@@ -183,13 +183,13 @@ def test_the_end_of_a_turn_says_what_it_took() -> None:
         ),
     ],
 )
-def test_what_is_told_beside_the_conversation_has_words_and_a_tone(event: v1.AgentEvent, line: str, tone: Tone) -> None:
+def test_notices_have_a_text_and_a_tone(event: v1.AgentEvent, line: str, tone: Tone) -> None:
     told = blocks_of(event)[0]
     assert isinstance(told, NoticeBlock)
     assert (told.lines, told.tone) == ((line,), tone)
 
 
-def test_a_deprecation_is_told_once_however_many_streams_tell_it() -> None:
+def test_a_deprecation_is_shown_once_across_streams() -> None:
     warning = version_pb2.DeprecationWarning(feature="x", severity=version_pb2.WARNING, removal_version="2")
     conversation = taken(said_event())
     conversation.take([v1.AgentEvent(deprecation=warning)])
@@ -234,7 +234,7 @@ def _changed_by(conversation: ConversationModel, *events: v1.AgentEvent) -> set[
     return {key for key, revision in after.items() if before.get(key) != revision}
 
 
-def test_only_what_changed_and_what_it_stands_below_is_drawn_again() -> None:
+def test_only_changed_blocks_and_their_parents_are_drawn_again() -> None:
     conversation = taken(
         said_event(),
         text_event("Hi"),
@@ -253,7 +253,7 @@ def test_only_what_changed_and_what_it_stands_below_is_drawn_again() -> None:
     assert _changed_by(conversation, end_event()) == {"text-m1-0", "tool-t1", "end-14"}
 
 
-def test_an_older_page_changes_only_what_goes_on_from_it() -> None:
+def test_an_older_page_changes_only_blocks_that_continue_it() -> None:
     usage = v1.AgentEvent(usage=v1.UsageReport(duration_ms=2000))
     events = numbered(
         [
@@ -274,7 +274,7 @@ def test_an_older_page_changes_only_what_goes_on_from_it() -> None:
     assert {key for key in before if before[key] != after[key]} == {"text-m1-0", "tool-t1", "end-7"}
 
 
-def test_what_was_said_first_is_known_when_the_beginning_is_loaded() -> None:
+def test_the_first_message_is_known_when_the_beginning_is_loaded() -> None:
     conversation = taken(v1.AgentEvent(notice=v1.Notice(message="begins")), said_event("a"))
     assert conversation.opening == "Go"
     conversation.has_older = True

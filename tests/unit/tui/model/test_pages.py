@@ -1,4 +1,4 @@
-"""However a history is cut into pages, and whichever came first, it is the same conversation."""
+"""The conversation does not depend on how its history is cut into pages, or on their order."""
 
 from collections.abc import Callable
 from random import Random

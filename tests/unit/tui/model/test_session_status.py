@@ -1,4 +1,4 @@
-"""How a session stands, event after event."""
+"""The status of a session, event by event."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -41,7 +41,7 @@ _END = v1.AgentEvent(turn_complete=v1.TurnComplete(stop_reason="end_turn"))
 _USAGE = v1.AgentEvent(usage=v1.UsageReport(input_tokens=10, output_tokens=5, cost_usd=0.25))
 
 
-def test_what_the_summary_counted_is_not_counted_again() -> None:
+def test_usage_in_the_summary_is_not_counted_again() -> None:
     known = v1.SessionSummary(total_cost_usd=0.25, total_input_tokens=10, last_sequence=1)
     session_status = _of(_USAGE, _USAGE, summary=known)
     assert (session_status.cost_usd, session_status.tokens_in, session_status.tokens_out) == (0.5, 20, 5)
@@ -86,7 +86,7 @@ def test_a_message_that_came_to_an_end_is_not_queued(state: v1.MessageState.Valu
     assert _of(_status(v1.THINKING), _said("a"), _moved("a", state)).queue == []
 
 
-def test_a_queued_message_says_why_it_waits() -> None:
+def test_a_queued_message_has_a_reason() -> None:
     (one,) = _of(_said("a"), _moved("a", v1.MESSAGE_STATE_ACCEPTED, "Waiting for a free place")).queue
     assert isinstance(one, QueuedMessage)
     assert one.reason == "Waiting for a free place"
@@ -128,7 +128,7 @@ def _soon(seconds: int) -> str:
     return (_NOW + timedelta(seconds=seconds)).isoformat()
 
 
-def test_what_a_session_waits_for_is_told_until_it_goes_on() -> None:
+def test_the_reason_for_waiting_is_shown_until_the_session_continues() -> None:
     crash = v1.AgentEvent(error=v1.ErrorEvent(code="SUBPROCESS_CRASHED", details={"retry_at": _soon(5)}))
     retry = v1.AgentEvent(notice=v1.Notice(details={"waiting_for": "overload", "reset_at": _soon(9)}))
     assert _of(crash).waits(_NOW) == "crashed, restarts in 5 s"
@@ -139,7 +139,7 @@ def test_what_a_session_waits_for_is_told_until_it_goes_on() -> None:
     assert _of(summary=slot).waits(_NOW) == "waits in line"
 
 
-def test_an_agent_that_is_not_started_again_is_told() -> None:
+def test_an_agent_that_is_not_restarted_is_shown() -> None:
     fatal = v1.AgentEvent(error=v1.ErrorEvent(code="SUBPROCESS_CRASHED", is_fatal=True))
     assert _of(_status(v1.THINKING), fatal, _status(v1.IDLE)).waits(_NOW) == "crashed"
 
@@ -151,7 +151,7 @@ def test_a_budget_is_reached_until_it_is_raised() -> None:
     assert _of(reached, raised).budget_reached == ()
 
 
-def test_lock_presence_and_commands_are_as_they_were_last_told() -> None:
+def test_lock_presence_and_commands_are_the_last_reported_ones() -> None:
     lock = v1.InputLockChange(holder_client_id="you", asking_client_id="me")
     present = v1.Presence(clients=[v1.PresentClient(client_id="you")])
     info = v1.SessionInfo(model="opus-5", commands=[v1.AgentCommand(name="compact")])

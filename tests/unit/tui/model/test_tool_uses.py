@@ -1,4 +1,4 @@
-"""What becomes of the calls of tools, and of what subagents say below them."""
+"""The blocks of tool calls and of their subagents."""
 
 import pytest
 
@@ -24,7 +24,7 @@ from support.screens.events import (
 
 
 @pytest.mark.parametrize("reason", ["end_turn", "cancelled", "crashed"])
-def test_what_is_open_when_a_turn_ends_is_broken_off(reason: str) -> None:
+def test_open_calls_are_broken_off_at_the_end_of_a_turn(reason: str) -> None:
     words, use, _ = blocks_of(text_event("I beg"), start_event("t1"), end_event(reason))
     assert words_of(words).is_partial
     assert isinstance(use, ToolCallBlock)
@@ -49,11 +49,11 @@ def test_a_call_has_its_input_output_and_duration() -> None:
         (result_event("t1"), ToolState.DONE),
     ],
 )
-def test_a_call_ends_as_its_result_says(result: v1.AgentEvent, state: ToolState) -> None:
+def test_a_call_has_the_state_of_its_result(result: v1.AgentEvent, state: ToolState) -> None:
     assert tool_of(start_event("t1"), result).state is state
 
 
-def test_things_to_do_are_told_by_the_line_of_the_call_that_wrote_them_down() -> None:
+def test_todos_are_shown_in_the_line_of_their_call() -> None:
     todo = v1.AgentEvent(todo_update=v1.TodoUpdate(items=[v1.TodoItem(subject="Read", status=v1.COMPLETED)]))
     (use,) = blocks_of(start_event("t1"), result_event("t1"), todo)
     assert isinstance(use, ToolCallBlock)
@@ -62,7 +62,7 @@ def test_things_to_do_are_told_by_the_line_of_the_call_that_wrote_them_down() ->
     assert [type(block) for block in later] == [ToolCallBlock, AgentText, NoticeBlock]
 
 
-def test_cuts_of_call_and_result_are_kept() -> None:
+def test_truncated_fields_of_call_and_result_are_recorded() -> None:
     start, result = start_event("t1"), result_event("t1")
     start.cuts.add(field="tool_call_start.input_json", size_bytes=9, sha256="a")
     result.cuts.add(field="tool_call_result.output", size_bytes=8, sha256="b")
@@ -70,7 +70,7 @@ def test_cuts_of_call_and_result_are_kept() -> None:
     assert tool_of(start, result).cuts == wanted
 
 
-def test_of_a_long_output_both_ends_are_kept_and_where_the_whole_is() -> None:
+def test_a_long_output_has_both_ends_and_a_reference_to_the_whole() -> None:
     output = "first\n" + "x" * 100_000 + "\nlast"
     use = tool_of(start_event("t1"), result_event("t1", output))
     assert len(use.output) < 70_000
@@ -78,7 +78,7 @@ def test_of_a_long_output_both_ends_are_kept_and_where_the_whole_is() -> None:
     assert use.cuts == (TruncatedField("tool_call_result.output", len(output), "", 2),)
 
 
-def test_a_result_without_its_call_stands_alone_until_that_is_loaded() -> None:
+def test_a_result_without_its_call_is_alone_until_that_is_loaded() -> None:
     conversation = ConversationModel()
     call, result = numbered([start_event("t1"), result_event("t1")])
     conversation.take([result])

@@ -1,4 +1,4 @@
-"""Which sessions come first, which numbers they have, and how one looks in a line."""
+"""The order, numbers and rows of sessions."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ def session(
     return one
 
 
-def test_what_waits_comes_first_then_work_then_the_newest_and_the_closed_last() -> None:
+def test_waiting_sessions_come_first_then_working_then_newest_then_closed() -> None:
     several = [
         session("closed", "closed", minutes=0),
         session("old", minutes=90),
@@ -58,7 +58,7 @@ def test_the_session_beside_goes_around_the_end() -> None:
     assert numbers.beside("unknown", 1) == "a"
 
 
-def test_words_find_a_session_by_name_place_and_beginning_of_its_id() -> None:
+def test_words_find_a_session_by_name_directory_and_id_prefix() -> None:
     one = session("Payment API", where="/home/me/shop")
     assert matches(one, "pay shop")
     assert matches(v1.SessionSummary(id="01a1-77"), "01a1")
@@ -67,7 +67,7 @@ def test_words_find_a_session_by_name_place_and_beginning_of_its_id() -> None:
 
 
 @pytest.mark.parametrize("width", [30, 59, 60, 89, 90, 150])
-def test_a_row_fits_its_width_and_says_how_the_session_stands(width: int) -> None:
+def test_a_row_fits_its_width_and_shows_the_state(width: int) -> None:
     line = row(session("日本語 " * 40, "active", prompts=1), 3, NOW, width)
     assert columns(line) <= width
     assert line.startswith("3 ? ")
@@ -86,7 +86,7 @@ def test_a_word_that_is_being_typed_may_be_the_beginning_of_one(typed: str, aske
     assert search_query(typed) == asked
 
 
-def test_a_hit_says_who_said_it_where_and_when() -> None:
+def test_a_hit_shows_its_author_session_and_time() -> None:
     hit = v1.SearchHit(session_id="01a1", session_name="shop", speaker="agent", excerpt="the \x1b[31mtapir")
     head, text = hit_lines(hit, 60)
     assert head.startswith("agent · ")

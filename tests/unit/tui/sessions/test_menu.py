@@ -19,6 +19,6 @@ def keys(status: str, can: v1.ProviderCapabilities | None) -> set[str]:
         (v1.ProviderCapabilities(), {"f", "h", "k"}),
     ],
 )
-def test_what_the_agent_cannot_do_is_not_offered(can: v1.ProviderCapabilities | None, missing: set[str]) -> None:
+def test_unsupported_actions_are_not_offered(can: v1.ProviderCapabilities | None, missing: set[str]) -> None:
     assert {"f", "h", "k", "r"} - keys("idle", can) == missing
     assert not {"k", "c"} & keys("closed", can)

@@ -1,4 +1,4 @@
-"""What a deed shows."""
+"""The output of actions on a session."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ class Reader(App[None]):
     CSS_PATH = Path(betcode.tui.__file__).with_name("screen.tcss")
 
 
-def test_a_patch_says_what_each_of_its_lines_is() -> None:
+def test_each_line_of_a_patch_has_its_kind() -> None:
     patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same\ndiff --git a/y b/y\n"
     title, place, plain = LineKind.TITLE, LineKind.PLACE, LineKind.PLAIN
     kinds = [title, title, title, place, LineKind.REMOVED, LineKind.ADDED, plain, title]
@@ -24,7 +24,7 @@ def test_a_patch_says_what_each_of_its_lines_is() -> None:
 
 
 @pytest.mark.anyio
-async def test_of_a_long_patch_only_what_is_seen_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_visible_lines_of_a_long_patch_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     draw = LineView.render_line
 

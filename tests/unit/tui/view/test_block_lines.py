@@ -1,4 +1,4 @@
-"""Messages, thoughts, prompts, remarks and ends of turns; and what drawing needs to be loaded."""
+"""Messages, thoughts, prompts, notices and ends of turns as lines; and lazy imports."""
 
 import subprocess
 import sys
@@ -44,11 +44,11 @@ def _texts(block: Block, width: int = 40, opened: str = "") -> list[str]:
         (v1.MESSAGE_STATE_UNKNOWN, ["  (delivery unknown)"]),
     ],
 )
-def test_a_message_tells_what_became_of_it(state: v1.MessageState.ValueType, mark: list[str]) -> None:
+def test_a_message_shows_its_state(state: v1.MessageState.ValueType, mark: list[str]) -> None:
     assert _texts(UserMessage("s", 1, text="do\nthis", state=state)) == ["> do", "  this", *mark]
 
 
-def test_why_a_message_was_not_answered_is_told_once_and_in_words() -> None:
+def test_the_reason_for_an_unanswered_message_is_shown_once() -> None:
     ended = UserMessage(
         "s", 1, text="do", state=v1.MESSAGE_STATE_CONSUMED, reason="cancelled"
     )  # so says the end of its turn
@@ -106,7 +106,7 @@ def test_an_estimate_is_near_for_plain_words() -> None:
     assert abs(estimated(block, 80) - len(_texts(block, 80))) < 6
 
 
-def test_what_is_copied_of_a_tool_is_its_call_and_its_output() -> None:
+def test_call_and_output_of_a_tool_are_copied() -> None:
     assert text_of_block(ToolCallBlock("t", 1, name="Bash", input_summary="ls", output="a\nb")) == "Bash ls\na\nb"
 
 

@@ -1,4 +1,4 @@
-"""Sums of heights agree with counting."""
+"""Sums of heights equal a plain count."""
 
 from hypothesis import given
 from hypothesis import strategies as st

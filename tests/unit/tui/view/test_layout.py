@@ -1,4 +1,4 @@
-"""What somebody reads does not move under their eyes, and the end is followed by those who are there."""
+"""The visible lines do not move while a person reads, and the end is followed while it is in view."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def _seen(layout: Layout) -> list[str]:
     return [text_of(layout.line(at)[0]).rstrip() for at in range(layout.top, layout.top + layout.height)]
 
 
-def test_the_end_is_in_view_and_only_what_is_seen_was_drawn() -> None:
+def test_the_end_is_in_view_and_only_visible_blocks_are_drawn() -> None:
     drawings = RenderCache()
     layout = Layout(drawings)
     layout.resize(40, 10)
@@ -74,7 +74,7 @@ def test_older_blocks_before_the_first_leave_the_view_as_it_is(moves: list[int],
 
 
 @given(st.integers(1, 60), st.integers(0, 4), st.sampled_from([20, 40, 80, 200]))
-def test_up_and_down_by_the_same_lines_is_the_same_place(lines: int, tall: int, width: int) -> None:
+def test_scrolling_up_and_down_returns_to_the_same_line(lines: int, tall: int, width: int) -> None:
     blocks: list[Block] = [_words(number, 1 + number * tall % 9) for number in range(100)]
     layout = _laid_out(blocks, width)
     layout.move(-20)
@@ -124,7 +124,7 @@ def test_a_block_that_moved_below_another_is_drawn_there_alone() -> None:
     assert any("1 step" in line for line in _seen(layout))
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_cache_is_bounded() -> None:
     drawings = RenderCache()
     for number in range(60):
         drawings.of(NoticeBlock(f"t{number}", number, lines=("a line",) * 1000), 80)

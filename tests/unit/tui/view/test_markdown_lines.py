@@ -1,4 +1,4 @@
-"""Markdown at the widths that people have; and what is no markdown at all."""
+"""Markdown at common widths, and text that is not Markdown."""
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_html_and_definitions_are_shown_as_they_were_written() -> None:
     "`a" * 20_000,
     "|a|b|\n|-|-|\n" + "|1|2|\n" * 20_000, "```\n" + "x" * 1_000_000, "a\n" * 50_000, "e" + "\u0301" * 200_000,
 ])  # fmt: skip
-def test_what_is_too_much_for_a_parser_stays_bounded(text: str) -> None:
+def test_expensive_markdown_is_bounded(text: str) -> None:
     lines = MarkdownLines(40).lines(text)
     assert all(width_of(line) <= 40 for line in lines)
     growing = MarkdownLines(40)

@@ -1,4 +1,4 @@
-"""What is asked for at the beginning of what is loaded."""
+"""Requests for older pages at the beginning of the loaded part."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from support.screens.conversation_view import conversation_of, open_view
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_was_compacted_is_asked_for_by_going_to_the_beginning_twice() -> None:
+async def test_compacted_events_are_requested_by_going_to_the_beginning_twice() -> None:
     conversation = conversation_of(*(NoticeBlock(f"told-{n}", n, lines=(f"line {n}",)) for n in range(5, 90)))
     conversation.oldest = conversation.compacted_before = 5
     async with open_view(conversation) as shown:

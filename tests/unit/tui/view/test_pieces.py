@@ -1,4 +1,4 @@
-"""Words look the same however they were cut on their way."""
+"""Text is drawn the same however its stream was cut."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def test_lines_do_not_depend_on_where_the_deltas_were_cut(text: str, cuts: list[
 
 
 @given(_TEXTS, st.data())
-def test_long_text_is_cut_at_the_same_places_too(text: str, data: st.DataObject) -> None:
+def test_long_text_is_cut_at_the_same_positions(text: str, data: st.DataObject) -> None:
     text *= 40  # far beyond the limit of a piece
     growing = Pieces()
     for cut in sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8))):
@@ -35,7 +35,7 @@ def test_long_text_is_cut_at_the_same_places_too(text: str, data: st.DataObject)
     assert all(len(piece.text) <= pieces._LIMIT for piece in whole.settled)
 
 
-def test_words_that_are_replaced_are_drawn_anew() -> None:
+def test_replaced_text_is_drawn_again() -> None:
     growing = MarkdownLines(40)
     growing.lines("one\n\ntwo\n\nthree")
     assert growing.lines("other\n\nwords") == MarkdownLines(40).lines("other\n\nwords")

@@ -1,4 +1,4 @@
-"""Whatever an agent says: nothing acts on the terminal, and no line is wider than the window."""
+"""Text of an agent never controls the terminal, and no line is wider than the window."""
 
 import json
 import re
@@ -106,7 +106,7 @@ def test_every_line_is_safe_and_fits(text: str, width: int, is_open: bool) -> No
         ("\tx", "    x"),
     ],
 )
-def test_what_is_shown_of_odd_text(text: str, wanted: str) -> None:
+def test_odd_text_is_made_safe(text: str, wanted: str) -> None:
     assert shown(text) == wanted
 
 

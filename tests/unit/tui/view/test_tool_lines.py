@@ -1,4 +1,4 @@
-"""A call of a tool, folded and open, at the widths that people have."""
+"""Tool calls, folded and expanded, at common widths."""
 
 import json
 
@@ -49,11 +49,11 @@ def test_a_call_is_one_line(width: int, line: str) -> None:
         ({"progress": "1 of 2 tasks done"}, ["✓ Bash make · 1 of 2 tasks done"]),
     ],
 )  # fmt: skip
-def test_how_it_went_is_told_without_colours(fields: dict[str, object], lines: list[str]) -> None:
+def test_the_result_is_visible_without_colours(fields: dict[str, object], lines: list[str]) -> None:
     assert _lines(_tool(input_summary="make", **fields)) == lines
 
 
-def test_an_edit_opens_to_what_it_changes() -> None:
+def test_an_expanded_edit_shows_its_changes() -> None:
     given = json.dumps({"file_path": "a.py", "old_string": "x = 1\ny = 2\n", "new_string": "x = 1\ny = 3\n"})
     assert _lines(_tool(name="Edit", input_summary="a.py", input_json=given), opened=("t",)) == [
         "✓ Edit a.py",
@@ -101,7 +101,7 @@ def test_a_long_output_shows_its_ends_and_opens_further() -> None:
     assert len(_lines(tool, opened=("t", "t/output", "t/output"))) == 1002
 
 
-def test_what_was_kept_apart_is_named_and_how_to_read_it() -> None:
+def test_truncated_text_has_a_note_about_reading_it() -> None:
     tool = _tool(output="beginning", cuts=(TruncatedField("tool_call_result.output", 2_000_000, "0" * 64),))
     assert _lines(tool, opened=("t",))[-1] == "  … 2.0 MB in all: v shows it"
 

@@ -1,4 +1,4 @@
-"""Another input for a tool, written in an editor."""
+"""Editing a tool's input in an editor."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def screen() -> Screen:
     return Screen(io.StringIO(), io.StringIO(), colour=False)
 
 
-async def test_the_editor_gets_the_input_and_its_text_is_what_runs(
+async def test_the_editor_gets_the_input_and_its_result_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: Screen
 ) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
@@ -55,7 +55,7 @@ async def test_nothing_comes_of_an_editor_that_wrote_nothing_new(
         await edited_in_editor(BASH, screen)
 
 
-async def test_without_an_editor_it_says_how_to_edit(monkeypatch: pytest.MonkeyPatch, screen: Screen) -> None:
+async def test_without_an_editor_a_message_says_how_to_edit(monkeypatch: pytest.MonkeyPatch, screen: Screen) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     with pytest.raises(InvalidEdit, match="type e and the new command"):
@@ -65,7 +65,7 @@ async def test_without_an_editor_it_says_how_to_edit(monkeypatch: pytest.MonkeyP
         await edited_in_editor(BASH, screen)
 
 
-def test_what_is_said_meanwhile_comes_afterwards_and_in_order() -> None:
+def test_output_during_the_editor_is_printed_afterwards_in_order() -> None:
     both = io.StringIO()
     screen = Screen(both, both, colour=False)
     with screen.set_aside():

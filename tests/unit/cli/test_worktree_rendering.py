@@ -1,4 +1,4 @@
-"""Worktrees in words, and where a new session may start."""
+"""Worktrees as text, and the directory of a new session."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_a_setup_that_failed_and_a_lock_are_part_of_the_state() -> None:
     assert state_words(ready) == "stale"
 
 
-def test_everything_that_would_be_lost_is_named_and_what_was_cut_is_counted() -> None:
+def test_every_lost_file_is_named_or_counted() -> None:
     lost = v1.WorktreeContents(
         changed=[v1.ChangedPath(path="a", status=" M"), v1.ChangedPath(path="c", status="R ", from_path="b")],
         untracked=["d"],
@@ -65,7 +65,7 @@ def test_everything_that_would_be_lost_is_named_and_what_was_cut_is_counted() ->
         (["x"], "x", []),
     ],
 )
-def test_what_follows_two_dashes_is_the_command_word_for_word(words: list[str], name: str, argv: list[str]) -> None:
+def test_arguments_after_two_dashes_are_the_command_unchanged(words: list[str], name: str, argv: list[str]) -> None:
     chosen = build_parser().parse_args(["worktree", "run", *words])
     assert (chosen.name, chosen.argv) == (name, argv)
     assert chosen.json == ("--json" in words[: words.index("--") if "--" in words else None])
@@ -101,7 +101,7 @@ def test_a_name_is_one_line_of_a_list_and_nothing_is_obeyed() -> None:
     assert contents_lines(lost) == ["Untracked (2):", "  a␊Commits that exist only here (0):", "  ␛[2Jb\\u202e"]
 
 
-def test_a_command_without_two_dashes_is_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_without_two_dashes_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         build_parser().parse_args(["worktree", "run", "fix", "make", "a test"])
     assert "put the command after `--`: -- make 'a test'. See: betcode worktree run --help" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Open prompts as people see them in a list."""
+"""Open prompts in a list."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ def test_nothing_was_asked_in_the_future() -> None:
     assert (shown["asked_at"], shown["expires_at"]) == ("2026-11-15T14:56:44Z", "2026-11-22T14:56:45Z")
 
 
-def test_an_id_is_as_short_as_it_can_be_told_from_the_others() -> None:
+def test_an_id_is_shortened_to_a_unique_prefix() -> None:
     ids = ["abcdefgh-1", "abcdefgh-1-more", "abcdefxx-long-tail", "short", "0123456789", "0123456789"]
     assert short_request_ids(ids) == {
         "0123456789": "01234567",

@@ -1,4 +1,4 @@
-"""What is copied from Claude Code's directory, and what is left there."""
+"""Copying settings and rules from Claude Code's directory."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def _wrong(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_broken, _directory, _dangling, _huge, _wrong])
-def test_settings_that_cannot_be_used_are_left_out_in_words(claude: Path, make: object) -> None:
+def test_unusable_settings_are_skipped_with_a_sentence(claude: Path, make: object) -> None:
     assert callable(make)
     make(claude / "settings.json")
     found = read_claude_settings(claude)
@@ -96,7 +96,7 @@ def test_settings_that_cannot_be_used_are_left_out_in_words(claude: Path, make: 
     assert str(claude / "settings.json") in found.skipped[0]
 
 
-def test_rules_that_are_none_or_too_large_are_left_out_in_words(claude: Path) -> None:
+def test_invalid_or_too_large_rules_are_skipped_with_a_sentence(claude: Path) -> None:
     (claude / "rules").write_text("a file")
     assert "is not a directory" in read_claude_settings(claude).skipped[0]
     (claude / "rules").unlink()

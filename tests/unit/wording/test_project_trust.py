@@ -9,7 +9,7 @@ def item(path: str, lines: int, count: int = 0) -> v1.ProjectItem:
     return v1.ProjectItem(path=path, brings="hooks (Stop)", details=details, detail_count=count or lines)
 
 
-def test_each_file_is_followed_by_what_it_would_run() -> None:
+def test_each_file_is_followed_by_its_commands() -> None:
     found = v1.InspectProjectResponse(project="/p", items=[item("/p/a", 2), item("/p/b", 1)])
     assert item_lines(found)[1:] == [
         "  /p/a: hooks (Stop)",
@@ -20,7 +20,7 @@ def test_each_file_is_followed_by_what_it_would_run() -> None:
     ]
 
 
-def test_the_lines_are_bounded_and_say_what_is_missing() -> None:
+def test_the_lines_are_bounded_and_count_the_missing_ones() -> None:
     found = v1.InspectProjectResponse(project="/p", items=[item(f"/p/{number}", 50, 70) for number in range(20)])
     lines = item_lines(found)
     assert sum("hook Stop: command" in line for line in lines) == 30

@@ -1,4 +1,4 @@
-"""What an answer says of what comes next."""
+"""The hint after an answer."""
 
 from betcode.cli.permission.answer_hint import answer_hint
 from betcode.v1 import agent_pb2 as v1
@@ -9,11 +9,11 @@ WAITS = v1.PendingPrompt(
 LEFT = v1.PendingPrompt(session_id=WAITS.session_id, permission=WAITS.permission, agent_is_gone=True)
 
 
-def test_a_session_whose_agent_waits_goes_on() -> None:
+def test_a_session_whose_agent_waits_continues() -> None:
     assert answer_hint(WAITS, v1.DENY, "") == "The session continues; watch it with: betcode attach 01a1ddff-31fb"
 
 
-def test_a_stopped_turn_is_not_said_to_go_on() -> None:
+def test_a_stopped_turn_does_not_continue() -> None:
     assert answer_hint(WAITS, v1.DENY_WITH_INTERRUPT, "") == "To continue, send a message: betcode attach 01a1ddff-31fb"
 
 

@@ -1,4 +1,4 @@
-"""Two streams in order, on a terminal and in a pipe."""
+"""The order of stdout and stderr, on a terminal and in a pipe."""
 
 import io
 
@@ -12,7 +12,7 @@ class Tty(io.StringIO):
         return True
 
 
-def test_a_line_never_stands_behind_the_answer_in_a_pipe() -> None:
+def test_a_line_never_follows_the_answer_on_its_line_in_a_pipe() -> None:
     out = io.StringIO()
     screen = Screen(out, io.StringIO(), colour=False)
     screen.answer("I will run a command.")
@@ -29,7 +29,7 @@ def test_a_note_does_not_cut_the_answer_in_a_pipe() -> None:
     assert out.getvalue() == "one sentence"
 
 
-def test_a_note_begins_a_line_after_a_question_that_nobody_answered() -> None:
+def test_a_note_starts_a_line_after_an_unanswered_question() -> None:
     terminal = Tty()
     screen = Screen(terminal, terminal, colour=False)
     screen.ask("Allow? ")
@@ -40,7 +40,7 @@ def test_a_note_begins_a_line_after_a_question_that_nobody_answered() -> None:
     assert terminal.getvalue() == "Allow? \nAllowed\nAllow? Allowed\n"
 
 
-def test_what_a_person_decides_about_is_not_dim() -> None:
+def test_a_line_for_a_decision_is_not_dim() -> None:
     terminal = Tty()
     screen = Screen(terminal, terminal, colour=True)
     screen.note("beside")
@@ -48,7 +48,7 @@ def test_what_a_person_decides_about_is_not_dim() -> None:
     assert terminal.getvalue() == "\x1b[2mbeside\x1b[0m\ncommand: rm\n"
 
 
-def test_tokens_that_nobody_counted_are_not_mentioned() -> None:
+def test_uncounted_tokens_are_not_mentioned() -> None:
     assert turn_summary(v1.UsageReport(duration_ms=4100)) == "4.1 s"
     counted = v1.UsageReport(duration_ms=4100, input_tokens=1200, output_tokens=3, cost_usd=0.5)
     assert turn_summary(counted) == "4.1 s, 1,200 tokens in, 3 out, $0.5000"

@@ -1,4 +1,4 @@
-"""What a session waits for, in a few words."""
+"""The reason for waiting, in a few words."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -43,7 +43,7 @@ def test_a_session_whose_agent_is_not_started_again_is_not_just_idle(status: str
     assert session_state(v1.SessionSummary(id="s", status=status, run_state=run_state), NOW) == words
 
 
-def test_what_is_hours_away_is_told_by_the_clock_and_days_by_the_date() -> None:
+def test_a_time_hours_away_is_a_clock_time_and_days_away_a_date() -> None:
     hours = NOW + timedelta(hours=2)
     days = NOW + timedelta(days=3)
     assert wait_text(summary("limit", hours - NOW), NOW).endswith(f"until {hours.astimezone():%H:%M}")
