@@ -6,6 +6,10 @@ TEST := $(PY) -m pytest
 # Most tests wait for processes, so four files at a time keep two processors busy. In the order of their names the many
 # short files of tests/unit come last, and no long one begins when the others are done.
 SIDE_BY_SIDE := -n 4 --dist loadfile --no-loadscope-reorder
+# In CI the tests that failed run once more, alone (scripts/retry_alone.py). Exit code 1 of pytest: tests failed.
+ifdef BETCODE_RETRY_ALONE
+RETRY := || { test $$? -eq 1 && $(PY) scripts/retry_alone.py; }
+endif
 export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
 export BUF_CACHE_DIR ?= $(CURDIR)/.cache/buf
 
@@ -26,7 +30,7 @@ run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 test test-fast test-wide: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.for-work  ## run all tests but those of test-wide (set-up included)
 	@$(MAKE) --no-print-directory .cache/tests-compiled
-	$(TEST) $(SIDE_BY_SIDE) -m "not wide"
+	$(TEST) $(SIDE_BY_SIDE) -m "not wide" $(RETRY)
 
 # The first time, two processes compile all tests; else each of the four would do it. Later they compile what changed.
 .cache/tests-compiled:
@@ -43,7 +47,7 @@ test-pythons: .venv/.for-work  ## run the fast tests on the other Pythons that p
 
 test-wide: .venv/.for-work  ## run the tests with programs from npm or in a sandbox, and all of the large matrices
 	@$(MAKE) --no-print-directory .cache/tests-compiled
-	$(TEST) $(SIDE_BY_SIDE) -m wide
+	$(TEST) $(SIDE_BY_SIDE) -m wide $(RETRY)
 
 check: lint proto-check  ## everything that must hold before a change is taken in
 	@$(MAKE) --no-print-directory test wheel readme
