@@ -299,7 +299,7 @@ async def test_fest_says_itself_what_agents_may_run(place: Place) -> None:
 @pytest.mark.parametrize("answer", ["echo nonsense", "yes"])
 async def test_a_manifest_that_cannot_be_relied_on_lets_nothing_run(place: Place, answer: str) -> None:
     put_program(place.base / "bin", "camp", f'if [ "$1" = __manifest ]; then {answer}; else touch {place.base}/ran; fi')
-    with pytest.raises(CommandRefused, match="should say what agents may run"):
+    with pytest.raises(CommandRefused, match="should list what agents may run"):
         await place.run("camp", "list")
     assert not place.has_run
 
@@ -334,7 +334,7 @@ async def test_git_works_in_the_campaign_and_in_no_repository_above_it(place: Pl
 async def test_a_disk_that_hangs_is_told_and_nothing_runs_later(place: Place) -> None:
     place.executor = Executor(BoundedIOPool(0.2), socket="/s")
     with hung_disk(place.root) as disk:
-        with pytest.raises(CampaignUnusable, match="give no answer"):
+        with pytest.raises(CampaignUnusable, match="do not answer"):
             await place.run("tool", "a/b")
         assert disk.on_a_loop == []
     assert not place.has_run

@@ -1,4 +1,4 @@
-"""Campaigns: which there are, what their sessions see, and commands that are kept to their directory."""
+"""Campaigns: the registered ones, the environment of their sessions, and commands confined to their directory."""
 
 from betcode.campaigns.campaign_cache import Campaigns, Survey, campaign_here, survey
 from betcode.campaigns.command_runner import Executor, Exit, Output, Piece

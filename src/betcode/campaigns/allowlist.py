@@ -1,4 +1,4 @@
-"""Which programs may be run in a campaign: four, unless its settings say otherwise."""
+"""The programs that may be run in a campaign: four, unless its settings list others."""
 
 import json
 import re
@@ -21,22 +21,22 @@ def allowed_programs(place: Confinement) -> frozenset[str]:
     """
     path = place.root / _FILE
     try:
-        # A link would have another directory say what may be run here.
+        # A link would let another directory define what may be run here.
         if path.is_symlink() or path.parent.is_symlink():
-            raise CampaignUnusable(f"{path} says what may be run, and it is a link: nothing is run")
+            raise CampaignUnusable(f"{path} lists what may be run, and it is a link: nothing is run")
         data = read_plain(path, _LIMIT_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return DEFAULTS
     except OSError as trouble:
-        raise CampaignUnusable(f"{path} says what may be run, and cannot be read: {trouble.strerror}") from None
+        raise CampaignUnusable(f"{path} lists what may be run, and cannot be read: {trouble.strerror}") from None
     if len(data) > _LIMIT_BYTES:
-        raise CampaignUnusable(f"{path} says what may be run, and is longer than {_LIMIT_BYTES} bytes")
+        raise CampaignUnusable(f"{path} lists what may be run, and is longer than {_LIMIT_BYTES} bytes")
     try:
         said = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise CampaignUnusable(f"{path} says what may be run, and is not JSON: nothing is run") from None
+        raise CampaignUnusable(f"{path} lists what may be run, and is not JSON: nothing is run") from None
     if wrong := _wrong(said):
-        raise CampaignUnusable(f"{path} says what may be run, and {wrong}: nothing is run")
+        raise CampaignUnusable(f"{path} lists what may be run, and {wrong}: nothing is run")
     commands = said.get("commands", {})
     allowed = {name for name, entry in commands.items() if entry["allowed"]}
     inherited = DEFAULTS - commands.keys() if said.get("inherit_defaults", False) else frozenset()
@@ -44,7 +44,7 @@ def allowed_programs(place: Confinement) -> frozenset[str]:
 
 
 def _wrong(said: object) -> str:
-    """What follows an `and`; empty where nothing is wrong."""
+    """Return the end of a sentence after `and`; empty if nothing is wrong."""
     if not isinstance(said, dict):
         return "must hold one JSON object"
     if said.get("version", 1) != 1:

@@ -1,4 +1,4 @@
-"""The campaigns of this machine, asked for while other things go on: no disk that hangs holds anybody up."""
+"""The campaigns of this machine, read in the background, so that a hanging disk blocks no caller."""
 
 import os
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from betcode.domain.obey.campaigns import Campaign
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What can be used, and a sentence for everything that cannot."""
+    """The usable campaigns, and a sentence for each problem."""
 
     campaigns: tuple[Campaign, ...]
     troubles: tuple[str, ...] = ()
 
 
 class Campaigns:
-    """Read anew at every call, since camp writes the registry; texts that were understood are not parsed again."""
+    """Reads the registry at every call, since camp writes it; unchanged texts are not parsed again."""
 
     def __init__(self, environ: Mapping[str, str], file_io: BoundedIOPort) -> None:
         self._path = registry_path(environ)
@@ -53,7 +53,7 @@ class Campaigns:
         return _surveyed(registry, seen)
 
     async def find(self, text: str) -> Campaign:
-        """The one that is meant by an id, a unique beginning of one, or a name.
+        """Return the campaign that an id, a unique id prefix or a name identifies.
 
         Raises:
             CampaignNotFound, AmbiguousCampaign, CampaignUnusable
@@ -64,7 +64,7 @@ class Campaigns:
         return await self._seen(registry.meant(text))
 
     async def of_directory(self, directory: str | Path) -> Campaign | None:
-        """The registered campaign that a directory belongs to; None: none, or nothing says which."""
+        """Return the registered campaign that a directory belongs to; None: none, or it is unknown."""
         place = Path(directory)
         if not place.is_absolute():
             return None
@@ -75,7 +75,7 @@ class Campaigns:
         if root is None:
             return None
         registry = await self._registry()
-        # Most are registered by the path they have; those that are not cost a look at every one.
+        # Most are registered by their real path; the others require a check of every one.
         for entry in registry.entries:
             if os.path.normpath(entry.path) == str(root) and not entry.trouble:
                 try:
@@ -85,7 +85,8 @@ class Campaigns:
         return _at(root, await self.survey())
 
     async def directory(self, campaign: Campaign, text: str) -> Path:
-        """A directory of the campaign, links followed: an absolute path, or one from the root; nothing means the root.
+        """Return a directory of the campaign, links followed: an absolute path, or one from the root; empty means the
+        root.
 
         Raises:
             InvalidRequest: it leaves the root, or is no directory.
@@ -96,25 +97,25 @@ class Campaigns:
         try:
             return await self._file_io.run(str(campaign.root), partial(directory_inside, campaign.root, text))
         except FilesystemTimeout:
-            raise CampaignUnusable(f"The campaign {campaign.id} cannot be used: its files give no answer") from None
+            raise CampaignUnusable(f"The campaign {campaign.id} cannot be used: its files do not answer") from None
 
     async def _registry(self) -> Registry:
         try:
             return await self._file_io.run(str(self._path.parent), partial(read_registry, self._path))
         except FilesystemTimeout:
-            return Registry(self._path, trouble=f"The registry of campaigns {self._path} gives no answer")
+            return Registry(self._path, trouble=f"The registry of campaigns {self._path} does not answer")
 
     async def _seen(self, entry: Entry) -> Campaign:
         try:
             return await self._file_io.run(entry.path, partial(seen_campaign, entry))
         except FilesystemTimeout:
-            raise CampaignUnusable(f"The campaign {entry.words} cannot be used: {entry.path} gives no answer") from None
+            raise CampaignUnusable(f"The campaign {entry.words} cannot be used: {entry.path} does not answer") from None
         except NotACampaign as trouble:
             raise CampaignUnusable(str(trouble), campaign=entry.id) from None
 
 
 def survey(environ: Mapping[str, str]) -> Survey:
-    """The campaigns of this machine, for programs that do nothing else meanwhile."""
+    """Return the campaigns of this machine, for programs that may block."""
     registry = read_registry(registry_path(environ))
     if registry.trouble:
         return Survey((), (registry.trouble,))
@@ -128,7 +129,7 @@ def survey(environ: Mapping[str, str]) -> Survey:
 
 
 def campaign_here(directory: Path, environ: Mapping[str, str]) -> Campaign | None:
-    """The registered campaign that somebody stands in, for programs that do nothing else meanwhile."""
+    """Return the registered campaign of the working directory, for programs that may block."""
     root = root_here(directory, environ)
     return _at(root, survey(environ)) if root is not None else None
 

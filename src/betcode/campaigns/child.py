@@ -1,4 +1,4 @@
-"""A command at work: a session of its own, signalled as a group, and gone with all it started when it is over."""
+"""A running command: in its own session, signalled as a group, and ended with all its child processes."""
 
 import asyncio
 import os
@@ -15,16 +15,16 @@ from betcode.holder.platform import Process, all_marked, descendants, marked, pr
 from betcode.holder.tool_leftovers import end_found
 from betcode.proc.child import start
 
-# Everything below a command carries its number in it, also what left its session and its parent.
+# Every descendant of a command has its number in the environment, even if it left its session and its parent.
 MARKER = "BETCODE_COMMAND"
 GRACE_S = 3.0  # between TERM and KILL
 _PIECE_BYTES = 64 * 1024
-_PIPE_BYTES = 960 * 1024  # far more than a pipe has, unless somebody made it larger
+_PIPE_BYTES = 960 * 1024  # far more than a pipe holds, unless it was enlarged
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is needed to start a command."""
+    """The values needed to start a command."""
 
     program: str
     argv: Sequence[str]
@@ -66,12 +66,12 @@ class Child:
         return self._child.code if self._child.code is not None else -signal.SIGKILL
 
     def end_now(self) -> None:
-        """It blocks for at most a few seconds; what hangs in the kernel is left behind."""
+        """End it now. It blocks for at most a few seconds; a process that hangs in the kernel is abandoned."""
         end_found(self._found, grace_s=self.grace_s)
         self._child.kill()
 
     def left_over(self, descriptor: int) -> bytes:
-        """What is in a pipe once nobody of the command is left to write into it; it does not wait."""
+        """Return the rest of a pipe after all its writers have ended; it does not wait."""
         found = bytearray()
         with suppress(BlockingIOError):
             while len(found) < _PIPE_BYTES and (piece := os.read(descriptor, _PIECE_BYTES)):
@@ -87,7 +87,7 @@ class Child:
 
 
 def end_commands(ending: str, but_beginning: str) -> int:
-    """End what was started under such markers and is still there; how many. It may block for a few seconds."""
+    """End running processes with such markers; return their number. It may block for a few seconds."""
 
     def found() -> list[Process]:
         all_ = [(marker, one) for marker, one in all_marked(MARKER) if marker.endswith(ending)]
@@ -106,7 +106,7 @@ class Starting:
         self._child: Child | None = None
 
     def begin(self) -> Child:
-        """Check, and start what was checked: nothing comes between the two. It may block."""
+        """Validate the command, and start it at once. It may block."""
         start = self._check()
         with self._lock:
             if self._is_unwanted:
@@ -121,14 +121,14 @@ class Starting:
         raise TimeoutError
 
     def give_up(self) -> Child | None:
-        """Nobody waits any more; what was started already is to be ended."""
+        """Abandon it, because its caller has disconnected; a started process is ended."""
         with self._lock:
             self._is_unwanted = True
             return self._child
 
 
 async def _insisted(work: "asyncio.Future[None]") -> None:
-    """Wait until it is done, whoever cancels: gRPC may do so once more while a call that failed is cleaned up."""
+    """Wait until it is done, despite cancellation: gRPC may cancel again while a failed call is cleaned up."""
     cancelled = None
     with anyio.CancelScope(shield=True):
         while not work.done():

@@ -1,4 +1,4 @@
-"""Commands in campaigns: checked, run, and told as they go."""
+"""Commands in campaigns: validated, run, and streamed."""
 
 import asyncio
 import logging
@@ -43,12 +43,12 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Output:
     data: bytes
-    is_error: bool = False  # it came from stderr
+    is_error: bool = False  # from stderr
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    code: int  # as a shell says it: 128 and the signal, where one ended it
+    code: int  # as in a shell: 128 and the signal, if one ended it
     duration_ms: int
     timed_out: bool = False
 
@@ -57,12 +57,12 @@ Piece: TypeAlias = Output | Exit
 
 
 class Executor:
-    """Runs commands for whoever asks, few at a time."""
+    """Runs commands for callers, a few at a time."""
 
     def __init__(self, file_io: BoundedIOPort, *, socket: str, umask: int = -1, grace_s: float = GRACE_S) -> None:
         self._file_io = file_io
         self._socket = socket
-        self._mine = f"{uuid.uuid4()}/"  # what the marker of each command begins with
+        self._mine = f"{uuid.uuid4()}/"  # the prefix of each command's marker
         self._umask = umask
         self._grace_s = grace_s  # between TERM and KILL
         self._at_work = 0
@@ -72,9 +72,9 @@ class Executor:
     async def execute(
         self, campaign: Campaign, argv: Sequence[str], inherited: Mapping[str, str], *, timeout_s: float = 0.0
     ) -> AsyncGenerator[Piece, None]:
-        """What a command writes, as it does, and last how it ended. Hold it in `aclosing`: leaving ends the command.
+        """Yield a command's output, and last its end. Hold it in `aclosing`: leaving ends the command.
 
-        `timeout_s` 0 means the usual one.
+        `timeout_s` 0 means the default.
 
         Raises:
             CommandRefused, CampaignUnusable, InvalidRequest: nothing was run.
@@ -104,18 +104,18 @@ class Executor:
             self._at_work -= 1
 
     async def _end_left_behind(self) -> None:
-        """Once: end what the last daemon of this socket had begun; it was killed, else nothing is there."""
+        """End the commands of the last daemon of this socket once; there are some only if it was killed."""
         if self._has_swept:
             return
         self._has_swept = True
         left = await anyio.to_thread.run_sync(end_commands, f"@{self._socket}", self._mine)
         if left:
-            logger.info("the last daemon left %d processes of commands behind; they were ended", left)
+            logger.info("the last daemon left %d processes of commands running; they were ended", left)
 
     async def _manifest(
         self, campaign: Campaign, name: str, program: str, environment: Mapping[str, str]
     ) -> Manifest | None:
-        """What the program says of itself; None: it says nothing."""
+        """Return the program's manifest; None: it has none."""
         seen = await self._look(campaign, lambda: Path(program).stat())
         key = (program, seen.st_mtime_ns, seen.st_size, seen.st_ino)
         if key not in self._manifests:
@@ -124,7 +124,7 @@ class Executor:
             try:
                 self._manifests[key] = understood(name, said) if said is not None else None
             except WrongManifest as wrong:
-                raise CommandRefused(f"{name} {WORD} should say what agents may run, but {wrong}") from None
+                raise CommandRefused(f"{name} {WORD} should list what agents may run, but {wrong}") from None
         return self._manifests[key]
 
     async def _said(self, child: Child, name: str) -> bytes | None:
@@ -133,7 +133,7 @@ class Executor:
             async for piece in pieces:
                 match piece:
                     case Exit(timed_out=True):
-                        raise CommandRefused(f"{name} {WORD} should say what agents may run, but did not end in time")
+                        raise CommandRefused(f"{name} {WORD} should list what agents may run, but timed out")
                     case Exit():
                         return bytes(said) if piece.code == 0 else None
                     case Output():
@@ -141,7 +141,7 @@ class Executor:
                     case _:
                         assert_never(piece)
                 if len(said) > _MANIFEST_BYTES:
-                    raise CommandRefused(f"{name} {WORD} should say what agents may run, but says too much")
+                    raise CommandRefused(f"{name} {WORD} should list what agents may run, but its output is too long")
         return None
 
     def _start(self, campaign: Campaign, program: str, argv: Sequence[str], environment: Mapping[str, str]) -> Start:
@@ -159,7 +159,7 @@ class Executor:
         try:
             return await self._look(campaign, starting.begin)
         except BaseException:
-            if child := starting.give_up():  # it began just when its caller left
+            if child := starting.give_up():  # it began just when its caller disconnected
                 try:
                     await child.end()
                 finally:
@@ -170,14 +170,14 @@ class Executor:
         try:
             return await self._file_io.run(str(campaign.root), work)
         except FilesystemTimeout:
-            why: object = "its files give no answer"
+            why: object = "its files do not answer"
         except (OSError, ValueError) as trouble:
             why = getattr(trouble, "strerror", None) or trouble
         raise CampaignUnusable(f"Nothing can be run in {campaign.root}: {why}") from None
 
 
 async def told(child: Child, bound_s: float) -> AsyncGenerator[Piece, None]:
-    """What a command writes, as much as whoever reads it takes, and last how it ended. Hold it in `aclosing`."""
+    """Yield a command's output at the reader's pace, and last its end. Hold it in `aclosing`."""
     began = time.monotonic()
     limit = _TimeLimit(child, bound_s)
     lines = {child.out: _Lines(), child.err: _Lines()}
@@ -207,7 +207,7 @@ async def told(child: Child, bound_s: float) -> AsyncGenerator[Piece, None]:
 
 
 async def _next(child: Child, pipes: Collection[int], limit: "_TimeLimit") -> list[tuple[int, bytes]] | None:
-    """What it writes next, empty at a pipe's end; None: it has ended, or does not although it was killed."""
+    """Return its next output, empty at a pipe's end; None: it has ended, or hangs although it was killed."""
     found: list[tuple[int, bytes]] = []
     has_ended = False
 
@@ -231,7 +231,7 @@ async def _next(child: Child, pipes: Collection[int], limit: "_TimeLimit") -> li
 
 
 class _TimeLimit:
-    """Ends the command when its time is over, also while nobody reads what it writes."""
+    """Ends the command at its timeout, also while its output is not read."""
 
     def __init__(self, child: Child, bound_s: float) -> None:
         self.is_over = False
@@ -241,7 +241,7 @@ class _TimeLimit:
 
     @property
     def left_s(self) -> float:
-        """Until it must have gone."""
+        """Return the time until its end."""
         return max(0.0, self._gone_by - time.monotonic())
 
     def cancel(self) -> None:
@@ -256,7 +256,7 @@ class _TimeLimit:
 
 
 class _Lines:
-    """Cuts lines that are too long to be read, and says so once for each."""
+    """Truncates lines that are too long, and reports each once."""
 
     def __init__(self) -> None:
         self._length = 0
@@ -278,6 +278,6 @@ class _Lines:
 
 
 def _bound(timeout_s: float) -> float:
-    if not 0 <= timeout_s <= LONGEST_TIMEOUT_S:  # NaN is not either
+    if not 0 <= timeout_s <= LONGEST_TIMEOUT_S:  # NaN is not valid either
         raise InvalidRequest(f"A command may have at most {LONGEST_TIMEOUT_S:.0f} s, and no less than 0")
     return timeout_s or DEFAULT_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""What a session of a campaign and its commands see: which variables go, which come, and which nobody may choose."""
+"""The environment of a campaign's sessions and commands: which variables are removed, added, or reserved."""
 
 import os
 import re
@@ -36,7 +36,7 @@ _BYTES = 512 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What the programs of a session are told of it."""
+    """The facts about a session for its programs."""
 
     session_id: str
     campaign: Campaign
@@ -48,10 +48,10 @@ class SessionFacts:
 def session_environment(
     inherited: Mapping[str, str], asked: Mapping[str, str], facts: SessionFacts, keys: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The whole environment of a session's agent; `keys` are those that the provider needs.
+    """Return the whole environment of a session's agent; `keys` are those that the provider needs.
 
     Raises:
-        InvalidRequest: somebody asked for a variable that is not theirs to set, or cannot be one.
+        InvalidRequest: a requested variable is reserved or invalid.
     """
     check_asked(asked)
     injected = {
@@ -65,9 +65,9 @@ def session_environment(
 
 
 def command_environment(inherited: Mapping[str, str], campaign: Campaign, socket: str) -> dict[str, str]:
-    """The whole environment of one command that the daemon runs for somebody.
+    """Return the whole environment of one command that the daemon runs for a caller.
 
-    That somebody may be an agent: fest and camp are told so, and then refuse what only a person may do.
+    The caller may be an agent: fest and camp are informed, and then refuse what only a person may do.
     """
     passed = {
         name: value
@@ -80,7 +80,7 @@ def command_environment(inherited: Mapping[str, str], campaign: Campaign, socket
 
 
 def inheritable(inherited: Mapping[str, str]) -> dict[str, str]:
-    """What of the daemon's or the user's variables is passed on: no other session's, and no keys of other services."""
+    """Return the inherited variables: none of other sessions, and no keys of other services."""
     return {name: value for name, value in inherited.items() if not _is_removed(name)}
 
 
@@ -134,7 +134,7 @@ def _of_campaign(campaign: Campaign, socket: str) -> dict[str, str]:
 
 
 def _absolute(path: str) -> str:
-    """Without places that depend on where one stands."""
+    """Return PATH without relative entries."""
     return os.pathsep.join(part for part in (path or os.defpath).split(os.pathsep) if part.startswith("/"))
 
 

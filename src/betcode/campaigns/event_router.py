@@ -1,4 +1,4 @@
-"""What camp and fest report: checked, taken once, and kept."""
+"""Reports of camp and fest: validated, deduplicated, and stored."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ _IDS = (
 
 
 class EventRouter:
-    """One for the daemon: whoever reports, and however often, each event is kept once."""
+    """Stores each event once, whoever reports it and however often. The daemon has one router."""
 
     def __init__(self, events: CampaignEvents, now_ns: Callable[[], int] = time.time_ns) -> None:
         self._events = events
@@ -49,11 +49,11 @@ class EventRouter:
         task_id: str = "",
         of_festival: bool = False,
     ) -> bool:
-        """Keep one; False: it was reported just before. `at_ns` 0 means now.
+        """Store one event; False: it was reported just before. `at_ns` 0 means now.
 
         Raises:
-            InvalidRequest: it cannot be such an event.
-            StorageDegraded, StorageFailed: it was not kept, and may be reported again.
+            InvalidRequest: it is not a valid event.
+            StorageDegraded, StorageFailed: it was not stored, and may be reported again.
         """
         _refuse(campaign_id, event_type, payload, festival_id, task_id, of_festival)
         now_ns = self._now_ns()
@@ -75,14 +75,14 @@ class EventRouter:
     def _forget(self, now_ns: int) -> None:
         while self._recent:
             oldest = next(iter(self._recent.values()))
-            # A clock that was set back would keep them for as long as it was.
+            # A clock that was set back would keep them too long.
             if len(self._recent) < _REMEMBERED and 0 <= now_ns - oldest < _WINDOW_NS:
                 return
             self._recent.popitem(last=False)
 
 
 def _key(event: CampaignEvent, of_festival: bool) -> str:
-    """Two reports that agree in it are one: a program may tell it, and the file that it wrote as well."""
+    """Return the key of a report: two with the same key are one, such as a program's report and its file."""
     said = json.loads(event.payload) if event.payload else {}
     ids = {name: said[name] for name in _IDS if isinstance(said.get(name), str)}
     about = f"festival:{event.festival_id}" if of_festival else f"campaign:{event.campaign_id}"
@@ -96,7 +96,7 @@ def _refuse(
 ) -> None:
     known = FESTIVAL_EVENTS if of_festival else CAMPAIGN_EVENTS
     if event_type not in known:
-        raise InvalidRequest(f"No event is called {_shown(event_type)}: known are {', '.join(sorted(known))}")
+        raise InvalidRequest(f"Unknown event {_shown(event_type)}: use one of {', '.join(sorted(known))}")
     if not is_identifier(campaign_id):
         raise InvalidRequest(
             f"{_shown(campaign_id)} is no campaign's id: letters, digits and _ . : - may be in it, at most 256 of them"

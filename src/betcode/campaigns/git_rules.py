@@ -1,4 +1,4 @@
-"""What git may be told in a campaign: nothing that destroys, leaves the root, or runs a program that words name."""
+"""The arguments that git may get in a campaign: nothing that destroys, leaves the root, or runs a named program."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _GLOBALS = frozenset(
     }
 )
 _VERSION = frozenset({"--version", "-v"})
-# Git's own, which no alias of a repository can take the place of; an alias may be any program.
+# Git's own commands, which no alias of a repository can replace; an alias may be any program.
 _NAMES = (
     "add am apply blame branch cat-file check-ignore checkout cherry cherry-pick clean commit describe diff "
     "diff-tree fetch for-each-ref grep log ls-files ls-remote ls-tree merge merge-base mv name-rev notes pull push "
@@ -48,7 +48,7 @@ _FORCE_LETTERS = "fd"
 _STRATEGIES = frozenset({"ours", "octopus", "ort", "recursive", "resolve", "subtree"})
 _WITH_STRATEGY = frozenset({"cherry-pick", "merge", "pull", "rebase", "revert"})
 _SHORT_STRATEGY = frozenset({"merge", "pull", "rebase"})  # elsewhere -s signs
-_TAKE_THE_REST = "CFSXcjmo"  # letters whose value may follow at once
+_TAKE_THE_REST = "CFSXcjmo"  # letters whose value may follow directly
 _WITH_REMOTE = frozenset({"fetch", "ls-remote", "pull", "push", "remote"})
 _HELPER = re.compile(r"(?:--[\w-]+=)?[\w+.-]*::")  # an address that is a program
 _CLEAN_WORDS = frozenset({"-n", "--dry-run", "-d", "-x", "-X", "-q", "--quiet", "-nd", "-dn", "-ndx", "-nx"})
@@ -58,7 +58,7 @@ _WITH_MESSAGE = frozenset({"commit", "merge", "notes", "stash", "tag"})
 
 
 def check_git(argv: Sequence[str]) -> Iterator[str]:
-    """The words in which paths are to be looked for; all but the messages of commits.
+    """Return the words in which to search for paths: all but the messages of commits.
 
     Raises:
         CommandRefused
@@ -73,8 +73,7 @@ def check_git(argv: Sequence[str]) -> Iterator[str]:
     subcommand, words = argv[at], argv[at + 1 :]
     if subcommand.startswith("-"):
         raise CommandRefused(
-            f"git may not be given {shown(subcommand)} here: before a subcommand it could work elsewhere, "
-            "or run what it is told to"
+            f"git may not get {shown(subcommand)} here: before a subcommand it could work elsewhere, or run a program"
         )
     if subcommand not in _SUBCOMMANDS:
         raise CommandRefused(f"git {shown(subcommand)} is not among the subcommands that may be run here")
@@ -128,12 +127,10 @@ def _refuse_forcing(words: Sequence[str], options: Sequence[str]) -> None:
 
 
 def _refuse_cleaning(words: Sequence[str]) -> None:
-    """Where paths are given, or a setting says so, it removes directories without being told -d or -f."""
+    """Refuse git clean: with paths, or by a setting, it removes directories without -d or -f."""
     strange = [word for word in _options(words) if word not in _CLEAN_WORDS]
     if strange or not any(word in _DRY_RUN for word in _options(words)):
-        raise CommandRefused(
-            "git clean loses files that nobody has committed: only git clean --dry-run may be run here"
-        )
+        raise CommandRefused("git clean deletes files that are not committed: only git clean --dry-run may be run here")
 
 
 def _refuse_helpers(words: Sequence[str]) -> None:
@@ -143,7 +140,7 @@ def _refuse_helpers(words: Sequence[str]) -> None:
 
 
 def _refuse_strategies(subcommand: str, words: Sequence[str]) -> None:
-    """A strategy that git does not know is a program, git-merge-NAME."""
+    """Refuse unknown strategies: git runs a program git-merge-NAME for them."""
     for number, word in enumerate(words):
         behind = "".join(words[number + 1 : number + 2])
         name, equals, value = word.partition("=")
@@ -158,7 +155,7 @@ def _refuse_strategies(subcommand: str, words: Sequence[str]) -> None:
 
 
 def _short_strategy(word: str) -> str | None:
-    """What follows -s in one word, also behind other letters; None: there is no -s."""
+    """Return the text after -s in one word, also after other letters; None: there is no -s."""
     if not word.startswith("-") or word.startswith("--"):
         return None
     for at, letter in enumerate(word[1:], 1):

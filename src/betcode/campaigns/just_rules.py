@@ -1,4 +1,4 @@
-"""What just may be told in a campaign: recipes of its own justfile, with words that no shell takes apart."""
+"""The arguments that just may get in a campaign: recipes of its own justfile, with words that no shell splits."""
 
 import re
 import stat
@@ -43,17 +43,17 @@ def check_just(place: Confinement, argv: Sequence[str]) -> None:
     for word in before_operands(words):
         if word.startswith("-") and word not in _OPTIONS:
             raise CommandRefused(
-                f"just may not be given {shown(word)} here: it could run something else than a recipe; "
-                "what is meant for a recipe goes behind --"
+                f"just may not get {shown(word)} here: it could run something else than a recipe; "
+                "put arguments of a recipe after --"
             )
     for word in words:
         if not _HARMLESS.fullmatch(word):
-            raise CommandRefused(f"just puts {shown(word)} into lines of a shell, which would take it apart")
+            raise CommandRefused(f"just puts {shown(word)} into lines of a shell, which would split it")
     _refuse_another_justfile(place)
 
 
 def _refuse_another_justfile(place: Confinement) -> None:
-    """Without one of its own it takes that of a directory above."""
+    """Refuse a campaign without a justfile, because just would use that of a directory above."""
     found = [each for each in place.root.iterdir() if each.name.lower() in _NAMES]
     if not found:
         raise CommandRefused(f"There is no justfile in the root of the campaign, {place.root}")

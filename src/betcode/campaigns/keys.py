@@ -25,7 +25,7 @@ def provider_keys(environ: Mapping[str, str], provider: str) -> dict[str, str]:
     path = keys_path(environ)
     try:
         said = read_yaml(path)
-    except WrongYaml:  # its words could have a part of a key in them
+    except WrongYaml:  # its words could contain part of a key
         logger.warning("%s cannot be read as YAML: no keys are taken from it", path)
         return {}
     key = said.get(f"api_keys.{spec.api_key.name}", "").strip()

@@ -1,4 +1,4 @@
-"""What fest and camp say of their own commands: which of them agents may run."""
+"""The manifests of fest and camp: which of their commands agents may run."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _HARMLESS = frozenset({"--version", "--help", "-h", "help", "version"})
 
 
 class WrongManifest(Exception):
-    """It cannot be relied on; the text says why."""
+    """The manifest is unreliable; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Manifest:
     commands: tuple[Listed, ...]
 
     def check(self, words: Sequence[str]) -> None:
-        """Raises CommandRefused where the program does not want this to be run by an agent."""
+        """Raise CommandRefused if the program does not allow this command to agents."""
         if not words or words[0] in _HARMLESS:
             return
         listed = {each.path: each for each in self.commands}
@@ -40,7 +40,7 @@ class Manifest:
             # Not even a command without limits: it could be another name of one that has them.
             raise CommandRefused(
                 f"{self.program} does not list {shown(words[0])} among its commands; "
-                "write the command first, by its own name, and options behind it"
+                "write the command first, by its full name, and options after it"
             )
         found = listed[tuple(words[:length])]
         self._refuse_unclear(found, words[length:])
@@ -51,19 +51,19 @@ class Manifest:
             raise CommandRefused(f"{self.program} {' '.join(found.path)} needs a person at a terminal{told}")
 
     def _refuse_unclear(self, found: Listed, rest: Sequence[str]) -> None:
-        """Below a command with commands of its own, any word may be one of them, also by another name."""
+        """Refuse an unknown word after a command with subcommands: it may be one of them under another name."""
         size = len(found.path)
         if any(each.path[:size] == found.path and len(each.path) > size for each in self.commands):
             for word in rest:
                 if not word.startswith("-"):
                     raise CommandRefused(
                         f"{self.program} {' '.join(found.path)} does not list {shown(word)} among its commands; "
-                        "write the whole command first, and options behind it"
+                        "write the whole command first, and options after it"
                     )
 
 
 def understood(program: str, data: bytes) -> Manifest:
-    """What the program says.
+    """Parse the program's output.
 
     Raises:
         WrongManifest
@@ -84,7 +84,7 @@ def _listed(program: str, said: object) -> Listed:
         raise WrongManifest("a command in it has no path")
     allowed, interactive = said.get("agent_allowed"), said.get("interactive", False)
     if not isinstance(allowed, bool) or not isinstance(interactive, bool):
-        raise WrongManifest(f"it does not say whether agents may run {shown(path)}")
+        raise WrongManifest(f"it does not state whether agents may run {shown(path)}")
     words = path.split()
     reason = said.get("reason")
     return Listed(

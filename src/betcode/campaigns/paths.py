@@ -21,7 +21,7 @@ class Confinement:
         self._prefix = f"{root}{os.sep}"
 
     def resolve(self, text: str) -> Path:
-        """Where a path leads that is absolute or begins at the root.
+        """Return the target of a path that is absolute or relative to the root.
 
         Raises:
             CommandRefused: it leaves the root, or leads to something secret.
@@ -30,7 +30,7 @@ class Confinement:
             raise CommandRefused(f"The path {shown(text)} cannot be one")
         if text.startswith("~"):
             raise CommandRefused(f"The path {shown(text)} is relative to a home directory: write it from the root")
-        # Some programs follow links before they take back a step, others after it: either way it must stay inside.
+        # Some programs follow links before they resolve "..", others after it: both results must be inside.
         named = os.path.normpath(self.root / text)
         real = os.path.realpath(self.root / text)
         for place in (named, real, os.path.realpath(named)):
@@ -42,7 +42,7 @@ class Confinement:
         return Path(real)
 
     def is_there(self, text: str) -> bool:
-        """Whether something of that name stands in the root; a link that leads nowhere counts."""
+        """Return whether something of that name is in the root; a dangling link counts."""
         try:
             return os.path.lexists(self.root / text)
         except ValueError:
@@ -64,7 +64,7 @@ def directory_inside(root: Path, text: str) -> Path:
         raise InvalidRequest(refusal.message) from None
     try:
         is_there = place.is_dir()
-    except OSError:  # its name is longer than any, or it may not be looked at
+    except OSError:  # its name is too long, or it may not be read
         is_there = False
     if not is_there:
         raise InvalidRequest(f"{shown(text)} is no directory of the campaign")
@@ -72,7 +72,7 @@ def directory_inside(root: Path, text: str) -> Path:
 
 
 def is_secret(path: PurePath) -> bool:
-    """Whether a path of a campaign is one that agents are kept from."""
+    """Return whether agents may not use this path of a campaign."""
     names = [part.lower() for part in path.parts]
     if any(_is_secret_name(name) for name in names):
         return True
@@ -88,5 +88,5 @@ def _is_secret_name(name: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """As it may stand in a sentence, whatever it has in it."""
+    """Return the text escaped for a sentence, whatever it contains."""
     return f"{shortened(text, 100)!a}"

@@ -1,4 +1,4 @@
-"""The registry of campaigns, a file of camp's: found, read, and asked which campaign a word means."""
+"""The registry of campaigns, a file of camp: locate it, read it, and find the campaign that a word names."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class Registry:
     trouble: str = ""  # a sentence: nothing of it can be used
 
     def meant(self, text: str) -> Entry:
-        """By its id, else by a beginning of the id or by its name, where that means no other.
+        """Return the campaign by its id, else by a unique id prefix or name.
 
         Raises:
             CampaignNotFound, AmbiguousCampaign
@@ -55,7 +55,7 @@ class Registry:
         named = [entry for entry in self.entries if entry.name == text]
         begun = [entry for entry in self.entries if entry.id.startswith(text)]
         if named and len(begun) > 1:
-            begun = []  # a beginning of several ids is no way to say one of them, a name still is
+            begun = []  # a prefix of several ids does not identify one of them, a name still does
         found = list({entry.id: entry for entry in [*named, *begun]}.values())
         if not found:
             raise CampaignNotFound(text)
@@ -67,7 +67,7 @@ class Registry:
 
 
 def registry_path(environ: Mapping[str, str]) -> Path:
-    """Where camp keeps it."""
+    """Return the path of camp's registry."""
     if named := environ.get("CAMP_REGISTRY_PATH"):
         return Path(named)
     configs = Path(environ.get("XDG_CONFIG_HOME", ""))
@@ -77,7 +77,7 @@ def registry_path(environ: Mapping[str, str]) -> Path:
 
 
 def read_registry(path: Path) -> Registry:
-    """What the file says; one that is not there is empty. It may block, and never raises."""
+    """Return the content of the file; a missing one is empty. It may block, and never raises."""
     if not path.is_absolute():
         return Registry(path, trouble=f"The registry of campaigns is named by a path that is not absolute: {path}")
     try:
@@ -95,7 +95,7 @@ def read_registry(path: Path) -> Registry:
 
 @dataclass(slots=True)
 class _Object:
-    """Of JSON, with what a plain one would lose."""
+    """A JSON object that also records duplicate keys."""
 
     values: dict[str, object]
     twice: set[str] = field(default_factory=set)
@@ -138,7 +138,7 @@ def _entry(name: str, value: object) -> Entry:
     wrong = _wrong_id(name) or _wrong_shape(value) or _wrong_name(texts.get("name")) or _wrong_path(texts.get("path"))
     if not wrong:
         return Entry(name, **texts)
-    # What is wrong may stand in no sentence as it is; the rest still says which one is meant.
+    # An invalid value may not appear in a message unchanged; the rest still identifies the entry.
     kept = {"name": texts["name"]} if "name" in texts and not _wrong_name(texts["name"]) else {}
     return Entry(name, **kept, trouble=f"The campaign {_shown(name)} cannot be used: {wrong}")
 
@@ -150,7 +150,7 @@ def _wrong_id(text: str) -> str:
 def _wrong_shape(value: object) -> str:
     if not isinstance(value, _Object):
         return "the registry has no object for it"
-    return f"the registry says {_shown(min(value.twice))} of it twice" if value.twice else ""
+    return f"the registry has {_shown(min(value.twice))} of it twice" if value.twice else ""
 
 
 def _wrong_name(text: str | None) -> str:
@@ -169,5 +169,5 @@ def _wrong_path(text: str | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """As it may stand in a sentence, whatever it has in it."""
+    """Return the text escaped for a sentence, whatever it contains."""
     return ascii(shortened(text, 100)) if not text.isprintable() else f"'{shortened(text, 100)}'"

@@ -1,4 +1,4 @@
-"""Directories of campaigns: found from within, and looked at before anything relies on them. All of it may block."""
+"""Directories of campaigns: found from within, and verified before use. All functions may block."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ _IDENTITY = "campaign.yaml"
 
 
 class NotACampaign(Exception):
-    """The directory is not what the registry says; the text is a sentence."""
+    """The directory does not match the registry; the text is a sentence."""
 
 
 def seen_campaign(entry: Entry) -> Campaign:
@@ -47,7 +47,7 @@ def root_above(directory: Path) -> Path | None:
 
 
 def root_here(directory: Path, environ: Mapping[str, str]) -> Path | None:
-    """Where CAMP_ROOT says, if that is one, else the nearest above the directory."""
+    """Return the campaign that CAMP_ROOT names, if it is one, else the nearest above the directory."""
     named = Path(environ.get("CAMP_ROOT", ""))
     if named.is_absolute():
         try:
@@ -71,7 +71,7 @@ def _real_directory(entry: Entry) -> Path:
         root = Path(os.path.realpath(entry.path, strict=True))
         is_directory = stat.S_ISDIR(root.stat().st_mode)
     except FileNotFoundError:
-        raise NotACampaign(f"The campaign {entry.words} cannot be used: {entry.path} is not there") from None
+        raise NotACampaign(f"The campaign {entry.words} cannot be used: {entry.path} does not exist") from None
     except (OSError, ValueError) as trouble:
         why = getattr(trouble, "strerror", None) or "it is no path"
         raise NotACampaign(f"The campaign {entry.words} cannot be used: {entry.path}: {why}") from None

@@ -16,13 +16,13 @@ from betcode.domain.obey.campaigns import Campaign
 
 
 class Sandbox:
-    """What may be run, and on which paths. Everything here may block."""
+    """The programs and paths that are allowed. All methods may block."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._place = Confinement(campaign.root)
 
     def resolve(self, path: str) -> Path:
-        """Where a path of the campaign leads, links followed.
+        """Return the target of a path of the campaign, links followed.
 
         Raises:
             CommandRefused: it leaves the root, or leads to something secret.
@@ -30,7 +30,7 @@ class Sandbox:
         return self._place.resolve(path)
 
     def program(self, argv: Sequence[str], path: str) -> str:
-        """Where the program of a command is, if that may be run; `path` is the variable's.
+        """Return the path of the program of a command, if it may be run; `path` is the variable's value.
 
         Raises:
             CommandRefused, CampaignUnusable
@@ -40,20 +40,20 @@ class Sandbox:
         name = argv[0]
         if not NAME.fullmatch(name):
             raise CommandRefused(
-                f"{shown(name)} is not the bare name of a program: it is looked for in PATH, and its arguments are "
-                "words of their own"
+                f"{shown(name)} is not the bare name of a program: it is searched in PATH, and its arguments are "
+                "separate words"
             )
         allowed = allowed_programs(self._place)
         if name not in allowed:
             known = ", ".join(sorted(allowed)) or "nothing"
-            raise CommandRefused(f"{name} may not be run in this campaign: what may is {known}")
+            raise CommandRefused(f"{name} may not be run in this campaign: allowed are {known}")
         found = shutil.which(name, path=self._search_path(path))
         if found is None:
             raise CommandRefused(f"{name} is not installed, or only inside of the campaign: it is not in PATH")
         return found
 
     def check_command(self, argv: Sequence[str], manifest: Manifest | None = None) -> None:
-        """Look at every word of a command whose program may be run.
+        """Check every word of a command whose program may be run.
 
         Raises:
             CommandRefused
@@ -70,7 +70,7 @@ class Sandbox:
             refuse_leaving(self._place, word)
 
     def _search_path(self, path: str) -> str:
-        """Without places that depend on where one stands, and without those that agents of the campaign write to."""
+        """Return PATH without relative entries, and without directories that agents of the campaign can write."""
         root = str(self._place.root)
         parts = [part for part in (path or os.defpath).split(os.pathsep) if part.startswith("/")]
         outside = [part for part in parts if os.path.commonpath([root, os.path.realpath(part)]) != root]

@@ -1,4 +1,4 @@
-"""Paths in the words of a command: wherever one may hide, whatever the program makes of its words."""
+"""Find paths in the words of a command, wherever they may be hidden, for any program."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from betcode.domain.obey.campaign_errors import CommandRefused
 WORD_BYTES = 32 * 1024
 COMMAND_BYTES = 128 * 1024
 _WORDS = 1000
-# `--file=x`, `@x`, `rev:x`, `a,x`: what follows may be a path of its own, and so may what stands between two of them.
+# `--file=x`, `@x`, `rev:x`, `a,x`: the text after these may be a path, and so may the text between two of them.
 _BEGINS_A_PATH = re.compile(r"[=@:,]+")
 _BETWEEN = re.compile(r"[=@:,;|&<>(){}\[\]'\"`\s]+")
 _BUNDLE = re.compile(r"-[A-Za-z0-9]+")
@@ -19,7 +19,7 @@ _STRANGE = ("..", "@-")  # in none of them
 
 
 def refuse_unusable(argv: Sequence[str]) -> None:
-    """Raises CommandRefused for words that no program should be given."""
+    """Raise CommandRefused for words that no program should get."""
     if len(argv) > _WORDS or sum(len(word.encode(errors="replace")) for word in argv) > COMMAND_BYTES:
         raise CommandRefused(f"The command is too long: at most {_WORDS} words and {COMMAND_BYTES} bytes")
     for word in argv:
@@ -28,11 +28,11 @@ def refuse_unusable(argv: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise CommandRefused(f"The word {shown(word)} is no text") from None
+            raise CommandRefused(f"The word {shown(word)} is not text") from None
 
 
 def before_operands(words: Sequence[str]) -> Iterator[str]:
-    """The words in which options may be: up to a -- that cannot be the value of an option itself."""
+    """Return the words that may be options: up to a -- that cannot be the value of an option itself."""
     before = ""
     for word in words:
         if word == "--" and not before.startswith("-"):
@@ -42,7 +42,7 @@ def before_operands(words: Sequence[str]) -> Iterator[str]:
 
 
 def refuse_leaving(place: Confinement, word: str) -> None:
-    """Raises CommandRefused where anything in a word is, or may be taken for, a path that leaves the root."""
+    """Raise CommandRefused if anything in a word is, or may be, a path that leaves the root."""
     rest = _ADDRESS.sub(lambda found: found[0] if any(each in found[0] for each in _STRANGE) else "", word)
     for piece, is_a_name in _pieces(rest):
         if not is_a_name and not place.is_there(piece):
@@ -54,12 +54,12 @@ def refuse_leaving(place: Confinement, word: str) -> None:
 
 
 def _pieces(word: str) -> Iterator[tuple[str, bool]]:
-    """What may be a path, and whether it is one by its looks; else it is one only where there is such a file."""
+    """Yield possible paths, and whether each looks like one; otherwise it is one only if there is such a file."""
     yield word, _looks_like_a_path(word)
     for found in _BEGINS_A_PATH.finditer(word):
         rest = word[found.end() :]
         if rest:
-            # What a revision of git holds need not stand in the root: HEAD:secrets
+            # A path in a git revision need not exist in the root: HEAD:secrets
             in_a_revision = found[0].endswith(":") and not any(letter.isspace() for letter in rest)
             yield rest, in_a_revision or _looks_like_a_path(rest)
     for piece in _BETWEEN.split(word):

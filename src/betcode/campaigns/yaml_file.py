@@ -1,7 +1,6 @@
-"""What a YAML file says at its top: bounded, and without making anything of it.
+"""Read the top-level values of a YAML file, with limits and without creating objects.
 
-Only events of the parser are looked at: tags make no objects, what refers to something else a thousand times is not
-unfolded, and what is nested too deep is not followed.
+Only events of the parser are used: tags create no objects, aliases are not expanded, and deep nesting is not followed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,11 +20,11 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # much quicker, where i
 
 
 class WrongYaml(Exception):
-    """It cannot be relied on; the text says why, to follow the name of the file."""
+    """The file is invalid; the text gives the reason, after the name of the file."""
 
 
 def read_yaml(path: Path) -> Mapping[str, str]:
-    """The plain values at the top as text, those one step below as `above.below`; nothing where no file is.
+    """Return the plain values at the top as text, those one level below as `above.below`; empty if there is no file.
 
     Raises:
         WrongYaml
@@ -47,7 +46,7 @@ def _understood(data: bytes) -> Mapping[str, str]:
     try:
         for name, value in _values(data.decode()):
             if name in found:
-                raise WrongYaml(f"says {name!a} twice")
+                raise WrongYaml(f"has {name!a} twice")
             found[name] = value
     except UnicodeDecodeError:
         raise WrongYaml("is not UTF-8 text") from None
@@ -63,7 +62,7 @@ def _understood(data: bytes) -> Mapping[str, str]:
 class _Collection:
     is_mapping: bool
     prefix: str | None  # of the names of its values; None: they have none
-    key: str | None = None  # whose value is next
+    key: str | None = None  # its value is next
     expects_key: bool = True
 
     def take(self, key: str | None) -> str | None:
@@ -78,7 +77,7 @@ class _Collection:
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:
-    """Names and values, a name that stands there twice twice."""
+    """Yield names and values, a duplicate name twice."""
     open_now: list[_Collection] = []
     documents = 0
     for event in yaml.parse(text, Loader=_LOADER):

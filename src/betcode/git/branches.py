@@ -44,7 +44,7 @@ def _all_branches(text: str) -> list[Branch]:
         ref, commit, symref, head, path, subject = record.split("\0", 5)
         is_remote = ref.startswith("refs/remotes/")
         if is_remote and symref:
-            continue  # what a remote calls its HEAD
+            continue  # a remote's name for its HEAD
         name, subject = valid(ref), valid(subject)
         name = name.removeprefix("refs/remotes/").removeprefix("refs/heads/")
         place = os.path.realpath(path) if path else ""

@@ -24,10 +24,10 @@ from betcode.proc.child import BoundedOutput, Child, ending, next_piece, start
 BOUND_S = 30.0
 _OUTPUT_LIMIT_BYTES = 64 * 1024 * 1024
 _ERROR_LIMIT_BYTES = 64 * 1024
-_WORDS = 600  # characters of what git says that people are told
-_DRAINED_WITHIN_S = 5.0  # once it has ended; somebody who left its group may have its pipes still
+_WORDS = 600  # characters of git's messages that people see
+_DRAINED_WITHIN_S = 5.0  # once it has ended; a process that left its group may still have its pipes
 _AT_ONCE = 16
-_STREAMS_AT_ONCE = 32  # apart: each lasts as long as its reader likes
+_STREAMS_AT_ONCE = 32  # separate: each lasts as long as its reader needs
 _DISK_FULL = ("No space left on device", "Disk quota exceeded")
 _NOT_THERE = re.compile(r"fatal: cannot change to '(.*)': No such file or directory", re.DOTALL)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -45,7 +45,7 @@ class GitResult:
 
     @property
     def words(self) -> str:
-        """What git said against it, short enough for a sentence."""
+        """Return git's error message, short enough for a sentence."""
         lines = [line.strip() for line in self.err.splitlines() if line.strip()]
         told = [line.removeprefix("fatal: ").removeprefix("error: ") for line in lines if not line.startswith("hint:")]
         return shortened("; ".join(told) or f"it ended with code {self.code}", _WORDS)
@@ -78,10 +78,10 @@ class Git:
         variables: Mapping[str, str] = _NOTHING,
         bound_s: float = BOUND_S,
     ) -> bytes:
-        """What it writes.
+        """Return its output.
 
         Raises:
-            GitFailed, StorageDegraded: it ended with anything but 0, or not in time.
+            GitFailed, StorageDegraded: its exit code was not 0, or it timed out.
         """
         answer = await self.ask(*arguments, at=at, stdin=stdin, variables=variables, bound_s=bound_s)
         if answer.code:
@@ -96,10 +96,10 @@ class Git:
         variables: Mapping[str, str] = _NOTHING,
         bound_s: float = BOUND_S,
     ) -> GitResult:
-        """How it ends and what it writes, whatever the code.
+        """Return its exit code and output, whatever the code.
 
         Raises:
-            GitFailed: it could not be started, or did not end in time.
+            GitFailed: it could not be started, or timed out.
         """
         async with _place(self._calls):
             variables = await self._without_filters(arguments, at, variables, bound_s)
@@ -108,10 +108,10 @@ class Git:
     async def stream(
         self, *arguments: str, at: str | Path, variables: Mapping[str, str] = _NOTHING, bound_s: float = BOUND_S
     ) -> AsyncGenerator[bytes, None]:
-        """What it writes, as it does; as much as whoever reads it takes. Hold it in `aclosing`.
+        """Yield its output at the reader's pace. Hold it in `aclosing`.
 
         Raises:
-            GitFailed: it ended with anything but 0, or wrote nothing more for `bound_s`.
+            GitFailed: its exit code was not 0, or it wrote nothing for `bound_s`.
         """
         err = BoundedOutput(_ERROR_LIMIT_BYTES)
         async with _place(self._streams):
@@ -147,7 +147,7 @@ class Git:
         return [await self._fit_program(), "--no-pager", "-C", str(at), *settings, command, *quiet, *rest]
 
     async def _fit_program(self) -> str:
-        """Where the program is; once it was new enough it is not asked again."""
+        """Return the path of the program; once its version was accepted it is not checked again."""
         async with self._finding:
             if not self._found:
                 path = self._environment["PATH"]
@@ -173,29 +173,29 @@ class Git:
                 code = await child.ended()
                 tasks.cancel_scope.deadline = anyio.current_time() + _DRAINED_WITHIN_S
         if out.is_too_much:
-            raise GitFailed(f"git {verb} says more than {out.limit_bytes} bytes, and was ended: that is too much")
+            raise GitFailed(f"git {verb} wrote more than {out.limit_bytes} bytes, and was ended: that is too much")
         if code is None:
             raise GitFailed(f"git {verb} did not end within {bound_s:g} s, and was ended: try again later")
         return GitResult(code, bytes(out.data), err.text)
 
     async def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
-        """In a thread: a start waits until the program has been loaded, from whatever disk."""
+        """Start it in a thread: a start waits until the program has been loaded, from whatever disk."""
         environment = {**self._environment, **variables}
         try:
             return await anyio.to_thread.run_sync(partial(start, argv, environment, umask=self._umask, stdin=PIPE))
         except FileNotFoundError:
             self._found = ""
-            raise GitFailed(f"git is not installed any more: {ADVICE}") from None
+            raise GitFailed(f"git is no longer installed: {ADVICE}") from None
         except OSError as trouble:
             raise GitFailed(f"git cannot be started: {trouble.strerror}") from None
         except ValueError:
-            raise GitFailed("git cannot be given names with a NUL or half a character") from None
+            raise GitFailed("Names with a NUL or an unpaired surrogate cannot be passed to git") from None
 
 
 def failure(answer: GitResult, arguments: Sequence[str]) -> GitFailed | StorageDegraded:
-    """What is told of a call that went wrong."""
+    """Return the error for a failed call."""
     if any(words in answer.err for words in _DISK_FULL):
-        return StorageDegraded(f"There is no room on the disk: {answer.words}")
+        return StorageDegraded(f"The disk is full: {answer.words}")
     if missing := _NOT_THERE.match(answer.err):
         return GitFailed(f"{missing[1]} is not there")
     return GitFailed(f"git {_verb(arguments)} failed: {answer.words}")
@@ -203,11 +203,11 @@ def failure(answer: GitResult, arguments: Sequence[str]) -> GitFailed | StorageD
 
 @asynccontextmanager
 async def _place(places: anyio.Semaphore) -> AsyncIterator[None]:
-    """One of the calls that go on at once: many clients do not make as many processes."""
+    """Wait for one of the slots of concurrent calls, because many clients must not start as many processes."""
     with anyio.move_on_after(BOUND_S) as waiting:
         await places.acquire()
     if waiting.cancelled_caught:
-        raise GitFailed("Too many calls of git go on at once: try again later")
+        raise GitFailed("Too many concurrent git calls: try again later")
     try:
         yield
     finally:
@@ -215,7 +215,7 @@ async def _place(places: anyio.Semaphore) -> AsyncIterator[None]:
 
 
 async def _next(child: Child, err: BoundedOutput, bound_s: float) -> bytes | None:
-    """What it writes next, empty at the end; None: nothing in time. Its complaints are gathered meanwhile."""
+    """Return the next output, empty at the end; None: nothing in time. Its error output is collected meanwhile."""
     with anyio.move_on_after(bound_s):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(err.collect, child.err)

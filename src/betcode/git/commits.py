@@ -6,7 +6,7 @@ from betcode.git.command import Git
 
 
 async def commit_named(git: Git, at: str | Path, words: str) -> str:
-    """The commit that a branch, a tag or other words name; empty: none.
+    """Return the commit that a branch, a tag or another expression names; empty: none.
 
     Raises:
         GitFailed

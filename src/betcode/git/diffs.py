@@ -8,13 +8,13 @@ from betcode.git.command import Git
 from betcode.git.snapshots import PrivateObjects
 
 BOUND_S = 120.0  # without a further piece
-# Plumbing: neither the user's settings nor those of a repository decide what a patch looks like.
+# Plumbing: neither the user's settings nor those of a repository change the format of a patch.
 _PATCH = ("-p", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short")
 _COUNTS = ("--numstat", "-z")
 _MISSING = ("unable to read", "bad object", "not a tree object", "invalid object", "unable to load", "missing")
 _GONE = (
-    "Some of what is to be compared is not there any more: git cleaned it up (git gc) since no branch had it, or its "
-    "repository is gone"
+    "Part of what is to be compared no longer exists: git cleaned it up (git gc) since no branch had it, or its "
+    "repository is missing"
 )
 
 

@@ -10,24 +10,24 @@ import os
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# What git needs to find itself, its user and that user's settings. Nothing that a client sent, no keys, and no GIT_*
-# of whoever started the daemon: GIT_DIR or GIT_INDEX_FILE would make it work somewhere else.
+# Variables that git needs to find itself, its user and that user's settings. Nothing from a client, no keys, and no
+# GIT_* of the daemon's parent: GIT_DIR or GIT_INDEX_FILE would make it work on another repository.
 _PASSED_ON = ("HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _FIXED = {
-    "LC_ALL": "C.UTF-8",  # its words are looked at, and shown
+    "LC_ALL": "C.UTF-8",  # its messages are parsed, and shown
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "/bin/false",
     "SSH_ASKPASS": "/bin/false",
     "GIT_SSH_COMMAND": "/bin/false",
-    "GIT_OPTIONAL_LOCKS": "0",  # looking takes no lock that somebody at work would meet
+    "GIT_OPTIONAL_LOCKS": "0",  # reading takes no lock that would disturb a person's work
     "GIT_PAGER": "cat",
     "GIT_EDITOR": "/bin/false",
     "GIT_SEQUENCE_EDITOR": "/bin/false",
-    # A partial clone fetches what it lacks, by a command that its settings name. Old versions know the second alone.
+    # A partial clone fetches missing objects by a command in its settings. Old versions know only the second variable.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
-# For a checkout in a partial clone, whose files are elsewhere: by ways for which no setting names a program.
+# For a checkout in a partial clone, whose files are remote: by protocols for which no setting names a program.
 MAY_FETCH: Mapping[str, str] = MappingProxyType(
     {"GIT_NO_LAZY_FETCH": "0", "GIT_ALLOW_PROTOCOL": "https:ssh", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
 )
@@ -49,7 +49,7 @@ SETTINGS = (
     "submodule.recurse=false",
     # Files of the user's that a private index would touch.
     "core.splitIndex=false",
-    # What would change the words that are read.
+    # Settings that would change the output that is parsed.
     "core.quotePath=false",
     "advice.detachedHead=false",
     "color.ui=false",
@@ -63,7 +63,7 @@ SETTINGS = (
     "diff.noprefix=false",
     "diff.mnemonicPrefix=false",
     "diff.orderFile=/dev/null",
-    # We come to a repository by its git directory; with everything above that is safe.
+    # Repositories are addressed by their git directory; with everything above that is safe.
     "safe.bareRepository=all",
 )
 # Programs that no setting turns off, by the command that would run them.
@@ -74,7 +74,7 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def settings_of_a_call(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings as variables of one call; as words they would have to stand in front of the command."""
+    """Return settings as variables of one call; as arguments they would have to precede the command."""
     found = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
         found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
@@ -88,5 +88,5 @@ def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _path(path: str) -> str:
-    """Without places that depend on where one stands: `git` could be a file of the repository."""
+    """Return PATH without relative entries: `git` could be a file of the repository."""
     return os.pathsep.join(part for part in path.split(os.pathsep) if part.startswith("/"))

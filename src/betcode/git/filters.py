@@ -10,8 +10,8 @@ from collections.abc import Mapping
 LIST = ("config", "--null", "--show-scope", "--get-regexp", r"^filter\.")
 _OWN_SCOPES = frozenset({"system", "global"})  # of the machine and the user
 _DEFAULTS = {"clean": "", "smudge": "", "process": "", "required": "false"}
-# Commands that touch neither a worktree nor an index, and so run no filter. Writing an index does: entries as young as
-# the index are compared once more.
+# Commands that use neither a worktree nor an index, and so run no filter. Writing an index does: entries as recent as
+# the index are compared again.
 _UNFILTERED = frozenset(
     {
         "--version",
@@ -35,14 +35,14 @@ _UNFILTERED_OF_WORKTREES = frozenset({"list", "lock", "prune", "unlock"})
 
 
 def may_run_filters(command: str, *rest: str) -> bool:
-    """Whether git may run filters for a command."""
+    """Return whether git may run filters for a command."""
     if command == "worktree":
         return not rest or rest[0] not in _UNFILTERED_OF_WORKTREES
     return command not in _UNFILTERED
 
 
 def overrides(listed: str) -> dict[str, str]:
-    """Settings that put the definitions of the user in place of the repository's; `listed` is what LIST prints."""
+    """Return settings that replace the repository's definitions by the user's; `listed` is the output of LIST."""
     own: dict[str, str] = {}
     theirs: set[str] = set()
     fields = listed.split("\0")

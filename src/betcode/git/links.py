@@ -1,4 +1,4 @@
-"""Reads the links between a worktree and its repository from files alone, without a process."""
+"""Read the links between a worktree and its repository only from files, without a process."""
 
 import errno
 import os
@@ -10,10 +10,10 @@ _PREFIX = "gitdir: "
 
 
 def linked_git_directory(top: str) -> str:
-    """What the `.git` file of a linked worktree or a submodule names, links followed. It may block.
+    """Return the target of the `.git` file of a linked worktree or a submodule, links followed. It may block.
 
     Raises:
-        OSError, ValueError: there is no such file, or it names nothing.
+        OSError, ValueError: there is no such file, or it has no target.
     """
     words = line_of(Path(top) / ".git")
     if not words.startswith(_PREFIX):
@@ -22,10 +22,10 @@ def linked_git_directory(top: str) -> str:
 
 
 def repository_of_linked(top: str) -> str:
-    """The repository of a linked worktree: its main worktree, or its git directory where it is bare. It may block.
+    """Return the repository of a linked worktree: its main worktree, or its git directory if it is bare. It may block.
 
-    Empty unless the repository names this worktree, too: whoever unpacks an archive may have a `.git` file in it that
-    names a repository of theirs. (Claude Code has the same test before it trusts a worktree.)
+    Empty unless the repository names this worktree, too: an unpacked archive may contain a `.git` file that names a
+    repository of its author. (Claude Code has the same test before it trusts a worktree.)
     """
     try:
         git_directory = Path(linked_git_directory(top))
@@ -60,7 +60,7 @@ def claimed_repositories(top: str) -> list[str]:
 
 
 def registered_directory(common_dir: str, top: str) -> str:
-    """git's own directory of a linked worktree whose files are gone; empty: there is none. It may block."""
+    """Return git's own directory of a linked worktree whose files are missing; empty: there is none. It may block."""
     for file in sorted((Path(common_dir) / "worktrees").glob("*/gitdir")):
         try:
             back = file.parent / line_of(file)
@@ -72,11 +72,11 @@ def registered_directory(common_dir: str, top: str) -> str:
 
 
 def line_of(path: Path) -> str:
-    """What one of git's small files says.
+    """Return the content of one of git's small files.
 
     Raises:
-        OSError: it cannot be read, or is no plain file.
-        ValueError: its name is none.
+        OSError: it cannot be read, or is not a regular file.
+        ValueError: its name is invalid.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:

@@ -15,7 +15,7 @@ _NOT_IN_A_NAME = re.compile(r"[\x00-\x20\x7f/\\:]")
 
 
 def check_branch(name: str) -> str:
-    """The name of a branch that git would take.
+    """Return the name of a branch if git would accept it.
 
     Raises:
         InvalidRequest: it would not; nothing was run.
@@ -30,7 +30,7 @@ def check_branch(name: str) -> str:
 
 
 def is_branch_name(name: str) -> bool:
-    """Whether `git check-ref-format --branch` takes the name as it stands."""
+    """Return whether `git check-ref-format --branch` accepts the name unchanged."""
     if name in ("", "@", "HEAD") or name.startswith(("-", "/")) or name.endswith(("/", ".")):
         return False
     if _NOT_IN_A_REF.search(name) or not is_valid(name):
@@ -47,7 +47,7 @@ def check_worktree_name(name: str) -> str:
     is_plain = bool(name) and not name.startswith(("-", ".")) and not _NOT_IN_A_NAME.search(name) and name.isprintable()
     if not is_plain or name.endswith((".", ".lock")) or not is_valid(name):
         raise InvalidRequest(
-            f"{_shown(name)} is no name for a worktree: use letters, digits, dots and dashes, such as fix-login"
+            f"{_shown(name)} is not a valid worktree name: use letters, digits, dots and dashes, such as fix-login"
         )
     if len(name.encode()) > _NAME_BYTES:
         raise InvalidRequest(f"The name {_shown(name)} has more than {_NAME_BYTES} bytes: give a shorter one")
@@ -55,14 +55,14 @@ def check_worktree_name(name: str) -> str:
 
 
 def check_commit_words(words: str) -> str:
-    """What may be asked of `git rev-parse`: a branch, a tag, a commit, and steps from it.
+    """Validate an argument for `git rev-parse`: a branch, a tag, a commit, and steps from it.
 
     Raises:
-        InvalidRequest: it could be taken for an option, or for more than one.
+        InvalidRequest: it could be an option, or more than one argument.
     """
     is_one = bool(words) and not words.startswith(("-", "^")) and words.isprintable() and " " not in words
     if not is_one or ".." in words or ":" in words or len(words.encode()) > _BRANCH_BYTES:
-        raise InvalidRequest(f"{_shown(words)} is no branch, tag or commit: give one, such as main or v1.2")
+        raise InvalidRequest(f"{_shown(words)} is not a branch, tag or commit: give one, such as main or v1.2")
     return words
 
 

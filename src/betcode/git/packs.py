@@ -16,16 +16,16 @@ from betcode.git.private_objects import PlainRepository
 from betcode.git.tree import LONG_S, Tree
 from betcode.util.atomic_files import replacing
 
-_SUFFIXES = (".pack", ".rev", ".idx")  # the last one tells git that it is there
+_SUFFIXES = (".pack", ".rev", ".idx")  # the last one makes git notice it
 
 
 async def hand_over(
     git: Git, tree: Tree, private: PlainRepository, commit: str, known: Sequence[str], mark: str
 ) -> Path:
-    """The file that keeps the pack; it is to be deleted when a ref leads to the commit. `mark` says whose it is.
+    """Return the file that keeps the pack; delete it when a ref points to the commit. `mark` names its owner.
 
     Raises:
-        GitFailed, StorageDegraded, OSError: also where an object that it needs is not there.
+        GitFailed, StorageDegraded, OSError: also if a required object is missing.
     """
     lines = "".join([f"{commit}\n", *(f"^{each}\n" for each in known)])
     base = private.directory / "kept"
@@ -53,7 +53,7 @@ def _copied(source: Path, packs: Path, name: str, mark: str) -> Path:
         target, made = packs / f"pack-{name}{suffix}", source.with_name(source.name + suffix)
         if target.exists() or not made.exists():
             continue
-        partial = packs / f"tmp_{target.name}"  # git itself deletes files of this name that were left behind
+        partial = packs / f"tmp_{target.name}"  # git itself deletes leftover files of this name
         with made.open("rb") as source_file, replacing(target, mode=0o444, temporary=partial) as file:
             shutil.copyfileobj(source_file, file)
         made.unlink()

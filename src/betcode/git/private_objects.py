@@ -17,10 +17,10 @@ from betcode.git.private_repository import make_git_directory
 from betcode.git.tree import LONG_S, Tree
 
 _SETTINGS = "\tbare = false\n\tfileMode = true\n\tsymlinks = true\n"
-# What stands here counts more than any .gitattributes.
+# Entries here override any .gitattributes.
 _AS_THEY_ARE = "* -text -crlf -eol -ident -filter -working-tree-encoding\n"
 _MANY = 100
-# Files above this size go into one pack, which is written and synced as a whole; all others are objects of their own.
+# Files above this size go into one pack, which is written and synced as a whole; all others are separate objects.
 _TO_A_PACK, _SOME_TO_A_PACK = "1", "16m"
 
 
@@ -29,7 +29,7 @@ FSYNC: Mapping[str, str] = settings_of_a_call(_SYNCED)
 
 
 class PlainRepository:
-    """Made below a private directory; git's directory, and as many private indexes as are wanted."""
+    """A repository below a private directory: git's directory, and any number of private indexes."""
 
     def __init__(self, git: Git, tree: Tree, directory: Path) -> None:
         self._git = git
@@ -56,7 +56,7 @@ class PlainRepository:
         return self.directory / f"{name}.index"
 
     async def run(self, *arguments: str, index: str, stdin: bytes = b"", to_a_pack: bool = False) -> bytes:
-        """What git writes in it, over the files of the tree.
+        """Return git's output in it, over the files of the tree.
 
         Raises:
             GitFailed, StorageDegraded
@@ -77,7 +77,7 @@ class PlainRepository:
         return await self._git.run(*arguments, at=self._tree.top, stdin=stdin, variables=variables, bound_s=LONG_S)
 
     async def drop(self, paths: Iterable[str], *, index: str) -> None:
-        """Take paths out of an index, at all stages; the files stay."""
+        """Remove paths from an index, at all stages; the files remain."""
         lines = b"".join(b"0 " + self.nothing + b"\t" + os.fsencode(path) + b"\0" for path in paths)
         if lines:
             await self.run("update-index", "-z", "--index-info", index=index, stdin=lines)
@@ -98,7 +98,7 @@ class PlainRepository:
 
     async def written(self, *, index: str) -> str:
         """The tree of an index."""
-        # What a partial clone has not fetched yet need not be there.
+        # Objects that a partial clone has not fetched may be missing.
         return (await self.run("write-tree", "--missing-ok", index=index)).decode().strip()
 
     async def blob(self, data: bytes) -> str:

@@ -23,7 +23,7 @@ def make_git_directory(directory: Path, object_format: str, settings: str, other
 
 
 def write_head(directory: Path) -> None:
-    """A branch that is not there, so that nothing is checked out. It may block."""
+    """Point HEAD to a missing branch, so that nothing is checked out. It may block."""
     (directory / "HEAD").write_text(_NO_BRANCH, encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 
 async def records(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[str, None]:
-    """Each that ends with a NUL. Hold it in `aclosing`.
+    """Yield each record that ends with a NUL. Hold it in `aclosing`.
 
     Raises:
         GitFailed: what the pieces raise.

@@ -19,7 +19,7 @@ _LOOK_AGAIN_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class RepositoryLocation:
-    """Where a directory stands."""
+    """The repository and worktree of a directory."""
 
     common_dir: str  # of the repository, links followed
     top: str  # of the worktree that the directory is in; empty: it is in none (a bare repository, git's own files)
@@ -40,19 +40,19 @@ class ListedWorktree:
 
 
 async def locate(git: Git, directory: str) -> RepositoryLocation:
-    """The repository that a directory belongs to.
+    """Return the repository that a directory belongs to.
 
     Raises:
-        RepositoryNotFound: it belongs to none, or to one of somebody else.
+        RepositoryNotFound: it belongs to none, or to another user's.
         GitFailed
     """
     answer = await git.ask("rev-parse", _ENOUGH, "--git-common-dir", "--is-inside-work-tree", at=directory)
-    path, _, inside = answer.text.removesuffix("\n").rpartition("\n")  # a path may have lines of its own
+    path, _, inside = answer.text.removesuffix("\n").rpartition("\n")  # a path may contain newlines
     if answer.code or not path:
         raise RepositoryNotFound(_no_repository(directory, answer))
     common_dir = await anyio.to_thread.run_sync(os.path.realpath, path)
     if not is_valid(common_dir):
-        raise RepositoryNotFound(f"{valid(common_dir)} has a name that is no UTF-8: give it another")
+        raise RepositoryNotFound(f"{valid(common_dir)} has a name that is not UTF-8: rename it")
     if inside != "true":
         return RepositoryLocation(common_dir, "")
     top = await git.run("rev-parse", _ENOUGH, "--show-toplevel", at=directory)
@@ -86,7 +86,7 @@ async def listed_worktrees(git: Git, common_dir: str) -> list[ListedWorktree]:
     found = await anyio.to_thread.run_sync(_all_listed, answer.text, abandon_on_cancel=True)
     if not found:
         raise GitFailed(f"git lists no worktree of {common_dir}")
-    # What is no text can neither be kept nor told. The main one stays: which is the first must not change.
+    # A path that is no text can neither be stored nor sent. The main one is kept: which is the first must not change.
     return [each for number, each in enumerate(found) if number == 0 or is_valid(each.path)]
 
 

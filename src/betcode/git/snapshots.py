@@ -27,11 +27,11 @@ from betcode.git.tree import Tree
 
 BOUND_S = 120.0  # for a whole snapshot
 _NO_REPOSITORY = ("not a git repository", "must be run in a work tree")
-# What one worktree has to itself, beside its index.
+# The private files of one worktree, besides its index.
 _OF_THE_WORKTREE = ("config.worktree", "info/sparse-checkout")
 _SETTINGS = {
-    "core.safecrlf": "false",  # nobody commits this
-    "core.sparseCheckout": "true",  # files that are there count, whatever git was told to skip
+    "core.safecrlf": "false",  # no commit uses this
+    "core.sparseCheckout": "true",  # existing files count, even if git was told to skip them
 }
 _UPDATE = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 _UNABLE = "fatal: Unable to process path "
@@ -42,7 +42,7 @@ _SHOWN_OF_A_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Ground(Tree):
-    """A worktree that git has told of."""
+    """A worktree, as reported by git."""
 
     object_format: str = "sha1"
 
@@ -50,14 +50,14 @@ class Ground(Tree):
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     tree: str
-    note: str = ""  # what is not in it, for people
+    note: str = ""  # omitted files, for people
 
 
 async def ground_of(git: Git, directory: str) -> Ground | None:
-    """The worktree that a directory is in; None: it is in none, or git's directory and its files do not agree on it.
+    """Return the worktree of a directory; None: it is in none, or git's directory and its files disagree about it.
 
     Raises:
-        GitFailed: git does not work there; such as in a repository of somebody else.
+        GitFailed: git does not work there; such as in another user's repository.
     """
     asked = ("--is-inside-work-tree", "--git-common-dir", "--absolute-git-dir", "--show-object-format")
     answer = await git.ask("rev-parse", "--path-format=absolute", *asked, "--show-toplevel", at=directory)
@@ -77,7 +77,7 @@ async def ground_of(git: Git, directory: str) -> Ground | None:
     def agreed() -> Ground | None:
         real_top, real_git_dir, real_common_dir = map(os.path.realpath, (top, git_dir, common_dir))
         found = Ground(real_top, real_git_dir, real_common_dir, object_format=object_format)
-        # Settings of a repository may name any directory as its worktree: what is there is not for whoever reads turns.
+        # Settings of a repository may name any directory as its worktree: its files must not appear in a turn's diff.
         return found if git_directory(found.top) == found.git_dir else None
 
     return await anyio.to_thread.run_sync(agreed, abandon_on_cancel=True)
@@ -99,11 +99,11 @@ class PrivateObjects:
 
     @property
     def variables(self) -> dict[str, str]:
-        """For a git that reads what is here and what the repository has; none of the repository's settings count."""
+        """Return variables for a git that reads our objects and the repository's, without the repository's settings."""
         return {"GIT_DIR": str(self.directory)}
 
     def clear_looks(self) -> None:
-        """What snapshots that were broken off have left. It may block."""
+        """Delete leftovers of interrupted snapshots. It may block."""
         for left in self.directory.glob("look-*"):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -111,10 +111,10 @@ class PrivateObjects:
 async def take(
     git: Git, ground: Ground, private: PrivateObjects, limit_bytes: int, bound_s: float = BOUND_S
 ) -> Snapshot:
-    """The tree of the worktree now: all that is not ignored, but for untracked files that are larger than the limit.
+    """Return the tree of the worktree now: all files that are not ignored, except untracked ones above the limit.
 
     Raises:
-        GitFailed, StorageDegraded: there is none; what was begun is taken away.
+        GitFailed, StorageDegraded: there is none; partial results are deleted.
     """
     try:
         with anyio.fail_after(bound_s):
@@ -123,7 +123,7 @@ async def take(
     except TimeoutError:
         raise GitFailed(f"the tree was not read within {bound_s:g} s") from None
     except OSError as trouble:
-        raise StorageDegraded(f"The tree cannot be noted: {trouble.strerror}") from None
+        raise StorageDegraded(f"The snapshot failed: {trouble.strerror}") from None
 
 
 async def _taken(git: Git, ground: Ground, variables: Mapping[str, str], limit_bytes: int, bound_s: float) -> Snapshot:
@@ -133,7 +133,7 @@ async def _taken(git: Git, ground: Ground, variables: Mapping[str, str], limit_b
             raise failure(answer, arguments)
         return answer
 
-    # What git was told to take for unchanged is taken for what it is. It ends with 1 where something has changed.
+    # Files marked as unchanged are compared, too. The exit code is 1 if something has changed.
     await ask("update-index", "-q", "--unmerged", "--really-refresh", fine=(0, 1))
     listed = await ask("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
     found = await anyio.to_thread.run_sync(
@@ -154,21 +154,21 @@ async def _taken(git: Git, ground: Ground, variables: Mapping[str, str], limit_b
     notes = (
         _left_out(found.large, f"larger than {_size(limit_bytes)}"),
         _left_out(unreadable, "could not be read"),
-        _left_out(found.nested, "a repository of its own"),
+        _left_out(found.nested, "a nested repository"),
     )
     return Snapshot(tree, "; ".join(filter(None, notes)))
 
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotPaths:
-    wanted: list[bytes]  # paths that are not what the index says, or not in it
+    wanted: list[bytes]  # paths that differ from the index, or are not in it
     large: list[bytes]
     nested: list[bytes]
 
 
 def _sorted_out(top: bytes, listed: bytes, limit_bytes: int) -> _SnapshotPaths:
     entries = listed.split(b"\0")
-    # What has become a directory or a link goes first, and makes room for what lies behind it now.
+    # Paths that became a directory or a link are removed first, so that files below them can be added.
     known = [entry[2:] for entry in entries if entry[:2] in (b"C ", b"R ", b"M ")]
     changed = [path for path in dict.fromkeys(known) if not _is_behind_a_link(top, path)]
     others = [entry[2:] for entry in entries if entry[:2] == b"? "]
@@ -179,7 +179,7 @@ def _sorted_out(top: bytes, listed: bytes, limit_bytes: int) -> _SnapshotPaths:
 
 
 def _is_behind_a_link(top: bytes, path: bytes) -> bool:
-    """The link itself is listed, too, and takes its place."""
+    """Return whether it is below a link; the link itself is listed, too."""
     parts = path.split(b"/")[:-1]
     return any(os.path.islink(top + b"/" + b"/".join(parts[: count + 1])) for count in range(len(parts)))  # noqa: PTH114
 
@@ -188,12 +188,12 @@ def _size_of(top: bytes, path: bytes) -> int:
     try:
         facts = os.lstat(top + b"/" + path)
     except OSError:
-        return 0  # gone meanwhile
+        return 0  # deleted meanwhile
     return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
 
 
 def _culprit(said: str) -> bytes:
-    """The path for which git gave up; what went before it in the list is not kept either."""
+    """Return the path at which git failed; paths before it in the list are not stored either."""
     last = next((line for line in reversed(said.splitlines()) if line.startswith("fatal: ")), "")
     if last.startswith(_UNABLE):
         return os.fsencode(last.removeprefix(_UNABLE))
@@ -218,8 +218,8 @@ def _size(count: int) -> str:
 
 @asynccontextmanager
 async def _look(ground: Ground, private: PrivateObjects) -> AsyncIterator[dict[str, str]]:
-    """What git needs for one look at the worktree; nothing of it is left behind but objects."""
-    # A disk that hangs holds up a thread; what that leaves behind is cleared at the next start.
+    """Create the files that git needs for one snapshot; only objects remain afterwards."""
+    # A hanging disk blocks a thread; its leftovers are deleted at the next start.
     directory = await anyio.to_thread.run_sync(_prepared, ground, private, abandon_on_cancel=True)
     try:
         yield {

@@ -28,18 +28,18 @@ class Changed:
 
     @property
     def is_inside_submodule(self) -> bool:
-        """Nothing but what is in a submodule is changed."""
+        """Return whether only files inside a submodule are changed."""
         return bool(self.submodule) and self.is_present and self.status == " M" and "C" not in self.submodule
 
     @property
     def is_repository(self) -> bool:
-        """An untracked directory that is a repository of its own: git does not look into it."""
+        """Return whether it is an untracked directory that is a repository: git does not descend into it."""
         return self.is_untracked and self.path.endswith("/")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is checked out."""
+    """The current checkout."""
 
     commit: str  # empty: there is none yet
     branch: str  # empty: HEAD is detached
@@ -53,7 +53,7 @@ class IndexEntry:
     mode: str
     object: str
     stage: int
-    is_assumed: bool  # "assume unchanged": git does not look at the file
+    is_assumed: bool  # "assume unchanged": git does not check the file
     is_skipped: bool  # "skip worktree": the file need not be there
 
     @property
@@ -62,7 +62,7 @@ class IndexEntry:
 
     @property
     def is_hidden(self) -> bool:
-        """git tells no change of the file."""
+        """Return whether git reports no change of the file."""
         return self.stage == 0 and (self.is_assumed or self.is_skipped)
 
 
@@ -134,7 +134,7 @@ def _submodule(letters: str) -> str:
 
 
 async def odd_entries(git: Git, tree: Tree, index: str | Path = "") -> list[IndexEntry]:
-    """The entries of the index that a look at changes does not tell: unmerged ones, submodules, and hidden ones.
+    """Yield the entries of the index that a status does not report: unmerged ones, submodules, and hidden ones.
 
     Raises:
         GitFailed

@@ -1,4 +1,4 @@
-"""A working tree and its git directory, wherever the two are."""
+"""A working tree and its git directory, whatever their paths."""
 
 import os
 import shutil
@@ -16,12 +16,12 @@ LONG_S = 1800.0  # for what reads or writes every file
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Git is told where both are: a tree that was moved aside is no worktree that git would find by itself."""
+    """Both paths are passed to git: a tree that was moved aside is no worktree that git would find by itself."""
 
     top: str
     git_dir: str  # of this worktree
     common_dir: str  # of its repository
-    may_fetch: bool = False  # what a partial clone lacks
+    may_fetch: bool = False  # the missing objects of a partial clone
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -32,7 +32,7 @@ class Tree:
         return str(Path(self.common_dir) / "objects")
 
     async def run(self, git: Git, *arguments: str, stdin: bytes = b"", index: str | Path = "") -> bytes:
-        """What git writes; with a private index where one is given.
+        """Return git's output; uses a private index if one is given.
 
         Raises:
             GitFailed, StorageDegraded
@@ -43,7 +43,7 @@ class Tree:
     def copy_index(self, to: Path) -> None:
         """Have a private copy of the index, if there is one. It may block."""
         with suppress(FileNotFoundError):
-            # With its time, by which git tells entries that were written in the same instant as their files.
+            # With its time, by which git recognises entries that were written in the same instant as their files.
             shutil.copy2(Path(self.git_dir) / "index", to)
 
 

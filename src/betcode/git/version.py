@@ -8,10 +8,10 @@ _SAID = re.compile(r"git version (\d+)\.(\d+)\S*")
 
 
 def unfit(said: str) -> str:
-    """Why a program that says this of itself cannot be used; empty: it can."""
+    """Return why a program with this version output cannot be used; empty: it can."""
     found = _SAID.match(said)
     if found is None:
-        return f"git does not say which version it is: {ADVICE}"
+        return f"git does not report its version: {ADVICE}"
     if (int(found[1]), int(found[2])) < OLDEST:
         return f"{version_of(said)} is too old: {ADVICE}"
     return ""

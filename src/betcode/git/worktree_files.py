@@ -15,24 +15,22 @@ from betcode.git.repository import git_directory, nearest_top
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """What stands at the path of a worktree."""
+    """The state of the path of a worktree."""
 
     git_dir: str = ""  # git's own directory of it; empty: there is no worktree
-    mark: str = (
-        ""  # stays with git's directory wherever that or the worktree goes, and no other has it; empty: not known
-    )
+    mark: str = ""  # belongs to git's directory even after a move, and is unique; empty: unknown
 
 
 NOTHING = OnDisk()
 _ON_BRANCH = "ref: refs/heads/"
-_NOT_IN_FILES = ".invalid"  # what HEAD says where git keeps its refs in tables
+_NOT_IN_FILES = ".invalid"  # the content of HEAD if git stores its refs in tables
 _LONGEST_BRANCH = 1000
 _COMMIT = re.compile("[0-9a-f]{40,64}")
 _SHORT = 8
 
 
 def on_disk(path: str) -> OnDisk:
-    """What the files say of the worktree at that path. It may block."""
+    """Return the worktree at that path, as the files show it. It may block."""
     git_dir = git_directory(path)
     if not git_dir or not Path(git_dir).is_dir():
         return NOTHING
@@ -40,9 +38,9 @@ def on_disk(path: str) -> OnDisk:
 
 
 def branch_at(directory: str, *, or_commit: bool = False) -> str:
-    """The branch that is checked out where a directory is; empty: none, or there is no repository. It may block.
+    """Return the branch that is checked out in a directory; empty: none, or there is no repository. It may block.
 
-    With `or_commit`, the beginning of a commit that is checked out by itself is given instead of nothing.
+    With `or_commit`, returns the beginning of a detached commit instead of an empty text.
     """
     top = nearest_top(directory)
     git_dir = git_directory(top) if top else ""
@@ -68,8 +66,9 @@ def mark_of(git_dir: str) -> str:
 
 
 async def configured_top(git: Git, common_dir: str) -> str:
-    """The main worktree where git's directory says itself where that is, as that of a submodule does; empty: it does
-    not, or what it names does not say the same: settings could name any directory of anybody.
+    """Return the main worktree if git's directory names it, as that of a submodule does.
+
+    Empty if it does not, or if the named directory does not agree: settings could name any directory.
 
     Raises:
         GitFailed

@@ -47,12 +47,12 @@ class BoundedIO:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a call is running or hangs, so that this object cannot be replaced by a new one."""
+        """Return whether a call is running or hangs, so that this object cannot be replaced by a new one."""
         return self._waiting > 0 or self.hangs
 
     @property
     def hangs(self) -> bool:
-        """Whether a call that timed out has not returned yet."""
+        """Return whether a call that timed out has not returned yet."""
         return self._hanging > 0
 
     async def inline_or_run(self, work: Callable[[], T]) -> T:
@@ -159,7 +159,7 @@ def _resolve(done: "asyncio.Future[T]", set_outcome: Callable[[V], None], value:
         if not done.done():
             set_outcome(value)
 
-    with suppress(RuntimeError):  # the loop is closed, so nobody waits
+    with suppress(RuntimeError):  # the loop is closed, so no task waits
         done.get_loop().call_soon_threadsafe(resolve)
 
 

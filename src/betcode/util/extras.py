@@ -54,7 +54,7 @@ def _is_there(module: str) -> bool:
 
 def _origin() -> str:
     """The URL of the wheel or folder that betcode was installed from; empty if it came from an index."""
-    # Imported here: the daemon imports this module at its start, and mostly nothing is missing.
+    # Imported here: the daemon imports this module at its start, and it is rarely needed.
     import json
     from importlib import metadata
 

@@ -32,7 +32,7 @@ class Located:
 
 
 class NotJson(Exception):
-    """The text is not JSON; says at which line and why."""
+    """The text is not JSON; the message has the line and the reason."""
 
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -50,7 +50,7 @@ def parse(text: str) -> Located:
     value = reader.value(0)
     reader.blank()
     if reader.at < len(reader.text):
-        raise reader.wrong("something follows the end")
+        raise reader.wrong("unexpected text after the end")
     return value
 
 
@@ -63,7 +63,7 @@ class Reader:
         self._counted = (0, 1)  # how far lines were counted, and the line there
 
     def line(self, at: int | None = None) -> int:
-        """Counted on from the last place: a project's file may be long, and must not cost the square of that."""
+        """Return the line; counted from the last position, so that a long file does not take quadratic time."""
         at = self.at if at is None else at
         before, line = self._counted if self._counted[0] <= at else (0, 1)
         self._counted = (at, line + self.text.count("\n", before, at))
@@ -143,7 +143,7 @@ class Reader:
             start = self.at
             key = self.string()
             if key in values:
-                raise self.wrong(f'"{key}" stands twice in one object', start)
+                raise self.wrong(f'duplicate key "{key}" in one object', start)
             if not self.take(":"):
                 raise self.wrong("a colon is missing")
             values[key] = self.value(depth + 1)

@@ -13,7 +13,7 @@ _WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|(//[^\n]*|/\*.*?\*/)', re.DOTALL)
 
 
 class CannotEdit(Exception):
-    """The text has no place for the value; the message says why."""
+    """The value cannot be inserted; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ def comments(text: str) -> list[str]:
 
 
 def with_value(text: str, path: Sequence[str], value: object) -> str:
-    """The text with another value at that path; keys that are written with dots are found too.
+    """Return the text with another value at that path; keys that are written with dots are found too.
 
     Raises:
         NotJson: it was none before.
-        CannotEdit: something stands in the way.
+        CannotEdit: the existing structure prevents it.
     """
     if not text.strip():
         text = "{\n}\n"
@@ -82,7 +82,7 @@ def _root(text: str) -> _Object:
 
 
 def _object_at(text: str, begin: int) -> _Object:
-    """The object whose brace is there; the text as a whole is known to be JSON."""
+    """Return the object at that brace; the text is known to be JSON."""
     reader = Reader(text)
     reader.at = begin + 1
     members: list[_Member] = []
@@ -114,10 +114,10 @@ def _find(text: str, place: _Object, path: Sequence[str]) -> tuple[_Object, _Mem
 
 
 def _deepest(text: str, place: _Object, path: Sequence[str]) -> tuple[_Object, Sequence[str]]:
-    """The object that a new value belongs into, and what is left of the path there."""
+    """Return the object that a new value belongs to, and the rest of the path."""
     while len(path) > 1 and (member := place.member(path[0])) is not None:
         if text[member.value_at] != "{":
-            raise CannotEdit(f'"{path[0]}" is no object, so that nothing can be set in it')
+            raise CannotEdit(f'"{path[0]}" is not an object, so nothing can be set in it')
         place, path = _object_at(text, member.value_at), path[1:]
     return place, path
 
@@ -134,7 +134,7 @@ def _inserted(text: str, place: _Object, key: str, value: object) -> str:
     newline = _newline(text)
     inside = text[place.begin + 1 : place.end]
     last = place.members[-1] if place.members else None
-    end = place.begin + 1 + len(inside.rstrip(_BLANKS))  # after the last word, be it a comment
+    end = place.begin + 1 + len(inside.rstrip(_BLANKS))  # after the last token, even a comment
     is_one_line = "\n" not in inside and (last is not None or bool(inside.strip()))
     indent = _indent_of_line(text, place.end if last is None or is_one_line else last.key_at)
     if is_one_line:

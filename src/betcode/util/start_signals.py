@@ -14,7 +14,7 @@ HELD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StartSignals:
-    """What was received since `hold`."""
+    """The signals received since `hold`."""
 
     def __init__(self) -> None:
         self._received: list[int] = []
@@ -27,11 +27,11 @@ class StartSignals:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether one of them asks the daemon to stop."""
+        """Return whether one of them asks the daemon to stop."""
         return any(number != signal.SIGHUP for number in self._received)
 
     def take(self) -> list[signal.Signals]:
-        """Those that were held, each handed out once; for whoever handles signals from now on."""
+        """Return the held signals, each once; for the later signal handler."""
         received, self._received = self._received, []
         return [signal.Signals(number) for number in received]
 

@@ -69,7 +69,7 @@ def read_file(path: "str | os.PathLike[str]", limit_bytes: int) -> bytes:
 
 
 def names_in(directory: "str | os.PathLike[str]") -> list[str]:
-    """The names of what is in a directory, which may itself be reached through a link; empty where there is none.
+    """Return the names in a directory, which may be reached through a link; empty if there is none.
 
     Raises: UnusableEntry, OSError for a shortage.
     """
@@ -95,7 +95,7 @@ def mode_of(path: "str | os.PathLike[str]") -> int:
 
 
 def type_of(mode: int) -> str:
-    """`a FIFO`: what an entry is, for people."""
+    """Return the type of an entry for people: `a FIFO`."""
     return next((words for matches, words in _TYPES if matches(mode)), "of an unknown type")
 
 

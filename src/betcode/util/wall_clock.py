@@ -1,4 +1,4 @@
-"""The wall clock of what is stored: it never exceeds what 64 bits of nanoseconds hold."""
+"""The wall clock for stored times: it never exceeds 64 bits of nanoseconds."""
 
 import time
 
@@ -7,5 +7,5 @@ LATEST_NS = 9_000_000_000_000_000_000
 
 
 def now_ns() -> int:
-    """Nanoseconds since 1970. A clock that was set beyond LATEST_NS stays there."""
+    """Return nanoseconds since 1970, at most LATEST_NS."""
     return min(time.time_ns(), LATEST_NS)

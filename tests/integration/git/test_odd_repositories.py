@@ -169,7 +169,7 @@ async def test_names_that_are_no_text_are_left_out_or_replaced(tmp_path: Path, o
     ]
     make_repository(tmp_path / os.fsdecode(b"m\xffain"))
     (tmp_path / "way").symlink_to(tmp_path / os.fsdecode(b"m\xffain"))
-    with pytest.raises(RepositoryNotFound, match="is no UTF-8"):
+    with pytest.raises(RepositoryNotFound, match="is not UTF-8"):
         await locate(our_git, str(tmp_path / "way"))
 
 

@@ -186,7 +186,7 @@ async def test_one_that_says_too_much_is_ended(
 ) -> None:
     monkeypatch.setattr(running, "_OUTPUT_LIMIT_BYTES", 100_000)
     git = program("echo $$ > $P/own; yes")
-    with pytest.raises(GitFailed, match="says more than 100000 bytes"):
+    with pytest.raises(GitFailed, match="wrote more than 100000 bytes"):
         await git.run("status", at=tmp_path)
     assert await _is_gone(await _pid_in(tmp_path / "own"))
 
@@ -224,7 +224,7 @@ async def test_a_stream_that_fails_says_so_at_its_end(program: Program, tmp_path
 
 async def test_a_full_disk_is_told_as_one(program: Program, tmp_path: Path) -> None:
     git = program("echo 'fatal: unable to write loose object file: No space left on device' >&2; exit 128")
-    with pytest.raises(StorageDegraded, match="There is no room on the disk"):
+    with pytest.raises(StorageDegraded, match="The disk is full"):
         await git.run("write-tree", at=tmp_path)
 
 
@@ -249,7 +249,7 @@ async def test_a_git_that_is_too_old_is_not_used_until_it_is_newer(tmp_path: Pat
     path.write_text(new)
     assert await git.run("status", at=tmp_path) == b"used\n"
     path.unlink()
-    with pytest.raises(GitFailed, match="git is not installed"):
+    with pytest.raises(GitFailed, match="git is no longer installed"):
         await git.run("status", at=tmp_path)
 
 

@@ -271,7 +271,7 @@ async def test_submodules_are_commits_and_repositories_inside_are_left_out(
     taken = await camera.take(shop)
     assert files_of(camera.objects, taken.tree)[b"part"] == (b"160000", moved_to.encode())
     assert "inner" not in names_of(camera.objects, taken.tree)
-    assert taken.note == "left out: deep/unborn/, inner/ (a repository of its own)"
+    assert taken.note == "left out: deep/unborn/, inner/ (a nested repository)"
     assert everything_in(shop / ".git") == before
 
 

@@ -224,7 +224,7 @@ async def test_what_git_cleaned_up_is_told_and_a_worktree_that_is_gone_does_no_h
     with pytest.raises(GitFailed, match="git cleaned it up"):
         await noted.diff(talk, 1)
     shutil.rmtree(place)
-    with pytest.raises(GitFailed, match="its repository is gone"):
+    with pytest.raises(GitFailed, match="its repository is missing"):
         await noted.diff(talk, 1)
     with pytest.raises(WorktreeUnusable):
         await talk.say("say hello")

@@ -121,7 +121,7 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a,
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (gone, "is not there"),
+        (gone, "does not exist"),
         (a_file, "is no directory"),
         (link_to_another, f"campaign.yaml says '{SECOND}'"),
         (link_to_the_system, "/etc has no .campaign directory"),
@@ -134,7 +134,7 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a,
         (identity("id: [unclosed"), "campaign.yaml is not YAML, line "),
         (identity("id: a\n\tname: b"), "campaign.yaml is not YAML, line 2"),
         (identity("- a\n- b"), "must hold keys and their values"),
-        (identity(f"id: {FIRST}\nid: {SECOND}"), "says 'id' twice"),
+        (identity(f"id: {FIRST}\nid: {SECOND}"), "has 'id' twice"),
         (identity(f"id: {SECOND}\nname: one"), f"the registry has the id '{FIRST}'"),
         (identity(f"id: {FIRST}\nname: other"), "the registry has the name 'one'"),
         (identity("a: " + "[" * 60_000), "is nested too deep"),
@@ -225,6 +225,6 @@ async def test_a_disk_that_hangs_spoils_its_own_campaign_alone(tmp_path: Path) -
     with hung_disk(tmp_path / "hung") as disk, anyio.fail_after(PATIENCE_S):
         seen = await known.survey()
         assert seen.campaigns == (two,)
-        assert "gives no answer" in seen.troubles[0]
+        assert "does not answer" in seen.troubles[0]
         assert await known.find("two") == two
         assert disk.on_a_loop == []

@@ -141,4 +141,4 @@ def test_a_campaign_that_stands_there_twice_is_not_chosen(tmp_path: Path) -> Non
     found = read(tmp_path, f'{{"campaigns": {{"c1": {entry}, "c2": {entry}, "c1": {entry}}}}}')
     assert [entry.id for entry in found.entries if entry.trouble] == ["c1"]
     inside = read(tmp_path, '{"campaigns": {"c1": {"name": "n", "path": "/p", "path": "/q"}}}')
-    assert "says 'path' of it twice" in inside.entries[0].trouble
+    assert "has 'path' of it twice" in inside.entries[0].trouble

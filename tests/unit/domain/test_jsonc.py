@@ -66,5 +66,5 @@ def test_every_value_knows_its_line() -> None:
 
 
 def test_a_key_that_stands_twice_is_refused_so_that_none_is_lost() -> None:
-    with pytest.raises(NotJson, match='line 2: "a" stands twice'):
+    with pytest.raises(NotJson, match='line 2: duplicate key "a"'):
         parse('{"a": 1,\n"a": 2}')

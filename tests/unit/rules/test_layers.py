@@ -95,8 +95,8 @@ def test_rules_from_flags_come_first() -> None:
 
 BROKEN = [
     ('{\n"permissions": {\n"deny": ["a" "b"]}}', 3, "a comma or ] is missing"),
-    ('{"permissions": {"deny": ["Bash(rm *)"],\n"deny": []}}', 2, '"deny" stands twice in one object'),
-    ('{"permissions": {}}\n{', 2, "something follows the end"),
+    ('{"permissions": {"deny": ["Bash(rm *)"],\n"deny": []}}', 2, 'duplicate key "deny" in one object'),
+    ('{"permissions": {}}\n{', 2, "unexpected text after the end"),
     ('\n\n{"permissions": [', 3, "a value is missing"),
     ("[]", 1, "it must hold one JSON object"),
     ('{"permissions": 7}', 1, '"permissions" must be an object'),
