@@ -8,7 +8,7 @@ from betcode.domain.agents.commands import AnswerPermission, AnswerQuestions, Be
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
-from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, same_as_before
+from betcode.engine.core.decision_types import PermissionAnswer, PromptDecision, decide, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.rules import PathContext
 from betcode.v1 import agent_pb2 as v1
@@ -45,7 +45,7 @@ GROUP = replace(
 
 def decided(
     decision: v1.PermissionDecision.ValueType, prompt: PromptRow = BASH, message: str = "", **more: str
-) -> Decision:
+) -> PromptDecision:
     return decide(PermissionAnswer(prompt.request_id, decision, message, **more), prompt, PLACE)  # type: ignore[arg-type]
 
 
@@ -116,7 +116,7 @@ def test_a_question_is_not_allowed_but_answered(decision: v1.PermissionDecision.
     assert "--choose" in refused(decision, GROUP)
 
 
-def as_answered(decision: Decision) -> PromptRow:
+def as_answered(decision: PromptDecision) -> PromptRow:
     return replace(
         BASH,
         state=PromptState.ANSWERED,
@@ -142,7 +142,7 @@ ALL = [
 
 @pytest.mark.parametrize("first", ALL)
 @pytest.mark.parametrize("again", ALL)
-def test_the_same_again_is_known_and_any_other_is_stale(first: Decision, again: Decision) -> None:
+def test_the_same_again_is_known_and_any_other_is_stale(first: PromptDecision, again: PromptDecision) -> None:
     if first == again:
         assert same_as_before(as_answered(first), again)
         return
@@ -223,7 +223,7 @@ def test_answers_belong_to_questions_of_the_group() -> None:
 
 def test_what_was_chosen_as_a_list_goes_to_the_agent_as_one() -> None:
     answers = {"Which colour?": '["red"]', "Which checks?": '["lint", "tests"]'}
-    command = Decision(v1.ALLOW_ONCE, answers=answers).command(GROUP)
+    command = PromptDecision(v1.ALLOW_ONCE, answers=answers).command(GROUP)
     assert command == AnswerQuestions(
         "r1", GROUP.input_json, {"Which colour?": "red", "Which checks?": ("lint", "tests")}
     )

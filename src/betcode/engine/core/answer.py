@@ -1,139 +1,46 @@
-"""Accept an answer to a prompt: the first one wins, and all followers see it."""
+"""Decide what an answer to a prompt comes to: what is stored, what followers see, and whether it is refused."""
 
-import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from __future__ import annotations
 
-from betcode.domain.bounded_io import FilesystemTimeout
-from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
-from betcode.domain.store.changes import AddInput, Change, SavePrompt
-from betcode.domain.store.rows import PromptKind, PromptRow
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from betcode.domain.errors import InvalidRequest, PermissionStale
+from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
+from betcode.domain.store.changes import AddAudit, SavePrompt
+from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import carried_answers, events
-from betcode.engine.core.capability_checks import check_answer, denial_reason_notice
-from betcode.engine.core.decision_records import decision_changes, with_decider
-from betcode.engine.core.decision_types import Decision, answered_before, same_as_before
+from betcode.engine.core.capability_checks import denial_reason_notice
+from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision_types import PromptDecision, answered_before, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
-from betcode.engine.fault_points import FaultPoint
-from betcode.engine.operations.grants import granted
-from betcode.engine.shell.session import LiveSession
-from betcode.util.wall_clock import now_ns
+from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
 
-logger = logging.getLogger(__name__)
 
-
-async def answer_prompt(session: LiveSession, request_id: str, decision: Decision, client: ClientName) -> bool:
-    """Record who decided what, once; the agent hears it as soon as it has a slot. True: it had been said before.
-
-    Raises:
-        PromptNotFound: there never was such a prompt.
-        PermissionStale: it was answered differently, or cannot be answered any more.
-        InvalidRequest: a deny rule speaks of what would run, or may for all that can be told; the prompt stays open.
-    """
-    async with _noting_stale(session, request_id), session.changing():
-        if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
-            await session.budget.answer(decision, client)
-            return False
-        prompt = session.prompts.get(request_id) or session.open_orphan(request_id)
-        if prompt is None:
-            return same_as_before(await _prompt_of_the_past(session, request_id), decision)
-        _refuse_if_cancelled(session, prompt)
-        check_answer(decision, request_id, session.provider.name, session.capabilities)
-        await _refuse_if_denied(session, prompt, decision)
-        await _resolve(session, prompt, decision, client)
-        return False
-
-
-async def answer_questions(
-    session: LiveSession, request_id: str, answers: Mapping[str, str], client: ClientName
-) -> tuple[bool, bool]:
-    """Whether it had been answered so before, and whether all questions asked together are answered now.
-
-    What is answered of a group is kept; the agent hears of it when nothing is missing.
-
-    Raises:
-        PromptNotFound, InvalidRequest
-        PermissionStale: one of them was answered differently, or none can be answered any more.
-    """
-    async with _noting_stale(session, request_id), session.changing():
-        prompt = session.prompts.get(request_id) or session.open_orphan(request_id)
-        row = prompt or await _prompt_of_the_past(session, request_id)
-        if prompt is None and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
-            same_as_before(row, Decision(v1.ALLOW_ONCE, answers=answers))  # who is too late need not know its wording
-        check_answers(row, answers)
-        for text, answer in answers.items():
-            if row.answers.get(text, answer) != answer:
-                raise answered_before(row, text)
-        given = {**row.answers, **answers}
-        if prompt is None:
-            return same_as_before(row, Decision(v1.ALLOW_ONCE, answers=given)), True
-        _refuse_if_cancelled(session, prompt)
-        if all(question.question in given for question in questions_of(prompt)):
-            await _resolve(session, prompt, Decision(v1.ALLOW_ONCE, answers=given), client)
-            return False, True
-        if given == prompt.answers:
-            return True, False
-        kept = replace(with_decider(prompt, client, now_ns()), answers=given)
-        await session.writer.write((), [SavePrompt(kept)])
-        return False, False
-
-
-@asynccontextmanager
-async def _noting_stale(session: LiveSession, request_id: str) -> AsyncIterator[None]:
-    """Somebody saw a prompt as it is not any more."""
-    try:
-        yield
-    except PermissionStale as stale:
-        facts = {"span": "permission", "request_id": request_id}
-        logger.warning("an answer came too late: %s", stale.message, extra=session.log_extra | facts)
-        raise
-
-
-async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, client: ClientName) -> None:
-    """The answer, what it grants, what the agent is told of it and the audit: one commit; the lock is held.
-
-    Where the agent is gone, the answer waits for the one that goes on with the turn.
-    """
-    is_orphan = prompt.request_id in session.orphaned
-    answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns())
-    answered = carried_answers.mark_answered(answered) if is_orphan else answered
-    changes: list[Change] = [SavePrompt(answered), entry]
-    if not is_orphan:
-        changes.append(AddInput(session.answer_row(decision.command(prompt))))
-    if decision.grant is not None:
-        changes += granted(session, decision.grant, client, prompt.request_id)[1]
+def resolve(
+    session: SessionView, prompt: PromptRow, decision: PromptDecision, client: ClientName, now_ns: int
+) -> Decision:
+    """The answered prompt, its audit entry and the event. The answer to an orphaned prompt waits for the next agent."""
+    answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns)
+    if prompt.request_id in session.orphaned:
+        answered = carried_answers.mark_answered(answered)
     said = [events.answered(prompt.request_id, decision, client)]
-    if note := denial_reason_notice(decision, session.provider.name, session.capabilities):
+    if note := denial_reason_notice(decision, session.info.provider, session.capabilities):
         said.append(events.notice(v1.NOTICE_KIND_AGENT, note, request_id=prompt.request_id))
-    await session.writer.write(said, changes)
-    if is_orphan:
-        session.recovery.hurry()
-    logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
-    session.context.faults(FaultPoint.AFTER_ANSWER, session.session_id)
-    session.go_on()
+    return Decision(tuple(said), (SavePrompt(answered), entry))
 
 
-def _refuse_if_cancelled(session: LiveSession, prompt: PromptRow) -> None:
-    """A cancel came first: the agent takes its request back, and would not hear the answer."""
-    run = session.run
+def refuse_if_cancelled(session: SessionView, run: RunView | None, prompt: PromptRow) -> None:
+    """Raises PermissionStale where a cancel came first: the agent takes its request back and would not read it."""
     if run is not None and run.row.cancel_step and prompt.request_id in session.prompts:
         raise PermissionStale("The turn is being cancelled, and this request with it", request_id=prompt.request_id)
 
 
-async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: Decision) -> None:
-    """The agent runs what is allowed and asks no rule about it: not what an edit, or the wait, has put under a deny."""
-    if not decision.allows:
-        return
-    await session.screening.refresh()
-    try:
-        rule = await session.screening.denial_to(prompt, decision.updated_input or prompt.input_json)
-    except FilesystemTimeout as trouble:
-        raise InvalidRequest(
-            f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",
-            request_id=prompt.request_id,
-        ) from None
+def refuse_if_denied(prompt: PromptRow, decision: PromptDecision, rule: str) -> None:
+    """Raises InvalidRequest where a rule denies what would run: after an allowance the agent checks no rule."""
     if rule:
         what = "The edited input is" if decision.updated_input else "This is by now"
         raise InvalidRequest(
@@ -141,8 +48,87 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: D
         )
 
 
-async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:
-    found = await session.context.store.find_prompt(request_id)
-    if found is None:
-        raise PromptNotFound(request_id)
-    return found[1]
+@dataclass(frozen=True, slots=True)
+class GroupAnswer:
+    """What answers to some questions of a group come to."""
+
+    answers: Mapping[str, str]  # all that are given by now
+    is_repeated: bool  # they had been given before
+    is_complete: bool  # no question of the group is open any more
+
+
+def answer_group(row: PromptRow, answers: Mapping[str, str], *, is_open: bool) -> GroupAnswer:
+    """Add answers to those that the group has.
+
+    Raises:
+        InvalidRequest: an answer belongs to no question of the group, or cannot be one.
+        PermissionStale: a question was answered differently, or none can be answered any more.
+    """
+    if not is_open and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
+        same_as_before(row, _chosen(answers))  # who is too late need not know its wording
+    check_answers(row, answers)
+    for text, answer in answers.items():
+        if row.answers.get(text, answer) != answer:
+            raise answered_before(row, text)
+    given = {**row.answers, **answers}
+    if not is_open:
+        return GroupAnswer(given, is_repeated=same_as_before(row, _chosen(given)), is_complete=True)
+    is_complete = all(question.question in given for question in questions_of(row))
+    return GroupAnswer(given, is_repeated=not is_complete and given == row.answers, is_complete=is_complete)
+
+
+def group_decision(group: GroupAnswer) -> PromptDecision:
+    return _chosen(group.answers)
+
+
+def partly_answered(prompt: PromptRow, group: GroupAnswer, client: ClientName, now_ns: int) -> Decision:
+    """The prompt with the answers so far; the agent gets them when none is missing."""
+    return Decision(changes=(SavePrompt(replace(with_decider(prompt, client, now_ns), answers=group.answers)),))
+
+
+def _chosen(answers: Mapping[str, str]) -> PromptDecision:
+    return PromptDecision(v1.ALLOW_ONCE, answers=answers)
+
+
+# ---------------------------------------------------------------- records of a person's decision
+
+
+def with_decider(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
+    """Return the prompt with the client that answered it (or part of it) and the time."""
+    return replace(prompt, answered_by=client.client_id, answered_by_type=client.client_type, answered_ns=now_ns)
+
+
+def decision_changes(
+    session: SessionId, prompt: PromptRow, decision: PromptDecision, client: ClientName, now_ns: int
+) -> tuple[PromptRow, AddAudit]:
+    """Return the answered prompt and the audit entry of the decision."""
+    answered = replace(
+        with_decider(prompt, client, now_ns),
+        state=PromptState.ANSWERED,
+        decision=decision.name,
+        answers=decision.answers,
+        idempotency_key=decision.idempotency_key,
+        message=decision.message,
+        updated_input=decision.updated_input,
+        grant_pattern=decision.grant_pattern,
+    )
+    return answered, AddAudit(_entry(session, prompt, decision, client, now_ns))
+
+
+def _entry(
+    session: SessionId, prompt: PromptRow, decision: PromptDecision, client: ClientName, now_ns: int
+) -> AuditEntry:
+    edited = f", run with other input, sha256 {input_hash(decision.updated_input)}" if decision.updated_input else ""
+    return AuditEntry(
+        at_ns=now_ns,
+        session_id=session,
+        request_id=prompt.request_id,
+        tool_name=prompt.tool_name,
+        input_sha256=input_hash(prompt.input_json),
+        what=AuditKind.DECISION,
+        outcome="allow" if decision.allows else "deny",
+        decided_by=DecidedBy.POLICY if decision.by_policy else DecidedBy.PERSON,
+        client=client.client_id,
+        peer=client.peer,
+        note=decision.name + edited,
+    )

@@ -8,7 +8,7 @@ from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import AgentCannot
 from betcode.domain.sessions.budget import Budget
 from betcode.domain.store.rows import NewSession
-from betcode.engine.core.decision_types import Decision
+from betcode.engine.core.decision_types import PromptDecision
 
 
 def check_new(new: NewSession, can: Capabilities) -> None:
@@ -31,7 +31,7 @@ def check_files(message: SendMessage, provider: str, can: Capabilities) -> None:
         )
 
 
-def check_answer(decision: Decision, request_id: str, provider: str, can: Capabilities) -> None:
+def check_answer(decision: PromptDecision, request_id: str, provider: str, can: Capabilities) -> None:
     """Raises AgentCannot if the agent would ignore the edited input; the prompt stays open."""
     if decision.updated_input and not can.edited_input:
         raise AgentCannot(
@@ -42,7 +42,7 @@ def check_answer(decision: Decision, request_id: str, provider: str, can: Capabi
         )
 
 
-def denial_reason_notice(decision: Decision, provider: str, can: Capabilities) -> str:
+def denial_reason_notice(decision: PromptDecision, provider: str, can: Capabilities) -> str:
     """Return a notice if the agent will not receive the reason of a denial, otherwise an empty string."""
     if decision.allows or decision.by_policy or not decision.message or can.denial_message:
         return ""

@@ -49,7 +49,7 @@ class PermissionAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PromptDecision:
     """An answer that can be applied."""
 
     value: v1.PermissionDecision.ValueType
@@ -82,20 +82,20 @@ class Decision:
         return AnswerPermission(prompt.request_id, Behaviour.DENY, prompt.input_json, self.message, stops)
 
 
-def decision_in(row: PromptRow) -> Decision:
+def decision_in(row: PromptRow) -> PromptDecision:
     """What an answered prompt was answered with, to be said to an agent that asks the same."""
     value = v1.PermissionDecision.Value(row.decision)
-    return Decision(value, row.message, row.idempotency_key, row.answers, row.updated_input)
+    return PromptDecision(value, row.message, row.idempotency_key, row.answers, row.updated_input)
 
 
-def decide(answer: PermissionAnswer, prompt: PromptRow, place: PathContext) -> Decision:
+def decide(answer: PermissionAnswer, prompt: PromptRow, place: PathContext) -> PromptDecision:
     """Raises InvalidRequest where the answer cannot be applied as it is; then the prompt stays open."""
     value = answer.decision
     if value in _ALLOWING and prompt.kind is PromptKind.QUESTION:
         raise InvalidRequest(
             "This is a question: answer it with --choose or --question, or deny it", request_id=answer.request_id
         )
-    return Decision(
+    return PromptDecision(
         value,
         answer.message,
         answer.idempotency_key,
@@ -174,7 +174,7 @@ def json_value(text: str) -> object:
         return None
 
 
-def same_as_before(row: PromptRow, decision: Decision) -> bool:
+def same_as_before(row: PromptRow, decision: PromptDecision) -> bool:
     """Whether an answered prompt was answered just so; False where it is still open. Words to a denial may differ.
 
     Raises:
@@ -223,7 +223,7 @@ def answered_before(row: PromptRow, question: str = "") -> PermissionStale:
     )
 
 
-def _is_same(row: PromptRow, decision: Decision) -> bool:
+def _is_same(row: PromptRow, decision: PromptDecision) -> bool:
     return (
         _effect(row.decision) == _effect(decision.name)
         and dict(row.answers) == dict(decision.answers)

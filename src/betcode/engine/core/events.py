@@ -15,7 +15,7 @@ from betcode.engine.client_name import ClientName, Present
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from betcode.engine.core.decision_types import Decision
+    from betcode.engine.core.decision_types import PromptDecision
 
 KEPT_ANSWER = "the answer to"  # followed by the request that it was given to
 
@@ -144,7 +144,7 @@ def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
     return event
 
 
-def answered(request_id: str, decision: Decision, client: ClientName) -> v1.AgentEvent:
+def answered(request_id: str, decision: PromptDecision, client: ClientName) -> v1.AgentEvent:
     """A person has decided."""
     said = decision.message or "; ".join(decision.answers.values())
     event = resolved(request_id, "answered", decision=decision.value, client_id=client.client_id, message=said)

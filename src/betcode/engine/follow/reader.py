@@ -17,8 +17,8 @@ from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
-from betcode.engine.core.prompt_ttl import extend_prompts
 from betcode.engine.fault_points import FaultPoint
+from betcode.engine.maintenance.prompt_times import extend_prompts
 from betcode.engine.operations.import_turns import import_outside_turns
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession

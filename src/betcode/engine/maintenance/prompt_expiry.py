@@ -18,8 +18,8 @@ from betcode.domain.values.times import short_duration
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events
 from betcode.engine.core.orphaned_prompts import audit_change
-from betcode.engine.core.prompt_ttl import extend_prompts, lifetime_of, open_prompts
 from betcode.engine.fault_points import FaultPoint
+from betcode.engine.maintenance.prompt_times import extend_prompts, lifetime_of, open_prompts
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
 from betcode.telemetry.log_context import begin

@@ -15,10 +15,10 @@ from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.store.rows import PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
-from betcode.engine.core.answer import answer_prompt, answer_questions
-from betcode.engine.core.decision_types import Decision, PermissionAnswer, decide, json_value, same_as_before
-from betcode.engine.core.prompt_ttl import extend_prompts
+from betcode.engine.core.decision_types import PermissionAnswer, PromptDecision, decide, json_value, same_as_before
 from betcode.engine.core.state import NO_RUN
+from betcode.engine.maintenance.prompt_times import extend_prompts
+from betcode.engine.operations.answer_prompt import answer_prompt, answer_questions
 
 if TYPE_CHECKING:
     from betcode.engine.registry import Registry
@@ -92,7 +92,9 @@ class AnswerService:
                 decision = await live.screening.book.file_io.inline_or_run(lambda: decide(answer, prompt, live.place))
             except InvalidRequest:
                 if prompt.state is not PromptState.OPEN:
-                    same_as_before(prompt, Decision(answer.decision))  # what is wrong with it does not matter any more
+                    same_as_before(
+                        prompt, PromptDecision(answer.decision)
+                    )  # what is wrong with it does not matter any more
                 raise
             except FilesystemTimeout as trouble:
                 raise InvalidRequest(

@@ -17,13 +17,13 @@ from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import budget as budget_rules
 from betcode.engine.core import events
+from betcode.engine.core.answer import decision_changes
 from betcode.engine.core.capability_checks import unmeasured_limits_notice
-from betcode.engine.core.decision_records import decision_changes
-from betcode.engine.core.decision_types import Decision
-from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
+from betcode.engine.core.decision_types import PromptDecision
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import status_after
 from betcode.engine.fault_points import FaultPoint
+from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened
 from betcode.engine.shell.views import agent_view
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
@@ -96,7 +96,7 @@ class BudgetGate:
             self._is_seen_to = True
             self._session.tasks.start_soon(FaultPoint.BUDGET_CHECK, self._see_to_it)
 
-    async def answer(self, decision: Decision, client: ClientName) -> None:
+    async def answer(self, decision: PromptDecision, client: ClientName) -> None:
         """Raise the limits that are reached by the same amount again, or let go of what waits; the lock is held."""
         session, prompt = self._session, self.prompt
         assert prompt is not None
@@ -218,7 +218,7 @@ class BudgetGate:
             said += self.told_to_wait(self.waiting)
             if not session.turn_open:
                 said.append(events.status(v1.WAITING_FOR_USER))
-        opened = assign_expiry(session, said, changes, {})
+        opened = assign_expiry(session, said, changes)
         left = {name: row for name, row in session.inputs.items() if name not in dropped}
         agent = agent_view(session)
         turn_open = agent is not None and agent.turn_open and not agent.is_leaving

@@ -26,9 +26,9 @@ from betcode.domain.store.rows import RunRow
 from betcode.domain.values.identifiers import RunKey, new_run_id
 from betcode.engine.core.decision import StateFields
 from betcode.engine.core.ingest import RecordIngest
-from betcode.engine.core.prompt_ttl import assign_expiry, record_opened
 from betcode.engine.core.status import pause_fields
 from betcode.engine.fault_points import FaultPoint
+from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened
 from betcode.engine.operations import compact
 from betcode.engine.permissions.tool_calls import ToolCallScreener
 from betcode.engine.shell import compaction_triggers
@@ -285,7 +285,7 @@ class AgentRun:
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._replies.add_to(intake)
-            opened = assign_expiry(session, intake.said, intake.changes, {})
+            opened = assign_expiry(session, intake.said, intake.changes)
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compact.before_fork(session)
             session.context.faults(FaultPoint.AFTER_READING, session.session_id)
