@@ -18,9 +18,9 @@ from betcode.engine.core.decision import StateFields
 from betcode.engine.core.status import pause_after_agent
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations import compact
-from betcode.engine.shell.directory_check import directory_advice
 from betcode.engine.shell.partial_output import cut_short
 from betcode.engine.shell.views import run_view, session_view
+from betcode.engine.shell.working_directory import directory_advice
 from betcode.util.wall_clock import now_ns as clock_ns
 from betcode.v1 import agent_pb2 as v1
 
