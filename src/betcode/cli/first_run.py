@@ -79,7 +79,7 @@ def _what_to_try() -> Iterator[str]:
 async def _print_agent(options: CommandOptions, screen: Screen) -> str:
     """Print which agent a new session gets, and why; return its name."""
     await ensure_daemon(options, screen.note, announce=True, asked_for=True)
-    async with open_client(options.places) as client:
+    async with open_client(options.paths) as client:
         chosen = await default_agent(client, options)
     if chosen == DEFAULT.name:
         where = options.claude_bin or shutil.which(DEFAULT.executable) or "where the daemon was started"
@@ -97,7 +97,7 @@ async def _first_run(options: CommandOptions) -> int:
     screen = standard_screen()
     agent = await _print_agent(options, screen)
     new = new_conversation(options)
-    async with checked_client(options.places, own_identity(options), screen) as client:
+    async with checked_client(options.paths, own_identity(options), screen) as client:
         code = await _one_turn(client, new, screen, is_demo=agent == FALLBACK.name)
         if code != ExitCode.OK and agent != FALLBACK.name:
             screen.note(f"{agent} could not answer; this is the built-in {FALLBACK.name} agent instead")

@@ -358,7 +358,7 @@ class Client:
 
 @asynccontextmanager
 async def open_client(
-    places: Paths,
+    paths: Paths,
     identity: ClientIdentity | None = None,
     *,
     ladder_ms: Sequence[int] = LADDER_MS,
@@ -369,6 +369,6 @@ async def open_client(
     """Open a client of the daemon at these paths; leaving the block disconnects it and ends no turn."""
     name = identity or ClientIdentity()
     async with open_connection(
-        places, name, ladder_ms=ladder_ms, sleep=sleep, on_deprecation=on_deprecation, alive_s=alive_s
+        paths, name, ladder_ms=ladder_ms, sleep=sleep, on_deprecation=on_deprecation, alive_s=alive_s
     ) as connection:
         yield Client(connection)

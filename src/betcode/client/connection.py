@@ -198,7 +198,7 @@ def wait_s(ladder: Ladder, error: ClientError) -> float:
 
 @asynccontextmanager
 async def open_connection(
-    places: Paths,
+    paths: Paths,
     identity: ClientIdentity,
     *,
     ladder_ms: Sequence[int] = LADDER_MS,
@@ -215,16 +215,16 @@ async def open_connection(
         Refused: a remote daemon cannot be called safely.
     """
     with ExitStack() as stack:
-        if places.remote is not None:
-            token, channel = open_remote(places.remote, _CHANNEL_OPTIONS)
-            short_ticket = places.ticket_socket
+        if paths.remote is not None:
+            token, channel = open_remote(paths.remote, _CHANNEL_OPTIONS)
+            short_ticket = paths.ticket_socket
         else:
             token = ""
             channel = grpc.aio.insecure_channel(
-                grpc_target(stack.enter_context(reachable(places.socket))),
+                grpc_target(stack.enter_context(reachable(paths.socket))),
                 options=(*_CHANNEL_OPTIONS, *keepalive(alive_s, alive_s)),
             )
-            short_ticket = stack.enter_context(reachable(places.ticket_socket))
+            short_ticket = stack.enter_context(reachable(paths.ticket_socket))
         try:
             greeting = Greeting(channel, identity.version, identity.client_type)
             stub = AgentServiceStub(channel)

@@ -121,9 +121,9 @@ async def _begun(call: "grpc.aio.Call") -> None:
 
 
 @asynccontextmanager
-async def open_obey(places: Paths, socket: Path, identity: ClientIdentity) -> AsyncIterator[ObeyClient]:
+async def open_obey(paths: Paths, socket: Path, identity: ClientIdentity) -> AsyncIterator[ObeyClient]:
     """Open a channel to the daemon with this obey socket; nothing is sent before the first call."""
-    here = replace(places, socket=socket, remote=None)
-    with reachable(places.ticket_socket) as ticket_socket:
+    here = replace(paths, socket=socket, remote=None)
+    with reachable(paths.ticket_socket) as ticket_socket:
         async with open_connection(here, identity) as connection:
             yield ObeyClient(replace(connection, ticket_socket=ticket_socket))

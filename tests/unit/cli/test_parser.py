@@ -74,7 +74,7 @@ def test_path_options_are_accepted_before_and_after_the_command(where: str) -> N
     command, place = ["session", "list"], ["--state-dir", "/s", "--json"]
     chosen = build_parser().parse_args([*place, *command] if where == "before" else [*command, *place])
     options = options_from(chosen, {"HOME": "/h", "BETCODE_STATE_DIR": "/other"})
-    assert str(options.places.state_dir) == "/s"
+    assert str(options.paths.state_dir) == "/s"
     assert options.as_json
 
 
@@ -86,6 +86,6 @@ def test_variables_choose_paths_without_a_flag() -> None:
         "BETCODE_CLAUDE_BIN": "/b",
     }
     options = options_from(build_parser().parse_args([]), environ)
-    places = options.places
+    places = options.paths
     assert (str(places.state_dir), str(places.config_dir), str(places.socket)) == ("/s", "/c", "/x")
     assert options.claude_bin == "/b"

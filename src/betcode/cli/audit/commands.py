@@ -117,14 +117,14 @@ async def _steps(
 
     No daemon is started for this.
     """
-    if await serves(options.places):
+    if await serves(options.paths):
         async with (
-            open_client(options.places, ClientIdentity(client_type="cli")) as client,
+            open_client(options.paths, ClientIdentity(client_type="cli")) as client,
             aclosing(_from_daemon(client, earlier_head)) as steps,
         ):
             yield steps
     else:
-        async with aclosing(_from_file(options.places.database, earlier_head)) as steps:
+        async with aclosing(_from_file(options.paths.database, earlier_head)) as steps:
             yield steps
 
 

@@ -40,7 +40,7 @@ class _Recording:
 
 
 async def save(options: CommandOptions) -> int:
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
@@ -80,7 +80,7 @@ def _read_recording(options: CommandOptions, session_id: str) -> _Recording:
     from betcode.storage import runs_of_session  # imported here: no other path of this command reads the database
 
     try:
-        runs = runs_of_session(options.places.database, session_id)
+        runs = runs_of_session(options.paths.database, session_id)
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
     if not runs:
@@ -89,7 +89,7 @@ def _read_recording(options: CommandOptions, session_id: str) -> _Recording:
         )
     recording = _Recording()
     for run_id in runs:
-        _add_run(recording, options.places.runs / run_id)
+        _add_run(recording, options.paths.runs / run_id)
     if not recording.rows:
         raise CommandFailed(
             "The journals of this session were deleted (settings journals.keep and journals.limit)",

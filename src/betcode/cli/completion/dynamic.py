@@ -21,9 +21,9 @@ _TYPABLE = re.compile(r"[\w.@-]+")
 
 def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     """Return the candidates of `kind`, newest first; none if no daemon answers quickly."""
-    places = _paths_from(typed)
+    paths = _paths_from(typed)
     fallback = [(name, "") for name in _MODELS] if kind == "model" else []
-    if not places.socket.exists():
+    if not paths.socket.exists():
         return fallback
     from functools import partial
 
@@ -32,7 +32,7 @@ def dynamic_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Cand
     from betcode.client import ClientError
 
     try:
-        return anyio.run(partial(_query, kind, places, typed, beginning)) or fallback
+        return anyio.run(partial(_query, kind, paths, typed, beginning)) or fallback
     except (ClientError, OSError):
         return fallback
 
@@ -58,13 +58,13 @@ def _value_of(flag: str, typed: Sequence[str]) -> str | None:
     return None
 
 
-async def _query(kind: str, places: Paths, typed: Sequence[str], beginning: str) -> "list[Candidate]":
+async def _query(kind: str, paths: Paths, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     import anyio
 
     from betcode.client import open_client
 
     with anyio.move_on_after(_WITHIN_S):
-        async with open_client(places) as client:
+        async with open_client(paths) as client:
             match kind:
                 case "session":
                     return await _sessions(client, beginning)

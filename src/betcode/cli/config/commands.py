@@ -79,7 +79,7 @@ def unset(options: CommandOptions) -> int:
 
 def _change(options: CommandOptions, values: dict[str, object], gone: tuple[str, ...]) -> int:
     screen = standard_screen()
-    refuse_inside(options.places)
+    refuse_inside(options.paths)
     _note_remote_daemon(options, screen)
     path, layer = chosen_file(options)
     try:
@@ -102,10 +102,8 @@ def _change(options: CommandOptions, values: dict[str, object], gone: tuple[str,
 
 
 def _note_remote_daemon(options: CommandOptions, screen: Screen) -> None:
-    if options.places.remote is not None:
-        screen.note(
-            f"These are the settings of this machine; the daemon at {options.places.remote.address} has its own"
-        )
+    if options.paths.remote is not None:
+        screen.note(f"These are the settings of this machine; the daemon at {options.paths.remote.address} has its own")
 
 
 def _set_text(key: str, value: object) -> str:
@@ -130,7 +128,7 @@ def _note_overrides(options: CommandOptions, screen: Screen, keys: Iterable[str]
             waits = waits or not setting.at_once
         for remark in _feature_warnings(loaded) if setting.field == "feature_flags" else ():
             screen.note(f"Warning: {remark}")
-    if waits and daemon_runs(options.places):
+    if waits and daemon_runs(options.paths):
         screen.note("Restart the daemon to apply it: betcode daemon restart")
 
 
@@ -204,7 +202,7 @@ def _json(loaded: Loaded, setting: Setting) -> dict[str, object]:
 
 
 def _loaded(options: CommandOptions) -> Loaded:
-    return resolve(options.places.config_dir, os.environ, None, Path(working_directory(options)))
+    return resolve(options.paths.config_dir, os.environ, None, Path(working_directory(options)))
 
 
 def _setting(key: str) -> Setting:

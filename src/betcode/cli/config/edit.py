@@ -20,7 +20,7 @@ _NEW = "{\n  // every setting: betcode config show\n}\n"
 
 def edit(options: CommandOptions) -> int:
     screen = standard_screen()
-    refuse_inside(options.places)
+    refuse_inside(options.paths)
     try:
         argv = editor_argv()
     except NoEditor:

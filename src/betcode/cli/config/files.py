@@ -21,21 +21,21 @@ def chosen_file(options: CommandOptions) -> tuple[Path, Layer]:
 def file_of(options: CommandOptions, layer: Layer) -> Path:
     if layer in OF_PROJECTS:
         return Path(working_directory(options)) / OF_PROJECTS[layer]
-    return options.places.config_dir / FILE_NAME
+    return options.paths.config_dir / FILE_NAME
 
 
-def refuse_inside(places: Paths, why: str = "agents may not change settings") -> None:
+def refuse_inside(paths: Paths, why: str = "agents may not change settings") -> None:
     """Refuse commands of agents that do not go through the daemon. This only hinders; the daemon checks by itself.
 
     Raises:
         CommandFailed: this process belongs to an agent.
     """
-    if runs_inside(places.runs):
+    if runs_inside(paths.runs):
         raise CommandFailed(
             f"This command was started by an agent of this daemon, and {why}: run it in your own terminal",
             ExitCode.PERMISSION_DENIED,
         )
 
 
-def daemon_runs(places: Paths) -> bool:
-    return is_held(places.lock)
+def daemon_runs(paths: Paths) -> bool:
+    return is_held(paths.lock)

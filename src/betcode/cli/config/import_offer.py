@@ -18,7 +18,7 @@ _BEFORE = ".before"
 
 def offer_import(options: CommandOptions, *, hint: bool = True) -> None:
     """At the first run, ask a person whether to import; tell a script how to import later."""
-    target = options.places.config_dir
+    target = options.paths.config_dir
     source = importable_settings(os.environ, target)
     if source is None:
         return
@@ -40,11 +40,11 @@ def offer_import(options: CommandOptions, *, hint: bool = True) -> None:
 def import_settings(options: CommandOptions) -> int:
     """`betcode config import`: copy the settings now."""
     screen = standard_screen()
-    refuse_inside(options.places)
+    refuse_inside(options.paths)
     source = Path(options.text("source")).expanduser() if options.text("source") else claude_directory(os.environ)
     if not has_importable_settings(source):
         raise CommandFailed(f"There are no settings in {source}", ExitCode.INVALID_ARGUMENTS)
-    target = options.places.config_dir
+    target = options.paths.config_dir
     if source.absolute() == target:
         raise CommandFailed(f"{source} is the config directory itself", ExitCode.INVALID_ARGUMENTS)
     try:

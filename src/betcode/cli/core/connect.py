@@ -11,7 +11,7 @@ from betcode.v1 import version_pb2 as v1
 
 @asynccontextmanager
 async def checked_client(
-    places: Paths,
+    paths: Paths,
     identity: ClientIdentity,
     screen: Screen,
     *,
@@ -30,7 +30,7 @@ async def checked_client(
         for line in screen.deprecations.lines(warning):
             screen.show(line)
 
-    async with open_client(places, identity, ladder_ms=ladder_ms, on_deprecation=warn) as client:
+    async with open_client(paths, identity, ladder_ms=ladder_ms, on_deprecation=warn) as client:
         handshake = await client.handshake()
         for warning in handshake.warnings:
             screen.note(warning)

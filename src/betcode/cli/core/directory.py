@@ -12,7 +12,7 @@ def working_directory(options: CommandOptions) -> str:
     Raises:
         CommandFailed: the current directory is gone, or the path is not text.
     """
-    if options.places.remote is not None and Path(options.text("cwd")).is_absolute():
+    if options.paths.remote is not None and Path(options.text("cwd")).is_absolute():
         return options.text("cwd")  # links on another machine cannot be resolved here
     try:
         path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())

@@ -16,7 +16,7 @@ class CommandOptions:
     """The common options, and those of the chosen command."""
 
     handler: str
-    places: Paths
+    paths: Paths
     claude_bin: str
     may_start: bool  # the command may start a missing daemon
     as_json: bool
@@ -50,7 +50,7 @@ class CommandOptions:
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> CommandOptions:
     """Return the options: flags override variables, and variables override the platform's defaults."""
-    places = choose_places(
+    paths = choose_places(
         environ,
         state_dir=_path(chosen.state_dir),
         config_dir=_path(chosen.config_dir),
@@ -67,7 +67,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Comm
             setattr(chosen, name, given)
     return CommandOptions(
         handler=chosen.handler,
-        places=replace(places, remote=remote_of(chosen, environ, places)),
+        paths=replace(paths, remote=remote_of(chosen, environ, paths)),
         claude_bin=chosen.claude_bin or environ.get(DEFAULT.executable_variable, ""),
         may_start=not chosen.no_start,
         as_json=chosen.json,

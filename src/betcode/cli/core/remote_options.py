@@ -23,7 +23,7 @@ def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
         group.add_argument(flag, metavar=metavar, default=None if top else argparse.SUPPRESS, help=says)
 
 
-def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "Paths") -> "Remote | None":
+def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], paths: "Paths") -> "Remote | None":
     """Return the remote daemon; None for the local socket. An explicit socket takes precedence.
 
     Raises:
@@ -44,7 +44,7 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "P
         address = parse_address(text)
     except NotUnderstood as wrong:
         raise CommandFailed(f"--address must be {wrong}, not {text!r}", ExitCode.INVALID_ARGUMENTS) from None
-    token = chosen.token_file or environ.get("BETCODE_TOKEN_FILE") or places.config_dir / NAME
+    token = chosen.token_file or environ.get("BETCODE_TOKEN_FILE") or paths.config_dir / NAME
     authority = chosen.tls_ca or environ.get("BETCODE_TLS_CA")
     return Remote(address, Path(token).expanduser(), Path(authority).expanduser() if authority else None)
 
@@ -67,10 +67,10 @@ def why_silent(remote: "Remote", reason: str) -> str:
     return reason
 
 
-def refuse_remote(places: "Paths") -> None:
+def refuse_remote(paths: "Paths") -> None:
     """Raises CommandFailed if a command only works on the daemon's own machine."""
-    if places.remote is not None:
+    if paths.remote is not None:
         raise CommandFailed(
-            f"Run this on the daemon's own machine; {places.remote.address} may be another",
+            f"Run this on the daemon's own machine; {paths.remote.address} may be another",
             ExitCode.INVALID_ARGUMENTS,
         )

@@ -13,7 +13,7 @@ from betcode.util.start_signals import blocked_signals
 
 def run(options: CommandOptions) -> int:
     """Run the daemon in the foreground, in this process."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     from betcode.cli.config.import_offer import offer_import
 
     offer_import(options, hint=False)
@@ -24,16 +24,16 @@ def run(options: CommandOptions) -> int:
 
 async def start(options: CommandOptions) -> int:
     """Start the daemon in the background and return once it serves; succeed also if it is already running."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     refuse_flags_of_services(options)
     screen = standard_screen()
     was_started = await ensure_daemon(options, screen.note, announce=True, asked_for=True)
-    holder = read_holder(options.places.lock)
+    holder = read_holder(options.paths.lock)
     pid = holder.pid if holder else 0
     if options.as_json:
-        screen.json({"started": was_started, "pid": pid, "socket": str(options.places.socket)})
+        screen.json({"started": was_started, "pid": pid, "socket": str(options.paths.socket)})
     elif was_started:
-        screen.line(f"The daemon is running at {options.places.socket} (pid {pid})")
+        screen.line(f"The daemon is running at {options.paths.socket} (pid {pid})")
     else:
-        screen.line(f"The daemon is already running at {options.places.socket} (pid {pid})")
+        screen.line(f"The daemon is already running at {options.paths.socket} (pid {pid})")
     return ExitCode.OK

@@ -34,11 +34,11 @@ _PAUSE_S = 0.03
 _LOG_LINES = 12
 
 
-async def serves(places: Paths) -> bool:
+async def serves(paths: Paths) -> bool:
     """Whether a daemon at the socket reports that it serves."""
-    if places.remote is None and not places.socket.exists():
+    if paths.remote is None and not paths.socket.exists():
         return False
-    async with open_client(places) as client:
+    async with open_client(paths) as client:
         try:
             return await client.is_serving(timeout_s=_PROBE_S)
         except ClientError:
@@ -54,13 +54,13 @@ async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, as
     Raises:
         CommandFailed: no daemon runs, and it cannot or must not be started.
     """
-    if options.places.remote is not None:
-        await _refuse_silent(options.places, options.places.remote)
+    if options.paths.remote is not None:
+        await _refuse_silent(options.paths, options.paths.remote)
         return False
-    if await serves(options.places):
+    if await serves(options.paths):
         if options.text("claude_bin"):
             say("--claude-bin has no effect: the daemon is already running")
-        holder = read_holder(options.places.lock)
+        holder = read_holder(options.paths.lock)
         if announce and holder is not None and holder.version != __version__:
             say(
                 f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To update it: "
@@ -70,11 +70,11 @@ async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, as
             _offer_import(options, hint=False)
         return False
     first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
-    if is_held(options.places.lock) and await _wait_until_serving(options.places, None, say, first_word_s):
+    if is_held(options.paths.lock) and await _wait_until_serving(options.paths, None, say, first_word_s):
         return False  # the daemon that was found has stopped since
     if not options.may_start:
         raise CommandFailed(
-            f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
+            f"No daemon answers at {options.paths.socket}. Start it with: betcode daemon start",
             ExitCode.NO_CONNECTION,
         )
     # Imported here: most commands find a running daemon.
@@ -84,21 +84,21 @@ async def ensure_daemon(options: CommandOptions, say: Say, *, announce: bool, as
     _offer_import(options, hint=True)
     if announce:
         say("Starting the daemon (stop it with: betcode daemon stop)")
-    await _wait_until_serving(options.places, launch(options), say, first_word_s)
+    await _wait_until_serving(options.paths, launch(options), say, first_word_s)
     return True
 
 
 def _offer_import(options: CommandOptions, *, hint: bool) -> None:
     """Offer to import the settings of Claude Code at the first run; later runs import nothing for it."""
-    if not os.path.lexists(options.places.config_dir):
+    if not os.path.lexists(options.paths.config_dir):
         from betcode.cli.config.import_offer import offer_import
 
         offer_import(options, hint=hint)
 
 
-async def _refuse_silent(places: Paths, remote: Remote) -> None:
+async def _refuse_silent(paths: Paths, remote: Remote) -> None:
     """Raise CommandFailed for a remote daemon that does not answer; it cannot be started from here."""
-    async with open_client(places) as client:
+    async with open_client(paths) as client:
         try:
             is_serving = await client.is_serving(timeout_s=_REMOTE_PROBE_S)
         except Unreachable as error:
@@ -110,16 +110,16 @@ async def _refuse_silent(places: Paths, remote: Remote) -> None:
 
 def daemon_argv(options: CommandOptions) -> list[str]:
     """Return the command of the daemon process. -P: modules must not come from the current directory."""
-    places = options.places
-    argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
-    argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+    paths = options.paths
+    argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(paths.state_dir)]
+    argv += ["--config-dir", str(paths.config_dir), "--socket", str(paths.socket)]
     argv += [f"--set={each}" for each in options.texts("set")]
     return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
 
 
 def refuse_flags_of_services(options: CommandOptions) -> None:
     """Raises CommandFailed if values are given for one daemon that a service would not pass on."""
-    if options.texts("set") and start_by_service(options.places.state_dir):
+    if options.texts("set") and start_by_service(options.paths.state_dir):
         raise CommandFailed(
             "The daemon runs as a service, which ignores --set: use betcode config set",
             ExitCode.INVALID_ARGUMENTS,
@@ -140,14 +140,14 @@ def launch(options: CommandOptions) -> LaunchedDaemon:
     Raises:
         CommandFailed: its state directory cannot be created.
     """
-    places = options.places
+    paths = options.paths
     try:
-        places.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log = _open_log(places)
+        paths.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = _open_log(paths)
     except OSError as error:
         raise CommandFailed(f"The daemon's state directory cannot be used: {error}", ExitCode.NO_CONNECTION) from error
     try:
-        service = start_by_service(places.state_dir)
+        service = start_by_service(paths.state_dir)
         with nullcontext() if service else blocked_signals():
             process = subprocess.Popen(
                 service or daemon_argv(options),
@@ -162,31 +162,31 @@ def launch(options: CommandOptions) -> LaunchedDaemon:
         os.close(log)
 
 
-def _open_log(places: Paths) -> int:
+def _open_log(paths: Paths) -> int:
     """Open the log for appending. If it is not a regular file, the daemon starts anyway and reports it."""
     try:
-        return open_file(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        return open_file(paths.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except UnusableEntry:
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
-async def _wait_until_serving(places: Paths, launched: LaunchedDaemon | None, say: Say, first_word_s: float) -> bool:
+async def _wait_until_serving(paths: Paths, launched: LaunchedDaemon | None, say: Say, first_word_s: float) -> bool:
     """Wait until the daemon serves. Return False if a daemon that someone else started has stopped instead."""
     begun = time.monotonic()
     next_word_s = first_word_s
-    while not await serves(places):
-        holder = read_holder(places.lock)
-        _refuse_another_socket(places, holder)
-        if launched is not None and launched.process.poll() is not None and not is_held(places.lock):
+    while not await serves(paths):
+        holder = read_holder(paths.lock)
+        _refuse_another_socket(paths, holder)
+        if launched is not None and launched.process.poll() is not None and not is_held(paths.lock):
             # In this order: another daemon that started faster may hold the lock by now.
-            raise CommandFailed(_why_it_ended(places, launched), ExitCode.NO_CONNECTION)
-        if launched is None and not is_held(places.lock):
+            raise CommandFailed(_why_it_ended(paths, launched), ExitCode.NO_CONNECTION)
+        if launched is None and not is_held(paths.lock):
             return False
         waited_s = time.monotonic() - begun
         if waited_s > _PATIENCE_S:
             raise CommandFailed(
                 f"The daemon{_pid(holder)} is alive but has not answered for {waited_s:.0f} s; its log is "
-                f"{places.daemon_log}",
+                f"{paths.daemon_log}",
                 ExitCode.NO_CONNECTION,
             )
         if waited_s >= next_word_s:
@@ -200,18 +200,18 @@ def _pid(holder: LockOwner | None) -> str:
     return f" (pid {holder.pid})" if holder else ""
 
 
-def _refuse_another_socket(places: Paths, holder: LockOwner | None) -> None:
-    if holder is not None and holder.socket and holder.socket != str(places.socket):
+def _refuse_another_socket(paths: Paths, holder: LockOwner | None) -> None:
+    if holder is not None and holder.socket and holder.socket != str(paths.socket):
         raise CommandFailed(
-            f"The daemon of {places.state_dir} (pid {holder.pid}) listens on another socket: "
+            f"The daemon of {paths.state_dir} (pid {holder.pid}) listens on another socket: "
             f"use --socket {holder.socket}",
             ExitCode.NO_CONNECTION,
         )
 
 
-def _why_it_ended(places: Paths, launched: LaunchedDaemon) -> str:
+def _why_it_ended(paths: Paths, launched: LaunchedDaemon) -> str:
     words: list[str] = []
-    with suppress(OSError), os.fdopen(open_file(places.daemon_log), "rb") as log:
+    with suppress(OSError), os.fdopen(open_file(paths.daemon_log), "rb") as log:
         log.seek(launched.log_offset)
         words = [plain(line) for line in log.read().decode(errors="replace").splitlines()]
     said = "; ".join(word for word in words[-_LOG_LINES:] if word)

@@ -21,7 +21,7 @@ async def probe(options: CommandOptions) -> int:
 
 async def _is_well(options: CommandOptions) -> bool:
     try:
-        async with open_client(options.places) as client:
+        async with open_client(options.paths) as client:
             return await client.is_serving(timeout_s=_WITHIN_S)
     except ClientError:
         return False

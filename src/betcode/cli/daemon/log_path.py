@@ -7,9 +7,9 @@ from betcode.config.load import WrongSetting, load_settings
 from betcode.config.paths import Paths
 
 
-def log_path(places: Paths) -> Path:
+def log_path(paths: Paths) -> Path:
     """Return the path from the settings; the default path if they cannot be read."""
     try:
-        return load_settings(places.config_dir, os.environ).settings.logs.path(places.daemon_log)
+        return load_settings(paths.config_dir, os.environ).settings.logs.path(paths.daemon_log)
     except WrongSetting:
-        return places.daemon_log
+        return paths.daemon_log

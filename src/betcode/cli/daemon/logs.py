@@ -20,9 +20,9 @@ _ID_SHOWN = 8
 
 def logs(options: CommandOptions) -> int:
     """Print the newest lines, then follow the log if requested."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
-    path = log_path(options.places)
+    path = log_path(options.paths)
     wanted = LogFilter(options.text("level") or "trace", options.text("session").lower())
     files = LogFiles(path)
     try:

@@ -25,7 +25,7 @@ _UNIT_MODE = 0o666  # less the umask
 
 def install(options: CommandOptions) -> int:
     """Write the unit, start the daemon under it, and warn if agents end at logout. A failure removes the unit."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     manager = _manager(options)
     text = manager.text(_service(options))
@@ -53,7 +53,7 @@ def install(options: CommandOptions) -> int:
 
 def uninstall(options: CommandOptions) -> int:
     """Stop the daemon of the service and remove the unit. Working agents continue until the next daemon adopts them."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     manager = _manager(options)
     was_there = manager.path.exists()
@@ -92,14 +92,14 @@ def _refuse_foreign(manager: Manager) -> None:
 
 
 def _service(options: CommandOptions) -> Service:
-    places = options.places
-    probe = [sys.executable, "-P", "-m", "betcode", "daemon", "health", "--socket", str(places.socket)]
+    paths = options.paths
+    probe = [sys.executable, "-P", "-m", "betcode", "daemon", "health", "--socket", str(paths.socket)]
     return Service(
         start=daemon_argv(options),
         probe=probe,
-        state_dir=places.state_dir,
+        state_dir=paths.state_dir,
         path=os.environ.get("PATH", os.defpath),
-        log=places.daemon_log,
+        log=paths.daemon_log,
     )
 
 

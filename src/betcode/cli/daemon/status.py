@@ -35,11 +35,11 @@ _SETTINGS = (
 async def status(options: CommandOptions) -> int:
     """Print the state of the daemon. The exit code is 2 if it does not run."""
     screen = standard_screen()
-    is_here = options.places.remote is None
-    holder = read_holder(options.places.lock) if is_here else None
+    is_here = options.paths.remote is None
+    holder = read_holder(options.paths.lock) if is_here else None
     reason = ""
     try:
-        async with open_client(options.places) as client:
+        async with open_client(options.paths) as client:
             details = await client.health()
             # Includes the provider that the daemon chooses for its own environment
             with suppress(CommandFailed, ClientError):
@@ -58,19 +58,19 @@ async def status(options: CommandOptions) -> int:
 def _as_json(
     options: CommandOptions, holder: LockOwner | None, details: HealthDetailsResponse | None
 ) -> dict[str, object]:
-    places = options.places
+    paths = options.paths
     facts: dict[str, object] = {
-        "running": details is not None or (places.remote is None and is_held(places.lock)),
+        "running": details is not None or (paths.remote is None and is_held(paths.lock)),
         "serving": details is not None and details.overall_status == ServingStatus.SERVING,
         "pid": holder.pid if holder else None,
         "version": holder.version if holder else None,
         "started": holder.started if holder else None,
-        "socket": holder.socket if holder else str(places.socket),
-        "state_dir": str(places.state_dir),
-        "log": str(log_path(places)),
+        "socket": holder.socket if holder else str(paths.socket),
+        "state_dir": str(paths.state_dir),
+        "log": str(log_path(paths)),
     }
-    if places.remote is not None:
-        facts |= {"address": str(places.remote.address), "socket": None, "state_dir": None, "log": None}
+    if paths.remote is not None:
+        facts |= {"address": str(paths.remote.address), "socket": None, "state_dir": None, "log": None}
     if details is not None:
         metadata = details.metadata
         if holder is None:
@@ -96,13 +96,13 @@ def _component_json(one: ComponentHealth) -> dict[str, str]:
 
 
 def _silent(options: CommandOptions, holder: LockOwner | None, reason: str) -> list[str]:
-    places = options.places
-    if places.remote is not None:
-        return [f"No daemon answers at {places.remote.address}: {why_silent(places.remote, reason)}"]
-    if is_held(places.lock):
+    paths = options.paths
+    if paths.remote is not None:
+        return [f"No daemon answers at {paths.remote.address}: {why_silent(paths.remote, reason)}"]
+    if is_held(paths.lock):
         who = f" (pid {holder.pid})" if holder else ""
-        return [f"The daemon{who} is running but does not answer", f"  log        {log_path(places)}"]
-    return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {places.socket}"]
+        return [f"The daemon{who} is running but does not answer", f"  log        {log_path(paths)}"]
+    return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {paths.socket}"]
 
 
 def _as_lines(options: CommandOptions, details: HealthDetailsResponse) -> list[str]:
@@ -182,12 +182,12 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
 
 
 def _where(options: CommandOptions, facts: Mapping[str, str]) -> list[str]:
-    places = options.places
+    paths = options.paths
     tcp = facts.get("tcp_address", "")
-    if places.remote is not None:
-        return [f"Address: {places.remote.address}"]
+    if paths.remote is not None:
+        return [f"Address: {paths.remote.address}"]
     return [
-        f"Socket: {places.socket}" + (f", and TCP {tcp}" if tcp else ""),
-        f"State: {places.state_dir}",
-        f"Log: {log_path(places)}",
+        f"Socket: {paths.socket}" + (f", and TCP {tcp}" if tcp else ""),
+        f"State: {paths.state_dir}",
+        f"Log: {log_path(paths)}",
     ]

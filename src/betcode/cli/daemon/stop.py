@@ -28,7 +28,7 @@ _ANSWER_WITHIN_S = 5.0  # for a request; after that a signal is sent
 
 def stop(options: CommandOptions) -> int:
     """Request the daemon to stop, and return when its lock is released."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     if options.flag("agents"):
         return _stop_with_agents(options, screen)
@@ -53,7 +53,7 @@ async def _stop_idle(options: CommandOptions, holder: LockOwner) -> int | None:
         Refused: the daemon does not let this process stop it; no signal is sent.
     """
     with anyio.move_on_after(_ANSWER_WITHIN_S):
-        async with open_client(options.places) as client:
+        async with open_client(options.paths) as client:
             try:
                 return (await client.stop_daemon(holder.pid, v1.AGENTS_AT_STOP_IDLE_END)).agents_left
             except Refused as refused:
@@ -61,13 +61,13 @@ async def _stop_idle(options: CommandOptions, holder: LockOwner) -> int | None:
                     raise
             except ClientError:
                 pass  # it does not answer, or is already stopping
-    refuse_inside(options.places, "agents may not stop the daemon")
+    refuse_inside(options.paths, "agents may not stop the daemon")
     _terminate(holder)
     return None
 
 
 def _at_work(options: CommandOptions, left: int | None) -> str:
-    left = len(holder_pids(options.places.runs)) if left is None else left
+    left = len(holder_pids(options.paths.runs)) if left is None else left
     if not left:
         return "no agent was working"
     return (
@@ -79,7 +79,7 @@ def _at_work(options: CommandOptions, left: int | None) -> str:
 
 def restart(options: CommandOptions) -> int:
     """Stop the daemon and start another. Agents continue, and clients reconnect by themselves."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     if not options.may_start:
         raise CommandFailed("--no-start cannot be used with restart", ExitCode.INVALID_ARGUMENTS)
@@ -93,13 +93,13 @@ def restart(options: CommandOptions) -> int:
             stopped = anyio.run(_ask_to_stop, options, before, agents)
         _wait_until_gone(options, before, screen)
     anyio.run(_start, options, screen)
-    holder = read_holder(options.places.lock)
+    holder = read_holder(options.paths.lock)
     pid, old = holder.pid if holder else 0, before.pid if before else 0
     if options.as_json:
         figures = {"agents_ended": stopped.agents_ended, "agents_left": stopped.agents_left}
         screen.json({"restarted": before is not None, "pid": pid, "pid_before": old, **figures})
     elif before is None:
-        screen.line(f"No daemon was running; started one at {options.places.socket} (pid {pid})")
+        screen.line(f"No daemon was running; started one at {options.paths.socket} (pid {pid})")
     else:
         screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(stopped)}")
     return ExitCode.OK
@@ -117,7 +117,7 @@ def leave_agents_and_stop(options: CommandOptions, screen: Screen) -> None:
 def _check_settings(options: CommandOptions) -> None:
     """Raise CommandFailed before the stop if the settings would prevent the next start."""
     try:
-        load_settings(options.places.config_dir, os.environ, flags_of(options.texts("set")))
+        load_settings(options.paths.config_dir, os.environ, flags_of(options.texts("set")))
     except WrongSetting as wrong:
         raise CommandFailed(f"{wrong}. The daemon was not stopped", ExitCode.INVALID_ARGUMENTS) from None
 
@@ -128,7 +128,7 @@ async def _start(options: CommandOptions, screen: Screen) -> None:
 
 def _stop_with_agents(options: CommandOptions, screen: Screen) -> int:
     holder = _holder_soon(options)
-    if holder is None and holder_pids(options.places.runs):
+    if holder is None and holder_pids(options.paths.runs):
         # Working agents of a stopped daemon: only a daemon knows them all and records how they ended.
         anyio.run(_start, options, screen)
         holder = _holder_soon(options)
@@ -151,13 +151,13 @@ async def _ask_to_stop(
     options: CommandOptions, holder: LockOwner, agents: v1.AgentsAtStop.ValueType
 ) -> v1.StopDaemonResponse:
     """Request a stop and return what happened to the agents. An older daemon can only stop without them."""
-    async with open_client(options.places) as client:
+    async with open_client(options.paths) as client:
         try:
             return await client.stop_daemon(holder.pid, agents)
         except Refused as refused:
             if agents == v1.AGENTS_AT_STOP_ALL_END or not refused.is_unimplemented:
                 raise
-    refuse_inside(options.places, "agents may not stop the daemon")
+    refuse_inside(options.paths, "agents may not stop the daemon")
     _terminate(holder)
     return v1.StopDaemonResponse()
 
@@ -176,8 +176,8 @@ def _terminate(holder: LockOwner) -> None:
 def _holder_soon(options: CommandOptions) -> LockOwner | None:
     """Return the owner of the lock; wait briefly for one that has just acquired it."""
     for _ in range(50):
-        holder = read_holder(options.places.lock)
-        if holder is not None or not is_held(options.places.lock):
+        holder = read_holder(options.paths.lock)
+        if holder is not None or not is_held(options.paths.lock):
             return holder
         time.sleep(_PAUSE_S)
     raise CommandFailed("The daemon did not report its process id; try again", ExitCode.NO_CONNECTION)
@@ -187,8 +187,8 @@ def _wait_until_gone(options: CommandOptions, holder: LockOwner, screen: Screen)
     begun = time.monotonic()
     told = False
     while True:
-        now = read_holder(options.places.lock)
-        if not is_held(options.places.lock) or (now is not None and now.pid != holder.pid):
+        now = read_holder(options.paths.lock)
+        if not is_held(options.paths.lock) or (now is not None and now.pid != holder.pid):
             return
         waited_s = time.monotonic() - begun
         if waited_s > _STOP_BOUND_S:

@@ -25,22 +25,22 @@ def backup(options: CommandOptions) -> int:
     """Write a copy of the current database and print its path."""
     from betcode.storage import copy_database  # imported here: no other command reads the database
 
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     asked = options.text("file")
-    target = Path(asked).expanduser().absolute() if asked else _next_copy(options.places)
+    target = Path(asked).expanduser().absolute() if asked else _next_copy(options.paths)
     if target.is_dir():
         target = target / _name()
-    _refuse_harm(target, options.places.database)
+    _refuse_harm(target, options.paths.database)
     if asked and not target.parent.is_dir():  # an unmounted disk: the copy would fill another one
         raise CommandFailed(f"No such directory: {target.parent}", ExitCode.INVALID_ARGUMENTS)
     if target.exists() and not options.flag("force"):
         raise CommandFailed(f"{target} already exists: choose another file, or add --force", ExitCode.INVALID_ARGUMENTS)
     try:
-        size = copy_database(options.places.database, target, Progress(screen, "Copying"))
+        size = copy_database(options.paths.database, target, Progress(screen, "Copying"))
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
-    removed = [] if asked or not options.number("keep") else _thinned(options.places, options.number("keep"))
+    removed = [] if asked or not options.number("keep") else _thinned(options.paths, options.number("keep"))
     if options.as_json:
         screen.json({"file": str(target), "bytes": size, "removed": [str(path) for path in removed]})
     else:
@@ -62,10 +62,10 @@ def check(options: CommandOptions) -> int:
     """Check the integrity of the database. The exit code is 1 if it is damaged."""
     from betcode.storage import problems
 
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     asked = options.text("file")
-    path = Path(asked).expanduser().absolute() if asked else options.places.database
+    path = Path(asked).expanduser().absolute() if asked else options.paths.database
     refuse_missing(path)
     try:
         with show_blocking_progress(screen, "Checking"):
@@ -93,16 +93,16 @@ def usage(options: CommandOptions) -> int:
     """Print the disk usage by kind, and the largest sessions."""
     from betcode.storage import database_use
 
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
-    places = options.places
+    paths = options.paths
     try:
         with show_blocking_progress(screen, "Measuring"):
-            use = database_use(places.database, options.number("limit"))
+            use = database_use(paths.database, options.number("limit"))
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
-    parts = _parts(places)
-    disk = shutil.disk_usage(places.state_dir)
+    parts = _parts(paths)
+    disk = shutil.disk_usage(paths.state_dir)
     if options.as_json:
         sessions = [
             {"session_id": one.session_id, "name": one.name, "status": one.status, "bytes": one.size}
@@ -142,17 +142,17 @@ class Progress:
             self._screen.note(f"{self._doing}: {100 * done // total} %")
 
 
-def _parts(places: Paths) -> dict[str, int]:
+def _parts(paths: Paths) -> dict[str, int]:
     """Return the sizes of everything in the state directory, by kind."""
-    database = places.database
+    database = paths.database
     beside = {name: _size(database.with_name(database.name + name)) for name in ("", "-wal", "-shm")}
     copies = [path for path in database.parent.glob(f"{database.name}.*") if not path.name.endswith(".incarnation")]
     return {
         "database": sum(beside.values()),
-        "search index": sum(_size(path) for path in places.state_dir.glob("search.db*")),
-        "journals": _below(places.runs),
-        "logs": sum(_size(path) for path in places.state_dir.glob("daemon.log*")),
-        "backups": _below(_copies(places)) + sum(_size(path) for path in copies),
+        "search index": sum(_size(path) for path in paths.state_dir.glob("search.db*")),
+        "journals": _below(paths.runs),
+        "logs": sum(_size(path) for path in paths.state_dir.glob("daemon.log*")),
+        "backups": _below(_copies(paths)) + sum(_size(path) for path in copies),
     }
 
 
@@ -167,24 +167,24 @@ def _size(path: Path) -> int:
         return 0  # removed since it was listed
 
 
-def _copies(places: Paths) -> Path:
-    return places.state_dir / "backups"
+def _copies(paths: Paths) -> Path:
+    return paths.state_dir / "backups"
 
 
 def _name() -> str:
     return f"betcode-{datetime.now():%Y%m%d-%H%M%S}.db"  # noqa: DTZ005 - a name that its reader understands
 
 
-def _next_copy(places: Paths) -> Path:
+def _next_copy(paths: Paths) -> Path:
     """Return an unused name: two copies may be made in one second."""
-    first = _copies(places) / _name()
+    first = _copies(paths) / _name()
     others = (first.with_stem(f"{first.stem}-{number}") for number in range(2, 1000))
     return next((path for path in (first, *others) if not path.exists()), first)
 
 
-def _thinned(places: Paths, keep: int) -> list[Path]:
+def _thinned(paths: Paths, keep: int) -> list[Path]:
     """Remove all but the newest copies and return the removed ones; names sort by time."""
-    old = sorted(_copies(places).glob(_PATTERN), key=lambda path: path.stem)[:-keep]
+    old = sorted(_copies(paths).glob(_PATTERN), key=lambda path: path.stem)[:-keep]
     for path in old:
         path.unlink(missing_ok=True)
     return old

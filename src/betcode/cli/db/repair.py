@@ -27,8 +27,8 @@ def repair(options: CommandOptions) -> int:
     from betcode.storage import problems, salvage
 
     screen = standard_screen()
-    database = options.places.database
-    with _alone(options.places), _disk_errors():
+    database = options.paths.database
+    with _alone(options.paths), _disk_errors():
         with show_blocking_progress(screen, "Checking"):
             found = list(problems(database, full=True))
         if not found:
@@ -76,11 +76,11 @@ def restore(options: CommandOptions) -> int:
 
     screen = standard_screen()
     source = Path(options.text("file")).expanduser().absolute()
-    database = options.places.database
+    database = options.paths.database
     refuse_missing(source)
     if source.resolve() == database.resolve():
         raise CommandFailed("That is the database itself: give a backup", ExitCode.INVALID_ARGUMENTS)
-    with _alone(options.places), _disk_errors():
+    with _alone(options.paths), _disk_errors():
         with show_blocking_progress(screen, "Checking"):
             found = list(problems(source, full=True))
         if found:
@@ -99,14 +99,14 @@ def restore(options: CommandOptions) -> int:
 
 
 @contextmanager
-def _alone(places: Paths) -> Iterator[None]:
+def _alone(paths: Paths) -> Iterator[None]:
     """Hold the daemon's lock, so that no daemon runs or starts meanwhile."""
-    refuse_remote(places)
+    refuse_remote(paths)
     me = LockOwner(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
-    if not places.state_dir.is_dir():
-        raise CommandFailed(f"No state directory at {places.state_dir}", ExitCode.INVALID_ARGUMENTS)
+    if not paths.state_dir.is_dir():
+        raise CommandFailed(f"No state directory at {paths.state_dir}", ExitCode.INVALID_ARGUMENTS)
     try:
-        with hold_lock(places.lock, me):
+        with hold_lock(paths.lock, me):
             yield
     except LockHeld as held:
         who = f" (pid {held.holder.pid})" if held.holder else ""

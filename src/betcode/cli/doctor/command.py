@@ -43,7 +43,7 @@ _SHOWN = {Level.OK: "ok", Level.NOTE: "note", Level.TROUBLE: "TROUBLE"}
 
 def doctor(options: CommandOptions) -> int:
     """Print the findings. The exit code is 0 if nothing must be fixed, otherwise 1."""
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     screen = standard_screen()
     moved = doctor_repair.repair(options) if options.flag("repair") else []
     with show_blocking_progress(screen, "Looking"):
@@ -66,7 +66,7 @@ def doctor(options: CommandOptions) -> int:
 def examined(options: CommandOptions, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the findings that need no daemon; a check that raises is a finding too."""
     settings, of_settings = _settings(options)
-    situation = Situation(options.places, settings, environ, options.claude_bin, time.time())
+    situation = Situation(options.paths, settings, environ, options.claude_bin, time.time())
     yield from of_settings
     for check in CHECKS:
         try:
@@ -77,15 +77,15 @@ def examined(options: CommandOptions, environ: Mapping[str, str]) -> Iterator[Fi
 
 def _of_daemon(options: CommandOptions) -> list[Finding]:
     try:
-        return anyio.run(doctor_processes.daemon, options.places)
+        return anyio.run(doctor_processes.daemon, options.paths)
     except OSError as error:
         return [trouble("daemon", f"cannot be checked: {error}", "make the file readable")]
 
 
 def _settings(options: CommandOptions) -> tuple[Settings, list[Finding]]:
-    path = options.places.config_dir / FILE_NAME
+    path = options.paths.config_dir / FILE_NAME
     try:
-        loaded = load_settings(options.places.config_dir, os.environ)
+        loaded = load_settings(options.paths.config_dir, os.environ)
     except WrongSetting as wrong:
         return Settings(), [trouble("settings", str(wrong), f"edit {path}")]
     if loaded.warnings:

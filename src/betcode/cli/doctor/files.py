@@ -23,8 +23,8 @@ _DATABASE_BOUND_S = 3.0
 
 def directories(situation: Situation) -> Iterator[Finding]:
     """Check that the directories belong to the user, and that nobody else can write to them."""
-    places = situation.places
-    for check, path in (("config directory", places.config_dir), ("state directory", places.state_dir)):
+    paths = situation.paths
+    for check, path in (("config directory", paths.config_dir), ("state directory", paths.state_dir)):
         try:
             facts = path.stat()
         except FileNotFoundError:
@@ -46,7 +46,7 @@ def directories(situation: Situation) -> Iterator[Finding]:
 
 
 def database_mode(situation: Situation) -> Iterator[Finding]:
-    path = situation.places.database
+    path = situation.paths.database
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -56,7 +56,7 @@ def database_mode(situation: Situation) -> Iterator[Finding]:
 
 
 def sockets(situation: Situation) -> Iterator[Finding]:
-    for path in (situation.places.socket, situation.places.ticket_socket):
+    for path in (situation.paths.socket, situation.paths.ticket_socket):
         try:
             mode = path.lstat().st_mode
         except OSError:
@@ -67,7 +67,7 @@ def sockets(situation: Situation) -> Iterator[Finding]:
             )
         elif mode & 0o077:
             yield trouble("socket", f"others can connect to {path}", f"chmod 600 {path}")
-        elif not is_held(situation.places.lock):
+        elif not is_held(situation.paths.lock):
             yield note("socket", f"{path} is a leftover of a killed daemon", "nothing: the next daemon replaces it")
         else:
             yield ok("socket", str(path))
@@ -75,7 +75,7 @@ def sockets(situation: Situation) -> Iterator[Finding]:
 
 def lock(situation: Situation) -> Iterator[Finding]:
     """Check the lock. The kernel releases it with its process; an unknown holder blocks the daemon."""
-    path = situation.places.lock
+    path = situation.paths.lock
     if not is_held(path):
         return
     holder = read_holder(path)
@@ -93,7 +93,7 @@ def lock(situation: Situation) -> Iterator[Finding]:
 
 
 def disk(situation: Situation) -> Iterator[Finding]:
-    path = situation.places.state_dir
+    path = situation.paths.state_dir
     while not path.exists() and path != path.parent:
         path = path.parent
     free = shutil.disk_usage(path).free
@@ -112,13 +112,13 @@ def disk(situation: Situation) -> Iterator[Finding]:
 
 def clock(situation: Situation) -> Iterator[Finding]:
     """Check the clock. After it was set back, new events look older than old ones, and prompts expire too late."""
-    places = situation.places
+    paths = situation.paths
     ahead = []
     for path in (
-        places.database,
-        places.database.with_name(places.database.name + "-wal"),
-        places.daemon_log,
-        places.lock,
+        paths.database,
+        paths.database.with_name(paths.database.name + "-wal"),
+        paths.daemon_log,
+        paths.lock,
     ):
         try:
             late_s = path.stat().st_mtime - situation.now
@@ -136,7 +136,7 @@ def clock(situation: Situation) -> Iterator[Finding]:
 
 
 def database(situation: Situation) -> Iterator[Finding]:
-    path = situation.places.database
+    path = situation.paths.database
     if not path.exists():
         yield ok("database", f"{path} does not exist yet")
         return
@@ -166,7 +166,7 @@ def listening(situation: Situation) -> Iterator[Finding]:
     listen = situation.settings.listen
     if not listen.address:
         return
-    path = Path(listen.token_file or situation.places.config_dir / NAME)
+    path = Path(listen.token_file or situation.paths.config_dir / NAME)
     if path.exists():
         try:
             read_token(path)

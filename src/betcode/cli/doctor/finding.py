@@ -26,7 +26,7 @@ class Finding:
 class Situation:
     """The input of the checks."""
 
-    places: Paths
+    paths: Paths
     settings: Settings
     environ: Mapping[str, str]
     claude_bin: str

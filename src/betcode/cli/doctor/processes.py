@@ -41,9 +41,9 @@ def git(situation: Situation) -> Iterator[Finding]:
 
 def orphans(situation: Situation) -> Iterator[Finding]:
     """Find agents without a daemon, and remains of agents whose holder has ended."""
-    places = situation.places
-    held = held_runs(places.runs)
-    ours = set(names_in(places.runs))
+    paths = situation.paths
+    held = held_runs(paths.runs)
+    ours = set(names_in(paths.runs))
     left = sorted(one.pid for run, one in all_marked() if run in ours and run not in held)
     if left:
         pids = " ".join(str(pid) for pid in left)
@@ -52,10 +52,10 @@ def orphans(situation: Situation) -> Iterator[Finding]:
             f"{len(left)} processes remain of an agent whose holder has ended: {pids}",
             "betcode daemon restart",
         )
-    if held and not is_held(places.lock):
-        count = len(holder_pids(places.runs))
+    if held and not is_held(paths.lock):
+        count = len(holder_pids(paths.runs))
         yield note("processes", f"{count} agents are running without a daemon", "betcode daemon start takes them over")
-    elif unknown := sorted(held - _known(places.database)):
+    elif unknown := sorted(held - _known(paths.database)):
         yield trouble("processes", f"agents without a session: {', '.join(unknown)}", "betcode daemon restart")
     elif not left:
         yield ok("processes", f"{len(held)} agent{'' if len(held) == 1 else 's'} running, no leftover processes")
@@ -81,28 +81,28 @@ def open_files(_: Situation) -> Iterator[Finding]:
         yield ok("open files", "no limit" if hard == resource.RLIM_INFINITY else f"limit {hard}")
 
 
-async def daemon(places: Paths) -> list[Finding]:
+async def daemon(paths: Paths) -> list[Finding]:
     """Return the findings that the daemon reports about itself."""
-    if not is_held(places.lock):
+    if not is_held(paths.lock):
         return [note("daemon", "none is running", "nothing to do: a command that needs one starts it")]
-    holder = read_holder(places.lock)
+    holder = read_holder(paths.lock)
     pid = holder.pid if holder else "?"
     try:
-        async with open_client(places) as client:
+        async with open_client(paths) as client:
             details = await client.health()
     except ClientError:
-        words = f"the daemon (pid {pid}) is running but does not answer at {places.socket}"
-        return [trouble("daemon", words, f"see {log_path(places)}, then: betcode daemon restart")]
+        words = f"the daemon (pid {pid}) is running but does not answer at {paths.socket}"
+        return [trouble("daemon", words, f"see {log_path(paths)}, then: betcode daemon restart")]
     found = [
         trouble("daemon", f"{one.name} is not healthy: {one.message}", "it recovers by itself when this is fixed")
         for one in details.components
         if one.status != ServingStatus.SERVING
     ]
-    found += doctor_runs.reported(details.unusable_runs, places)
+    found += doctor_runs.reported(details.unusable_runs, paths)
     if details.degraded and not found:
         found.append(note("daemon", f"{details.degraded_reason}. {details.metadata.get('degraded_impact', '')}."))
     if holder is not None and holder.version != __version__:
         found.append(
             note("daemon", f"it is betcode {holder.version}, and this is {__version__}", "betcode daemon restart")
         )
-    return found or [ok("daemon", f"pid {pid} is serving at {places.socket}")]
+    return found or [ok("daemon", f"pid {pid} is serving at {paths.socket}")]

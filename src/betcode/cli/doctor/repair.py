@@ -39,20 +39,20 @@ def repair(options: CommandOptions) -> list[SetAside]:
     Raises:
         CommandFailed: an entry cannot be moved, or there is no terminal to ask on.
     """
-    places, screen = options.places, standard_screen()
-    faults = anyio.run(_faults, places)
+    paths, screen = options.paths, standard_screen()
+    faults = anyio.run(_faults, paths)
     if not faults:
-        screen.note(f"Nothing to repair: all entries of {places.runs} are usable")
+        screen.note(f"Nothing to repair: all entries of {paths.runs} are usable")
         return []
     for fault in faults:
-        screen.note(f"Unusable: {places.runs.name}/{fault.shown}: {fault.problem}")
+        screen.note(f"Unusable: {paths.runs.name}/{fault.shown}: {fault.problem}")
     if not options.flag("yes"):
         if not can_ask():
             raise CommandFailed("No terminal to ask on: add --yes to move them", ExitCode.INVALID_ARGUMENTS)
-        question = f"End their processes and move {_count(faults)} to {places.set_aside}? [y/N] "
+        question = f"End their processes and move {_count(faults)} to {paths.set_aside}? [y/N] "
         if not confirm(screen, question, otherwise=False):
             raise CommandFailed("No entry was moved", ExitCode.INVALID_ARGUMENTS)
-    moved = [_set_aside(places, fault) for fault in faults]
+    moved = [_set_aside(paths, fault) for fault in faults]
     for one in moved:
         ended = f"; ended {one.processes_ended} of its processes" if one.processes_ended else ""
         screen.note(f"Moved {one.name} to {one.moved_to}{ended}")
@@ -60,38 +60,38 @@ def repair(options: CommandOptions) -> list[SetAside]:
     return moved
 
 
-async def _faults(places: Paths) -> list[RunFault]:
+async def _faults(paths: Paths) -> list[RunFault]:
     """Return the faults that the entries show, and those that the daemon has found."""
-    faults = {fault.name: fault for fault in run_faults(places.runs)}
+    faults = {fault.name: fault for fault in run_faults(paths.runs)}
     if "" in faults:
-        raise CommandFailed(f"{places.runs} cannot be repaired: {faults[''].problem}", ExitCode.INTERNAL)
-    if is_held(places.lock):
+        raise CommandFailed(f"{paths.runs} cannot be repaired: {faults[''].problem}", ExitCode.INTERNAL)
+    if is_held(paths.lock):
         try:
-            async with open_client(places) as client:
+            async with open_client(paths) as client:
                 details = await client.health()
         except ClientError:
             return list(faults.values())  # another finding reports that it does not answer
-        there = set(names_in(places.runs))
+        there = set(names_in(paths.runs))
         found = [one for one in details.unusable_runs if one.can_be_set_aside and one.name in there]
         faults = {one.name: RunFault(one.name, one.problem) for one in found} | faults
     return [faults[name] for name in sorted(faults)]
 
 
-def _set_aside(places: Paths, fault: RunFault) -> SetAside:
+def _set_aside(paths: Paths, fault: RunFault) -> SetAside:
     """Move one entry. Raises CommandFailed if it cannot be moved."""
     # Its agent would continue with no reader for its output. The daemon notices and records the end.
     ended = end_leftovers(fault.name, 0, 0) if is_uuid(fault.name) else 0
-    source, target = places.runs / fault.name, places.set_aside / _free_name(places.set_aside, fault)
+    source, target = paths.runs / fault.name, paths.set_aside / _free_name(paths.set_aside, fault)
     try:
-        places.set_aside.mkdir(mode=0o700, exist_ok=True)
+        paths.set_aside.mkdir(mode=0o700, exist_ok=True)
         _move(source, target)
     except OSError as error:
         raise CommandFailed(
-            f"{places.runs.name}/{fault.shown} cannot be moved ({error.strerror or error}): "
-            f"as its owner or as root, move it to {places.set_aside}",
+            f"{paths.runs.name}/{fault.shown} cannot be moved ({error.strerror or error}): "
+            f"as its owner or as root, move it to {paths.set_aside}",
             ExitCode.INTERNAL,
         ) from error
-    return SetAside(fault.shown, fault.problem, str(places.set_aside / target.name), ended)
+    return SetAside(fault.shown, fault.problem, str(paths.set_aside / target.name), ended)
 
 
 def _move(source: Path, target: Path) -> None:

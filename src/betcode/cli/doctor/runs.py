@@ -13,23 +13,23 @@ _MOST = 50  # maximum number of findings, for a directory full of foreign entrie
 
 
 def runs(situation: Situation) -> Iterator[Finding]:
-    places = situation.places
-    faults = list(islice(run_faults(places.runs), _MOST))
+    paths = situation.paths
+    faults = list(islice(run_faults(paths.runs), _MOST))
     for fault in faults:
-        yield trouble("runs", f"{places.runs.name}/{fault.shown}: {fault.problem}", remedy(places))
+        yield trouble("runs", f"{paths.runs.name}/{fault.shown}: {fault.problem}", remedy(paths))
     if not faults:
-        count = len(names_in(places.runs))
+        count = len(names_in(paths.runs))
         yield ok("runs", f"{count} run{'' if count == 1 else 's'} on disk, all usable")
 
 
-def remedy(places: Paths) -> str:
-    return f"betcode doctor --repair moves it to {places.set_aside}"
+def remedy(paths: Paths) -> str:
+    return f"betcode doctor --repair moves it to {paths.set_aside}"
 
 
-def reported(found: Iterable[UnusableRun], places: Paths) -> list[Finding]:
+def reported(found: Iterable[UnusableRun], paths: Paths) -> list[Finding]:
     """Return the faults that only the daemon can find, such as a holder that violates the protocol."""
     return [
-        trouble("runs", f"{places.runs.name}/{one.name}: {one.problem}", one.remedy)
+        trouble("runs", f"{paths.runs.name}/{one.name}: {one.problem}", one.remedy)
         for one in found
-        if fault_of(places.runs / one.name) is None
+        if fault_of(paths.runs / one.name) is None
     ]

@@ -39,7 +39,7 @@ async def connected(options: ObeyCommandOptions, screen: Screen, *, doing: str =
 @asynccontextmanager
 async def opened(options: ObeyCommandOptions) -> AsyncIterator[ObeyClient]:
     """Yield a client without checking that a daemon runs; nothing is sent yet."""
-    async with open_obey(options.places, options.socket.path, identity_of(options)) as client:
+    async with open_obey(options.paths, options.socket.path, identity_of(options)) as client:
         try:
             yield client
         except (Unreachable, ExceptionGroup) as error:
@@ -56,7 +56,7 @@ def identity_of(options: ObeyCommandOptions) -> ClientIdentity:
 async def _ensure(options: ObeyCommandOptions, screen: Screen) -> None:
     """Start the daemon if needed. A daemon at an explicit socket is never started from here."""
     may_start = options.socket.is_usual and options.may_start
-    if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
+    if options.socket.path.exists() and (not may_start or is_held(options.paths.lock)):
         return  # a socket without a process: a dead daemon left it
     if not may_start:
         raise no_answer_error(options)
@@ -77,7 +77,7 @@ def no_answer_error(options: ObeyCommandOptions, why: str = "") -> ObeyFailed:
 
 def serves_no_obey(options: ObeyCommandOptions) -> bool:
     """Whether the daemon runs without the obey API, given that nobody answers at the socket."""
-    return options.socket.is_usual and is_held(options.places.lock)
+    return options.socket.is_usual and is_held(options.paths.lock)
 
 
 def daemon_options(options: ObeyCommandOptions, *settings: str) -> BetcodeOptions:
@@ -86,7 +86,7 @@ def daemon_options(options: ObeyCommandOptions, *settings: str) -> BetcodeOption
     chosen.set = list(settings)
     return BetcodeOptions(
         handler=options.handler,
-        places=options.places,
+        paths=options.paths,
         claude_bin="",
         may_start=options.may_start,
         as_json=options.as_json,

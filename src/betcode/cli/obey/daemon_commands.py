@@ -47,7 +47,7 @@ async def _serve(options: ObeyCommandOptions, settings: list[str]) -> int:
                 f"The daemon is running but serves no obey API at {options.socket.path}",
                 "check obey.socket and obey.enabled with `betcode config show`, then: obey stop, obey serve",
             ) from error
-    holder = read_holder(options.places.lock)
+    holder = read_holder(options.paths.lock)
     pid = holder.pid if holder else 0
     if options.as_json:
         facts = {"started": was_started, "pid": pid, "socket": str(options.socket.path)}
@@ -108,7 +108,7 @@ async def _shut_down(options: ObeyCommandOptions) -> bool:
         raise
     with anyio.move_on_after(_STOP_BOUND_S):
         # The daemon removes its socket first and releases its lock last. Only then can another daemon start.
-        while options.socket.path.exists() or (options.socket.is_usual and is_held(options.places.lock)):  # noqa: ASYNC110
+        while options.socket.path.exists() or (options.socket.is_usual and is_held(options.paths.lock)):  # noqa: ASYNC110
             await anyio.sleep(_PAUSE_S)
         return True
     raise ObeyFailed(f"The daemon has not stopped within {_STOP_BOUND_S:.0f} s", "betcode daemon logs may say why")

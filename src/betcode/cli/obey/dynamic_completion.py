@@ -54,8 +54,8 @@ def _query(typed: Sequence[str]) -> "StateResponse | None":
     from betcode.cli.obey.options import choose_socket
     from betcode.config.paths import choose_places
 
-    places = choose_places(os.environ)
-    socket = choose_socket(_named("--socket", typed), os.environ, places).path
+    paths = choose_places(os.environ)
+    socket = choose_socket(_named("--socket", typed), os.environ, paths).path
     if not socket.exists():
         return None
     import anyio
@@ -63,7 +63,7 @@ def _query(typed: Sequence[str]) -> "StateResponse | None":
     from betcode.client import ClientError
 
     try:
-        return anyio.run(partial(_state, places, socket))
+        return anyio.run(partial(_state, paths, socket))
     except (ClientError, OSError):
         return None
 
@@ -77,13 +77,13 @@ def _named(flag: str, typed: Sequence[str]) -> str:
     return ""
 
 
-async def _state(places: "Paths", socket: Path) -> "StateResponse | None":
+async def _state(paths: "Paths", socket: Path) -> "StateResponse | None":
     import anyio
 
     from betcode.client import ClientIdentity
     from betcode.client.obey import open_obey
 
     with anyio.move_on_after(_WITHIN_S):
-        async with open_obey(places, socket, ClientIdentity()) as client:
+        async with open_obey(paths, socket, ClientIdentity()) as client:
             return await client.state()
     return None

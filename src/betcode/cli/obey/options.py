@@ -21,7 +21,7 @@ class ObeyCommandOptions:
     """The common options, and those of the chosen command."""
 
     handler: str
-    places: Paths  # of the daemon, if this command starts it
+    paths: Paths  # of the daemon, if this command starts it
     socket: ObeySocket
     may_start: bool
     as_json: bool
@@ -51,11 +51,11 @@ class ObeyCommandOptions:
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> ObeyCommandOptions:
     """Return the options: flags override variables, and variables override defaults."""
-    places = choose_places(environ)
+    paths = choose_places(environ)
     return ObeyCommandOptions(
         handler=chosen.handler,
-        places=places,
-        socket=choose_socket(chosen.socket or "", environ, places),
+        paths=paths,
+        socket=choose_socket(chosen.socket or "", environ, paths),
         may_start=not chosen.no_start,
         as_json=chosen.json,
         colour=not chosen.no_color,
@@ -63,19 +63,19 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Obey
     )
 
 
-def choose_socket(flag: str, environ: Mapping[str, str], places: Paths) -> ObeySocket:
+def choose_socket(flag: str, environ: Mapping[str, str], paths: Paths) -> ObeySocket:
     """Return the socket of the flag, the variable, the daemon's settings or the default, in this order."""
     for named in (flag, environ.get("OBEY_DAEMON_SOCKET"), environ.get("OBEY_SOCKET")):
         if named:
             return ObeySocket(Path(named).expanduser().absolute(), is_usual=False)
-    return ObeySocket(_in_settings(places, environ) or places.obey_socket, is_usual=True)
+    return ObeySocket(_in_settings(paths, environ) or paths.obey_socket, is_usual=True)
 
 
-def _in_settings(places: Paths, environ: Mapping[str, str]) -> Path | None:
+def _in_settings(paths: Paths, environ: Mapping[str, str]) -> Path | None:
     from betcode.config.load import WrongSetting, load_settings
 
     try:
-        named = load_settings(places.config_dir, environ).settings.obey.socket
+        named = load_settings(paths.config_dir, environ).settings.obey.socket
     except WrongSetting:
         return None  # the daemon reports invalid settings when it starts
     return Path(named).expanduser() if named else None

@@ -26,7 +26,7 @@ async def resolve_trust(
         return ()
     if await trusted_by_option(client, options, found):
         return ()
-    if needs_question(found) and can_ask() and options.places.remote is None:
+    if needs_question(found) and can_ask() and options.paths.remote is None:
         for line in item_lines(found):
             screen.show(line)
         try:

@@ -89,7 +89,7 @@ async def _send_prompt(
     policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
     # Others have to answer the prompts that this run leaves open: notify them as if no client were attached.
     client_type = "headless" if policy.on_ask in (OnAsk.PARK, OnAsk.WAIT) else "cli"
-    async with checked_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
+    async with checked_client(options.paths, own_identity(options, client_type), screen, shows_agent=False) as client:
         is_new = False
         if options.has("session"):
             session_id = await find_session(client, options.text("session"))

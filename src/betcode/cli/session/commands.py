@@ -51,7 +51,7 @@ async def connected(options: CommandOptions, screen: Screen, *, doing: str = "")
     A command that prints its answer piece by piece passes no `doing`.
     """
     await ensure_daemon(options, screen.note, announce=can_ask())
-    async with checked_client(options.places, own_identity(options), screen) as client:
+    async with checked_client(options.paths, own_identity(options), screen) as client:
         if not doing:
             yield client
             return

@@ -67,9 +67,9 @@ async def launch_tui(options: CommandOptions, choose: Choose) -> int:
     lines = standard_screen()
     await ensure_daemon(options, lines.note, announce=True)
     notes = _Notes()
-    remote = options.places.remote
+    remote = options.paths.remote
     ladder_ms = LADDER_MS if remote is not None else [step for step in LADDER_MS if step <= _NEARBY_MS]
-    async with checked_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
+    async with checked_client(options.paths, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
         # Imported here: messages before the screen opens do not wait for it.
         gc.disable()
         from betcode.tui import StartOptions, run_screen
@@ -85,7 +85,7 @@ async def launch_tui(options: CommandOptions, choose: Choose) -> int:
             machine=str(remote.address) if remote is not None else socket.gethostname().partition(".")[0],
             here=working_directory(options),
         )
-        parting = await run_screen(client, opening, options.places.state_dir / "screen")
+        parting = await run_screen(client, opening, options.paths.state_dir / "screen")
     if parting.session_id:
         lines.note(f"Reattach with: {own_command()} attach {parting.session_id}")
     return parting.code

@@ -35,7 +35,7 @@ def new_conversation(options: CommandOptions) -> NewConversation:
         plan_mode=options.flag("plan"),
         # Another machine has its own paths and keys.
         environment={}
-        if options.places.remote is not None
+        if options.paths.remote is not None
         else session_environment(
             os.environ, (*loaded.settings.environment_allow, *_keys(loaded, kind, config)), (kind,)
         ),
@@ -55,7 +55,7 @@ def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, 
 
 def whole_environment(options: CommandOptions) -> dict[str, str]:
     """Return the environment that sessions of all providers would get, to ask for the state of each provider."""
-    if options.places.remote is not None:
+    if options.paths.remote is not None:
         return {}
     loaded = _settings(options)
     keys = (name for kind in SPECS for name in _keys(loaded, kind, {}))
@@ -77,7 +77,7 @@ def _settings(options: CommandOptions) -> "Loaded":
     from betcode.config.load import WrongSetting, load_settings
 
     try:
-        return load_settings(options.places.config_dir, os.environ)
+        return load_settings(options.paths.config_dir, os.environ)
     except WrongSetting as error:
         raise CommandFailed(str(error), ExitCode.INVALID_ARGUMENTS) from error
 

@@ -40,9 +40,9 @@ async def show_versions(options: CommandOptions) -> int:
 
 
 async def _handshake(options: CommandOptions) -> tuple[Handshake | None, str]:
-    if options.places.remote is None and not options.places.socket.exists():
+    if options.paths.remote is None and not options.paths.socket.exists():
         return None, "not running"
-    async with open_client(options.places, own_identity(options)) as client:
+    async with open_client(options.paths, own_identity(options)) as client:
         try:
             return await client.versions(), ""
         except ClientError as error:

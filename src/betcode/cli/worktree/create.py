@@ -83,7 +83,7 @@ def path_of(options: CommandOptions) -> str:
     text = as_utf8("path", options.text("path"))
     if options.has("path") and not text:
         raise CommandFailed("--path is empty: give a value, or omit it", ExitCode.INVALID_ARGUMENTS)
-    if not text or (options.places.remote is not None and Path(text).is_absolute()):
+    if not text or (options.paths.remote is not None and Path(text).is_absolute()):
         return text
     try:
         return os.path.normpath(Path.cwd() / Path(text).expanduser())

@@ -27,7 +27,7 @@ def run(options: CommandOptions) -> int:
         raise CommandFailed(
             "Put the command after `--`: betcode worktree run NAME -- make test", ExitCode.INVALID_ARGUMENTS
         )
-    refuse_remote(options.places)
+    refuse_remote(options.paths)
     worktree = anyio.run(_found, options)
     if not Path(worktree.path).is_dir():
         raise CommandFailed(f"{worktree.path} no longer exists. See: betcode worktree list", ExitCode.INVALID_ARGUMENTS)

@@ -31,7 +31,7 @@ async def started_session(client: Client, options: CommandOptions, screen: Scree
             replace(new, working_directory=worktree.path, worktree_id=worktree.id, in_active_worktree=False)
         )
     session_id = await client.start_session(new)
-    if new.in_active_worktree and (options.places.remote is not None or may_lead_elsewhere(new.working_directory)):
+    if new.in_active_worktree and (options.paths.remote is not None or may_lead_elsewhere(new.working_directory)):
         await _print_directory(client, screen, session_id, new.working_directory)
     return session_id
 

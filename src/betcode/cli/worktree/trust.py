@@ -21,7 +21,7 @@ _READ_BYTES = 64 * 1024
 async def confirm_trust(client: Client, options: CommandOptions, screen: Screen, made: v1.WorktreeInfo) -> bool:
     """Ask whether to trust the repository from now on; without a terminal, print how to trust it."""
     how = f"betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup {shlex.quote(made.name)}"
-    if not can_ask() or options.places.remote is not None:
+    if not can_ask() or options.paths.remote is not None:
         screen.note(made.trouble or f"Not set up, because this repository is not trusted. To trust it: {how}")
         return False
     screen.show("The worktree exists. Its setup waits, because this repository is not trusted:")
@@ -46,7 +46,7 @@ def what_would_run(made: v1.WorktreeInfo, options: CommandOptions) -> list[str]:
         if (Path(place) / SCRIPT).is_file():
             lines += _script_lines(Path(place) / SCRIPT)
             break
-    loaded = resolve(options.places.config_dir, os.environ, None, Path(project))
+    loaded = resolve(options.paths.config_dir, os.environ, None, Path(project))
     ours = loaded.settings.worktree
     for key, says, each in (
         ("worktree.setup_commands", "runs", [shlex.join(command) for command in ours.setup_commands]),

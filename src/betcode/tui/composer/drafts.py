@@ -68,10 +68,10 @@ class Drafts:
         return self._directory / (session_id if plain else hashlib.sha256(session_id.encode()).hexdigest())
 
     def _remove_oldest(self, newest: Path) -> None:
-        places = [each for each in self._directory.iterdir() if each.is_dir() and each != newest]
-        places.sort(key=lambda each: each.stat().st_mtime_ns, reverse=True)
+        directories = [each for each in self._directory.iterdir() if each.is_dir() and each != newest]
+        directories.sort(key=lambda each: each.stat().st_mtime_ns, reverse=True)
         room = _ALL_BYTES - _size(newest)
-        for number, each in enumerate(places, start=2):
+        for number, each in enumerate(directories, start=2):
             room -= _size(each)
             if number > _SESSIONS or room < 0:
                 _remove(each)

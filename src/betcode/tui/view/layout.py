@@ -185,9 +185,9 @@ class Layout:
             gap + known.get(block.key, estimated(block, self.width))
             for gap, block in zip(self._gaps, blocks, strict=True)
         )
-        self._indexes = places = {block.key: at for at, block in enumerate(blocks)}
-        self._block = next((places[key] for key in wanted if key in places), max(len(blocks) - 1, 0))
+        self._indexes = indexes = {block.key: at for at, block in enumerate(blocks)}
+        self._block = next((indexes[key] for key in wanted if key in indexes), max(len(blocks) - 1, 0))
         if blocks:
             self._line = max(line + self._gaps[self._block] - was_at, 0)
-            self._seen = (places.get(seen_key, len(blocks) - 1), seen_height)
+            self._seen = (indexes.get(seen_key, len(blocks) - 1), seen_height)
             self._draw(len(blocks) - 1)
