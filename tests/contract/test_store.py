@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import StorageFailed
-from betcode.domain.ports import Store
 from betcode.domain.runs.crash_policy import CrashHistory
 from betcode.domain.runs.state import RunState
 from betcode.domain.sessions.status import SessionStatus
@@ -37,6 +36,7 @@ from betcode.domain.store.rows import (
     RunRow,
     SessionState,
 )
+from betcode.domain.store.store_ports import Store
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey, new_run_id
 from betcode.storage import SqliteStore
 from support.storage.rows import all_events, events, making, new_session, store_at

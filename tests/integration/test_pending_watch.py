@@ -9,9 +9,9 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from betcode.domain.ports import Store
 from betcode.domain.store.changes import SavePrompt
 from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.store.store_ports import Store
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
 from betcode.storage import SqliteStore

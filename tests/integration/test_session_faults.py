@@ -12,9 +12,9 @@ import pytest
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import SessionFailed, StorageDegraded
-from betcode.domain.ports import SessionFilter
 from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.budget import Amounts, Budget
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq
 from betcode.engine import AgentShutdownPolicy, ClientName
 from betcode.engine.fault_points import FaultPoint

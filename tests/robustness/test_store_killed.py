@@ -11,7 +11,7 @@ import pytest
 
 import support.storage.opener_process
 import support.storage.writer_process
-from betcode.domain.ports import SessionFilter
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import SessionId
 from betcode.storage import SqliteStore, open_store
 from support.paths import TESTS

@@ -1,7 +1,7 @@
 """The engine: one writer per session, connections to holders, prompts, slots and the tail.
 
-It decides what happens. The store behind `domain.ports.Store` remembers it, providers translate, holders own the
-processes, and the server only converts.
+It decides what happens. The store behind `domain.store.store_ports.Store` remembers it, providers translate, holders
+own the processes, and the server only converts.
 """
 
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses

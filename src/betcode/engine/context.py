@@ -12,10 +12,11 @@ from betcode.domain.errors import StorageDegraded
 from betcode.domain.metrics.counts import Counts
 from betcode.domain.metrics.turn_trace import TraceSink
 from betcode.domain.permissions.notification import Notifier
-from betcode.domain.ports import Provider, Store
+from betcode.domain.ports import Provider
 from betcode.domain.repositories.worktrees import WorktreePlaces
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.sessions.turn_watch import TurnListener
+from betcode.domain.store.store_ports import Store
 from betcode.engine.agents.agent_processes import AgentProcesses
 from betcode.engine.agents.agent_reports import AgentReports
 from betcode.engine.agents.login_shell import LoginShell

@@ -14,12 +14,12 @@ from betcode.domain.errors import (
 )
 from betcode.domain.events.search_documents import SearchPage, SearchQuery
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
-from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.unusable import UnusableRun
 from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.budget import Budget
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import NewSession, PromptRow, SessionRow, SessionState
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.engine.agents.agent_reports import AgentReport
 from betcode.engine.agents.mcp_reports import ReportedServer, reported_servers

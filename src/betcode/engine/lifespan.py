@@ -13,9 +13,10 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.metrics.counts import Counts
 from betcode.domain.metrics.turn_trace import TraceSink
 from betcode.domain.permissions.notification import Notifier
-from betcode.domain.ports import Provider, Store
+from betcode.domain.ports import Provider
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.sessions.turn_watch import TurnListener
+from betcode.domain.store.store_ports import Store
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots

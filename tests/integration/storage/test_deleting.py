@@ -8,7 +8,6 @@ import pytest
 
 from betcode.domain.errors import StorageFailed
 from betcode.domain.events.search_documents import SearchQuery
-from betcode.domain.ports import SessionFilter
 from betcode.domain.store.changes import AddBlob, AddInput, AppendEvents, SavePrompt, SaveSession
 from betcode.domain.store.rows import (
     Blob,
@@ -20,6 +19,7 @@ from betcode.domain.store.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
 from betcode.storage import SqliteStore, open_store
 from betcode.v1 import agent_pb2 as v1

@@ -10,9 +10,9 @@ import pytest
 
 from betcode.domain.errors import StorageFailed
 from betcode.domain.events.search_documents import SearchQuery
-from betcode.domain.ports import SessionFilter
 from betcode.domain.store.changes import AppendEvents, SaveSession
 from betcode.domain.store.rows import SessionState
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import SessionKey
 from betcode.storage import open_store
 from support.patience import PATIENCE_S

@@ -6,7 +6,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.ports import SessionFilter
 from betcode.domain.store.changes import AddBlob, AddInput, AppendEvents
 from betcode.domain.store.rows import (
     Blob,
@@ -18,6 +17,7 @@ from betcode.domain.store.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.storage import SqliteStore
 from betcode.storage.sessions import fork_copy

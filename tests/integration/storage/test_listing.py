@@ -6,11 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.state import RunState
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.changes import SavePrompt, SaveSession
 from betcode.domain.store.rows import NewRun, PromptKind, PromptRow, SessionState
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq, SessionKey, new_run_id
 from betcode.storage import SqliteStore
 from support.storage.rows import making, new_session, store_at

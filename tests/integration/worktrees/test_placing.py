@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
-from betcode.domain.ports import SessionFilter
 from betcode.domain.repositories.worktrees import WorktreeRow, WorktreeState
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.git.command import Git
 from integration.worktrees.conftest import Bench

@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from betcode.domain.errors import StorageFailed
-from betcode.domain.ports import SessionFilter, Store
 from betcode.domain.store.rows import SessionRow
+from betcode.domain.store.store_ports import SessionFilter, Store
 from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.engine.agents.agent_reports import AgentReports
 from betcode.v1 import agent_pb2 as v1

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from betcode.domain.ports import SessionFilter, Store
 from betcode.domain.store.rows import SessionState
+from betcode.domain.store.store_ports import SessionFilter, Store
 from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.engine.core.counters import KIND_OF
 from betcode.v1.agent_pb2 import AgentEvent

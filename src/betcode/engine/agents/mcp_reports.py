@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from betcode.domain.ports import SessionFilter
 from betcode.domain.store.rows import SessionRow
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.core.counters import KIND_OF

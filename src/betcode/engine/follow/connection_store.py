@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import anyio
 
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.ports import Store
 from betcode.domain.store.changes import Change, SaveClients
 from betcode.domain.store.rows import ConnectedClient
+from betcode.domain.store.store_ports import CommitStore
 from betcode.domain.values.identifiers import SessionKey
 from betcode.util.signal import ResettableEvent
 
@@ -33,7 +33,7 @@ class _Standing:
 class ConnectionStore:
     """Nobody waits for it: rows follow what is, and the next daemon forgets them all."""
 
-    store: Store
+    store: CommitStore
     _now: dict[SessionKey, _Standing] = field(default_factory=dict)
     _stored: dict[SessionKey, _Standing] = field(default_factory=dict)
     _changed: set[SessionKey] = field(default_factory=set)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from betcode.domain.ports import Store
 from betcode.domain.store.rows import Batch, ConnectedClient
+from betcode.domain.store.store_ports import EventStore
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.client_name import ClientName, Present
 from betcode.engine.context import EngineContext
@@ -55,7 +55,7 @@ class Followers:
 
     async def follow(
         self,
-        store: Store,
+        store: EventStore,
         after: Seq,
         client: ClientName,
         finished: Callable[[], bool],

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.domain.ports import Store
 from betcode.domain.store.rows import PromptRow, PromptState
+from betcode.domain.store.store_ports import PromptWatchStore
 from betcode.domain.values.identifiers import SessionId, SessionKey
 
 _LOOKED_FOR_AT_MOST = 100  # one by one; more are read together
@@ -32,7 +32,7 @@ class PendingChanges:
     resolved: tuple[ResolvedPrompt, ...]
 
 
-async def watch_pending(store: Store, session: SessionKey | None) -> AsyncGenerator[PendingChanges, None]:
+async def watch_pending(store: PromptWatchStore, session: SessionKey | None) -> AsyncGenerator[PendingChanges, None]:
     """First what is open, even if nothing is; then what was opened and resolved since. Hold it in `aclosing`."""
     told: dict[str, SessionId] = {}
     seen: int | None = None
@@ -55,7 +55,7 @@ async def watch_pending(store: Store, session: SessionKey | None) -> AsyncGenera
 
 
 async def _look_for(
-    store: Store, session: SessionKey | None, written: Iterable[str], told: Mapping[str, SessionId]
+    store: PromptWatchStore, session: SessionKey | None, written: Iterable[str], told: Mapping[str, SessionId]
 ) -> PendingChanges:
     """What is different about these; the others are as they were."""
     opened: list[tuple[SessionId, PromptRow]] = []
@@ -70,7 +70,9 @@ async def _look_for(
     return PendingChanges(tuple(opened), tuple(resolved))
 
 
-async def _look_at_all(store: Store, session: SessionKey | None, told: Mapping[str, SessionId]) -> PendingChanges:
+async def _look_at_all(
+    store: PromptWatchStore, session: SessionKey | None, told: Mapping[str, SessionId]
+) -> PendingChanges:
     rows = await store.open_prompts(session)
     opened = tuple((of, row) for of, row in rows if row.request_id not in told)
     still_open = {row.request_id for _, row in rows}

@@ -11,8 +11,8 @@ from betcode.domain.agents.capability_table import capability_message
 from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.permissions.prompt_lifetime import ExtendOn
-from betcode.domain.ports import SessionFilter
 from betcode.domain.store.rows import Batch, Page, SessionRow
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq, SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events

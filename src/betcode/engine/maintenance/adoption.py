@@ -9,10 +9,10 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError, StorageDegraded, StorageFailed
-from betcode.domain.ports import SessionFilter
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TurnOutcome
 from betcode.domain.store.changes import Change, ForgetClients
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import RunId, SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events, orphaned_prompts

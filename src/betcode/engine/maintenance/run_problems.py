@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.ports import Store
 from betcode.domain.runs.unusable import NotedProblem, UnusableRun
+from betcode.domain.store.startup import StartupStore
 from betcode.domain.values.identifiers import SessionId, is_uuid
 from betcode.engine.shell.holder_client import HolderProtocolError
 from betcode.holder.run_check import RunFault, run_faults
@@ -40,7 +40,7 @@ class RunProblems:
         self.note(run_id, session_id, str(error))
         return words
 
-    async def all(self, runs_dir: Path, store: Store) -> list[UnusableRun]:
+    async def all(self, runs_dir: Path, store: StartupStore) -> list[UnusableRun]:
         """Every run that cannot be used now.
 
         Raises:

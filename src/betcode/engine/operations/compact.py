@@ -20,9 +20,9 @@ from betcode.domain.errors import (
     InvalidRequest,
     SessionActive,
 )
-from betcode.domain.ports import Store
 from betcode.domain.store.changes import AddInput
 from betcode.domain.store.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, SessionState
+from betcode.domain.store.store_ports import Store
 from betcode.domain.values.identifiers import NotAnIdentifier, Seq, SessionId, SessionKey, parse_uuid, time_ordered_uuid
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.ports import SessionFilter
 from betcode.domain.store.rows import SessionRow
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.context import EngineContext
 from betcode.engine.core.counters import KIND_OF

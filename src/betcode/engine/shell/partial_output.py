@@ -3,8 +3,8 @@
 import logging
 
 from betcode.domain.errors import StorageDegraded, StorageFailed
-from betcode.domain.ports import Store
 from betcode.domain.store.rows import NO_SEQ
+from betcode.domain.store.store_ports import EventStore
 from betcode.domain.values.identifiers import Seq, SessionKey
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
@@ -16,7 +16,7 @@ _READ_BYTES = 256 * 1024
 _Key = tuple[str, int, bool]  # message, block, whether it is thinking
 
 
-async def cut_short(store: Store, session: SessionKey, newest: Seq) -> list[v1.AgentEvent]:
+async def cut_short(store: EventStore, session: SessionKey, newest: Seq) -> list[v1.AgentEvent]:
     """Settled texts, marked as partial, of what was shown by deltas alone since the last turn that ended."""
     said: dict[_Key, list[str]] = {}
     try:

@@ -12,11 +12,11 @@ from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.events.size_limit import bound
 from betcode.domain.metrics.counts import Counts
 from betcode.domain.metrics.turn_trace import TraceSink
-from betcode.domain.ports import Store
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.turn_watch import TurnListener
 from betcode.domain.store.changes import AddBlob, AppendEvents, Change, SaveSession
 from betcode.domain.store.rows import SessionRow, SessionState, StoredEvent
+from betcode.domain.store.store_ports import LogStore
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import events
 from betcode.engine.core.counters import SessionCounters
@@ -53,7 +53,7 @@ class SessionWriter:
 
     def __init__(
         self,
-        store: Store,
+        store: LogStore,
         row: SessionRow,
         *,
         counts: Counts | None = None,

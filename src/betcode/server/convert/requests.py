@@ -12,9 +12,9 @@ from google.protobuf import json_format
 from betcode.domain.agents.commands import AttachedFile, SendMessage
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.events.search_documents import SearchQuery
-from betcode.domain.ports import SessionFilter
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import NewSession
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import (
     MessageId,
     NotAnIdentifier,

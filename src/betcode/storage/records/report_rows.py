@@ -1,12 +1,13 @@
 """SQL of the reports of other programs."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import apsw
 
 from betcode.domain.obey.activities import PushedActivity
 from betcode.domain.obey.campaign_events import CampaignEvent
+from betcode.storage.sqlite.access import DatabaseAccess
 
 T = TypeVar("T")
 
@@ -18,18 +19,12 @@ _KEEP_ACTIVITY = f"INSERT INTO agent_activities ({_ACTIVITY}) VALUES (?, ?, ?, ?
 _FORGOTTEN_AT_ONCE = 5_000
 
 
-class _Execute(Protocol):
-    """How the store reads and writes."""
-
-    def __call__(self, work: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
-
-
 class SqliteReports:
     """Behind `betcode.domain.obey.activities.ReportStore`."""
 
-    def __init__(self, read: _Execute, write: _Execute) -> None:
-        self._read = read
-        self._write = write
+    def __init__(self, database: DatabaseAccess) -> None:
+        self._read = database.read
+        self._write = database.write
 
     async def keep_campaign_event(self, event: CampaignEvent) -> None:
         values = (event.event_id, event.campaign_id, event.event_type, event.payload, event.at_ns, event.received_ns)

@@ -1,8 +1,8 @@
 """Repositories, worktrees and snapshots of turns in the database."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import apsw
 
@@ -21,6 +21,7 @@ from betcode.domain.repositories.worktrees import (
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.turn_watch import WatchedSession
 from betcode.domain.values.identifiers import SessionId, SessionKey
+from betcode.storage.sqlite.access import DatabaseAccess
 
 T = TypeVar("T")
 
@@ -78,18 +79,12 @@ SELECT session_id FROM sessions WHERE deleted = 0 AND key IN (SELECT session FRO
 """
 
 
-class _Execute(Protocol):
-    """How questions and changes reach the database."""
-
-    def __call__(self, work: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
-
-
 class SqliteWorktrees:
     """Behind `betcode.domain.repositories.worktrees.WorktreeStore`; a part of the store, with its threads."""
 
-    def __init__(self, read: _Execute, write: _Execute) -> None:
-        self._read = read
-        self._write = write
+    def __init__(self, database: DatabaseAccess) -> None:
+        self._read = database.read
+        self._write = database.write
 
     async def repositories(self) -> Sequence[RepositoryRow]:
         return await self._read(lambda db: [_repository_row(row) for row in db.execute(_REPOSITORIES)])

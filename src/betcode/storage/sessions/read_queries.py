@@ -7,7 +7,6 @@ from typing import Any
 
 import apsw
 
-from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.crash_policy import CrashHistory
 from betcode.domain.runs.state import CancelStep, RunState
 from betcode.domain.sessions.status import SessionStatus
@@ -26,6 +25,7 @@ from betcode.domain.store.rows import (
     SessionRow,
     SessionState,
 )
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.storage.sessions.budgets import budget_of
 from betcode.storage.sessions.event_rowid import SEQ_MASK, first_place, last_place, place_of, seq_of

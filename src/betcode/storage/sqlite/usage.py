@@ -51,6 +51,10 @@ def database_use(path: Path, most: int) -> DatabaseUse:
         raise unusable(path, error) from error
 
 
+def used_bytes(db: apsw.Connection) -> int:
+    return used_and_free(db)[0]
+
+
 def used_and_free(db: apsw.Connection) -> tuple[int, int]:
     """Bytes of the file that hold something, and those that hold nothing any more."""
     size, pages, free = (int(str(db.pragma(name))) for name in ("page_size", "page_count", "freelist_count"))

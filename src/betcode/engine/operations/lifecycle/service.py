@@ -5,12 +5,12 @@ from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from betcode.domain.errors import SessionNotFound
-from betcode.domain.ports import SessionFilter
 from betcode.domain.runs.state import LIVE
 from betcode.domain.sessions.binding import NO_BINDING_RECORD, BindingRecord
 from betcode.domain.sessions.phase import Phase, PhaseFacts, phase_of
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import Batch, SessionRow
+from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.follow.growth import GrowthWatch
 from betcode.engine.operations.lifecycle.phases import PhaseWatch
