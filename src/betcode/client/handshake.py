@@ -72,8 +72,8 @@ class Handshake:
             found.append(f"This is betcode {self.own_version}; the daemon recommends {recommended}")
         about_features = tuple(f"{name} " for name in REQUESTED)
         who = f"this is betcode {self.own_version}, the daemon {self.version.server_version}"
-        told = (warning for warning in self.outcome.warnings if not warning.startswith(about_features))
-        return found + [f"{warning} ({who})" for warning in told]
+        warnings = (warning for warning in self.outcome.warnings if not warning.startswith(about_features))
+        return found + [f"{warning} ({who})" for warning in warnings]
 
     def has(self, feature: str) -> bool:
         return not self.knows_versions or feature in self.outcome.granted_features

@@ -256,10 +256,10 @@ class BetcodeApp(SequencedApp[int]):
                 await self.open_session(session_id)
                 self.directory.refresh()
 
-    def do_here(self, name: str, given: str = "") -> None:
+    def do_here(self, name: str, argument: str = "") -> None:
         """Run a typed command on the session that is shown."""
         if isinstance(shown := self.screen, SessionScreen):
-            self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.turn_in_view, given)
+            self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.turn_in_view, argument)
 
     def action_menu(self) -> None:
         from betcode.tui.sessions.menu import ACTION_OF, session_menu
@@ -275,14 +275,14 @@ class BetcodeApp(SequencedApp[int]):
 
         self.push_screen(session_menu(one, shown.can), chosen)
 
-    def _do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
+    def _do(self, name: str, one: v1.SessionSummary, at: int = 0, argument: str = "") -> None:
         from betcode.tui.sessions.session_actions import SessionActions
 
         def opened(session_id: str) -> None:
             begin(self, self.open_session, session_id)
 
         actions = SessionActions(self, self.client, self.directory, opened)
-        begin(self, actions.do, name, one, at, given)
+        begin(self, actions.do, name, one, at, argument)
 
     def action_numbered(self, number: int) -> None:
         self._change_to(self.directory.numbers.session(number))

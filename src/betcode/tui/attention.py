@@ -84,10 +84,10 @@ class Attention:
 
     def _write_title(self) -> None:
         count = len(self._board.all)
-        said = f"● {count} waiting · {self._name}" if count else self._name
-        if said != self._title:
-            self._title = said
-            self._send(title(said))
+        title_text = f"● {count} waiting · {self._name}" if count else self._name
+        if title_text != self._title:
+            self._title = title_text
+            self._send(title(title_text))
 
     def _send(self, text: str) -> None:
         # These terminals print such sequences, or part of them

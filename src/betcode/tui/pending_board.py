@@ -144,16 +144,16 @@ class PendingBoard:
             self._connected.clear()
         self._notify(BoardChanged())
 
-    def _resolved(self, told: v1.PermissionResolved) -> None:
-        prompt = self._open.pop(told.request_id, None)
+    def _resolved(self, resolved: v1.PermissionResolved) -> None:
+        prompt = self._open.pop(resolved.request_id, None)
         if prompt is None:
             return  # we answered it and have reported it
-        if told.request_id in self._deliveries:
-            self._over[told.request_id] = (prompt, told)  # the reply to our answer says whose answer counted
+        if resolved.request_id in self._deliveries:
+            self._over[resolved.request_id] = (prompt, resolved)  # the reply to our answer says whose answer counted
             self._notify(BoardChanged())
         else:
-            self._failures.pop(told.request_id, None)
-            self._notify(PromptClosed(prompt, told, by_us=False))
+            self._failures.pop(resolved.request_id, None)
+            self._notify(PromptClosed(prompt, resolved, by_us=False))
 
     async def _deliver_all(self, tasks: TaskGroup) -> None:
         while True:
@@ -193,7 +193,7 @@ class PendingBoard:
     def _accepted(self, prompt: Prompt, given: Given) -> None:
         """Close a prompt after the daemon has accepted our answer; there may be no event about it."""
         del self._deliveries[prompt.request_id]
-        shown, told = self._over.pop(prompt.request_id, (None, v1.PermissionResolved(request_id=prompt.request_id)))
+        shown, resolved = self._over.pop(prompt.request_id, (None, v1.PermissionResolved(request_id=prompt.request_id)))
         if shown is None:
             shown = self._open.get(prompt.request_id)
             if shown is not None and isinstance(prompt, Question) and isinstance(given, Reply):
@@ -204,8 +204,10 @@ class PendingBoard:
                     return
             self._open.pop(prompt.request_id, None)
         if shown is not None:
-            told.decision = told.decision or (v1.DENY if isinstance(given, Deny | DenyAndStop) else v1.ALLOW_ONCE)
-            self._notify(PromptClosed(shown, told, by_us=True))
+            resolved.decision = resolved.decision or (
+                v1.DENY if isinstance(given, Deny | DenyAndStop) else v1.ALLOW_ONCE
+            )
+            self._notify(PromptClosed(shown, resolved, by_us=True))
 
     async def _refresh_now_and_then(self) -> None:
         while True:

@@ -175,8 +175,8 @@ class SessionScreen(Screen[None]):
         """Read the current branch: anybody, including the agent, may check out another one."""
         from betcode.git.worktree_files import branch_at
 
-        look = partial(branch_at, self._summary.working_directory, or_commit=True)
-        self._feed.session_status.branch = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+        read_branch = partial(branch_at, self._summary.working_directory, or_commit=True)
+        self._feed.session_status.branch = await anyio.to_thread.run_sync(read_branch, abandon_on_cancel=True)
 
     def _tick(self) -> None:
         """Update what changes by itself: times, and the branch."""

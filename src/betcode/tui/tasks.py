@@ -20,7 +20,7 @@ class TaskFailed(Message):
 def begin(
     owner: DOMNode,
     work: Callable[[Unpack[Ts]], Awaitable[object]],
-    *given: *Ts,
+    *arguments: *Ts,
     group: str = "default",
     exclusive: bool = False,
 ) -> None:
@@ -28,7 +28,7 @@ def begin(
 
     async def until_over() -> None:
         try:
-            await work(*given)
+            await work(*arguments)
         except Exception as error:  # noqa: BLE001 - the top of a task
             owner.post_message(TaskFailed(error))
 

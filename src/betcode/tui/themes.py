@@ -78,8 +78,8 @@ class ThemeMemory:
 
     def last(self, known: Collection[str]) -> str:
         """Return the last theme, if it is known."""
-        kept = read_bounded(self._file, _LONGEST_NAME) if self._file is not None else None
-        name = (kept or b"").decode(errors="replace").strip()
+        stored = read_bounded(self._file, _LONGEST_NAME) if self._file is not None else None
+        name = (stored or b"").decode(errors="replace").strip()
         return name if name in known else DARK
 
     def save(self, name: str) -> None:

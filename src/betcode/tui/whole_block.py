@@ -34,11 +34,12 @@ async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, st
     fetched = {cut.field: await _fetched(client, session_id, cut) for cut in block.cuts}
     match block:
         case ToolCallBlock():
-            given = fetched.get("tool_call_start.input_json", block.input_json)
+            input_json = fetched.get("tool_call_start.input_json", block.input_json)
             output = fetched.get("tool_call_result.output", block.output)
-            return f"{block.name} {block.input_summary}".strip(), "\n\n".join(part for part in (given, output) if part)
+            title = f"{block.name} {block.input_summary}".strip()
+            return title, "\n\n".join(part for part in (input_json, output) if part)
         case AgentThinking():
-            return "AgentThinking", fetched.get("thinking_delta.text", block.text)
+            return "Thinking of the agent", fetched.get("thinking_delta.text", block.text)
         case AgentText():
             return "Text of the agent", fetched.get("text_delta.text", block.text)
         case UserMessage():
@@ -56,7 +57,7 @@ async def _fetched(client: Client, session_id: str, cut: TruncatedField) -> str:
         async for piece in pieces:
             data += piece
             if len(data) > _SHOWN_BYTES:
-                left = readable(cut.size_bytes - _SHOWN_BYTES)
-                note = f"\n… {left} more: betcode session export {short_id(session_id)}"
+                remaining = readable(cut.size_bytes - _SHOWN_BYTES)
+                note = f"\n… {remaining} more: betcode session export {short_id(session_id)}"
                 return data[:_SHOWN_BYTES].decode("utf-8", "replace") + note
     return data.decode("utf-8", "replace")

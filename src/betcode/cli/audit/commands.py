@@ -83,12 +83,12 @@ async def export(options: CommandOptions) -> int:
 async def verify(options: CommandOptions) -> int:
     screen = standard_screen()
     earlier_head = _parse_head(options.text("head"))
-    said_at = time.monotonic()
+    reported_at = time.monotonic()
     result = AuditVerification()
     async with _steps(options, earlier_head) as steps:
         async for result in steps:
-            if time.monotonic() - said_at > _PROGRESS_S and not result.complete:
-                said_at = time.monotonic()
+            if time.monotonic() - reported_at > _PROGRESS_S and not result.complete:
+                reported_at = time.monotonic()
                 screen.note(f"{result.rows:,} of {result.total:,} entries checked")
     if not result.complete:
         raise CommandFailed(

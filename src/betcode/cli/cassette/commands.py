@@ -58,13 +58,13 @@ async def save(options: CommandOptions) -> int:
     scrubbed = await anyio.to_thread.run_sync(_scrubbed, recording, summary.working_directory)
     if not options.as_json:
         _preview(screen, recording, scrubbed, whole=options.flag("all"))
-    is_wanted = options.flag("yes") or await _confirm(options, screen, file)
-    size = await write_file(_pieces(scrubbed), file) if is_wanted else 0
+    is_confirmed = options.flag("yes") or await _confirm(options, screen, file)
+    size = await write_file(_pieces(scrubbed), file) if is_confirmed else 0
     if options.as_json:
         facts = {"session_id": session_id, "file": str(file), "rows": len(scrubbed.rows), "bytes": size}
         replaced = {name: scrubbed.replaced[name] for name in (SECRETS, PATHS, ADDRESSES)}
         screen.json({**facts, "runs": recording.runs, "missing_runs": recording.missing, "replaced": replaced})
-    elif is_wanted:
+    elif is_confirmed:
         screen.line(str(file))
         screen.note(
             f"{readable(size)}. Play it: "
@@ -153,8 +153,8 @@ def _preview(screen: Screen, recording: _Recording, scrubbed: Scrubbed, *, whole
     for line in shown:
         screen.show(in_a_line(line if whole or len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}…"))
     if not whole:
-        left = f"{len(lines) - len(shown)} more, and " if len(lines) > len(shown) else ""
-        screen.note(f"--all shows {left}every line as it is written")
+        hidden = f"{len(lines) - len(shown)} more, and " if len(lines) > len(shown) else ""
+        screen.note(f"--all shows {hidden}every line as it is written")
     counts = ", ".join(f"{scrubbed.replaced[name]} {name}" for name in (SECRETS, PATHS, ADDRESSES))
     screen.note(f"{len(scrubbed.rows)} lines of {recording.runs} agent runs; replaced: {counts}")
     if recording.missing:

@@ -21,7 +21,7 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Ca
     beginning = "" if words and words[-1] == "=" else typed.pop() if typed else ""
     if "--" in typed:
         return [FILES]  # the arguments of another program
-    current, option, given = _position(parser, typed)
+    current, option, argument_count = _position(parser, typed)
     if option is not None:
         return _matching(_values(option, typed, beginning), beginning)
     name, equals, value = beginning.partition("=")
@@ -34,8 +34,8 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Ca
         return _matching([(word, _first_line(each)) for word, each in below.items()], beginning)
     positionals = [action for action in current._actions if not action.option_strings]
     takes_many = bool(positionals) and positionals[-1].nargs in ("*", "+")
-    if given < len(positionals) or takes_many:
-        return _matching(_values(positionals[min(given, len(positionals) - 1)], typed, beginning), beginning)
+    if argument_count < len(positionals) or takes_many:
+        return _matching(_values(positionals[min(argument_count, len(positionals) - 1)], typed, beginning), beginning)
     return []
 
 
@@ -43,7 +43,7 @@ def _position(
     parser: argparse.ArgumentParser, typed: Sequence[str]
 ) -> tuple[argparse.ArgumentParser, argparse.Action | None, int]:
     """Return the command, the option that expects a value next, and the number of arguments before it."""
-    current, given = parser, 0
+    current, argument_count = parser, 0
     option: argparse.Action | None = None
     for word in typed:
         if option is not None:
@@ -51,10 +51,10 @@ def _position(
         elif word.startswith("-") and word != "-":
             option = None if "=" in word else _option(current, word)
         elif word in (below := _subcommands(current)):
-            current, given = below[word], 0
+            current, argument_count = below[word], 0
         else:
-            given += 1
-    return current, option, given
+            argument_count += 1
+    return current, option, argument_count
 
 
 def _matching(choices: Sequence[Candidate], beginning: str) -> list[Candidate]:

@@ -68,8 +68,8 @@ def _edit_until_valid(argv: list[str], copy: Path, path: Path, layer: Layer, scr
         for fault in faults:
             screen.note(f"Wrong: {fault}")
         if not can_ask() or not confirm(screen, "Edit it again? [Y/n] ", otherwise=True):
-            kept = f". Your text is in {_save_draft(text, path)}" if text else ""
-            raise CommandFailed(f"{path} was not changed{kept}", ExitCode.INVALID_ARGUMENTS)
+            saved_note = f". Your text is in {_save_draft(text, path)}" if text else ""
+            raise CommandFailed(f"{path} was not changed{saved_note}", ExitCode.INVALID_ARGUMENTS)
 
 
 def _read_and_check(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:

@@ -91,23 +91,23 @@ def _move_into(made: Path, target: Path, found: ClaudeSettings, *, replace: bool
     for name in (FILE_NAME, RULES_DIRECTORY):
         if not (made / name).exists():
             continue
-        place = target / name
-        if os.path.lexists(place):
+        path = target / name
+        if os.path.lexists(path):
             if not replace:
-                found.skipped.append(f"{place} already exists: use --replace to replace it")
+                found.skipped.append(f"{path} already exists: use --replace to replace it")
                 _forget(found, name)
                 continue
-            _set_aside(place)
-        (made / name).replace(place)
+            _set_aside(path)
+        (made / name).replace(path)
 
 
-def _set_aside(place: Path) -> None:
+def _set_aside(path: Path) -> None:
     """Rename the file to an unused name: a backup of an earlier import may be the only copy."""
-    kept, number = place.with_name(place.name + _BEFORE), 1
-    while os.path.lexists(kept):
+    backup, number = path.with_name(path.name + _BEFORE), 1
+    while os.path.lexists(backup):
         number += 1
-        kept = place.with_name(f"{place.name}{_BEFORE}-{number}")
-    place.replace(kept)
+        backup = path.with_name(f"{path.name}{_BEFORE}-{number}")
+    path.replace(backup)
 
 
 def _forget(found: ClaudeSettings, name: str) -> None:

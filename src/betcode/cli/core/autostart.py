@@ -14,15 +14,15 @@ def refuse_unwanted_start(options: CommandOptions, *, asked_for: bool) -> None:
     """Raises CommandFailed if the settings are invalid, or if they or the person forbid the start."""
     try:
         flags = flags_of(options.texts("set"))
-        wanted = load_settings(options.paths.config_dir, os.environ, flags).settings.autostart
+        autostart = load_settings(options.paths.config_dir, os.environ, flags).settings.autostart
     except WrongSetting as wrong:
         raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
     if asked_for:
         return
-    if wanted == "never":
+    if autostart == "never":
         reason = f"No daemon answers at {options.paths.socket}, and daemon.autostart is never"
     elif (
-        wanted == "ask"
+        autostart == "ask"
         and can_ask()
         and not confirm(standard_screen(), "No daemon is running. Start it? [Y/n] ", otherwise=True)
     ):

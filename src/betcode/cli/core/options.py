@@ -56,15 +56,15 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Comm
         config_dir=_path(chosen.config_dir),
         socket=_path(chosen.socket),
     )
-    for flag, name, given in (
+    for flag, name, value in (
         ("--worktree", "worktree", chosen.open_in),
         ("--provider", "provider", chosen.open_provider),
         ("--config", "config", chosen.open_config),
     ):
-        if chosen.command and given is not None:
+        if chosen.command and value is not None:
             raise CommandFailed(f"{flag} must follow the command", ExitCode.INVALID_ARGUMENTS)
-        if given is not None:
-            setattr(chosen, name, given)
+        if value is not None:
+            setattr(chosen, name, value)
     return CommandOptions(
         handler=chosen.handler,
         paths=replace(paths, remote=remote_of(chosen, environ, paths)),

@@ -8,8 +8,8 @@ import anyio
 T = TypeVar("T")
 
 
-async def first_of(ended: Callable[[], Awaitable[object]], wanted: Callable[[], Awaitable[T]]) -> T | None:
-    """Return the result of `wanted`, or raise its exception; None if `ended` finishes first."""
+async def first_of(ended: Callable[[], Awaitable[object]], awaitable: Callable[[], Awaitable[T]]) -> T | None:
+    """Return the result of `awaitable`, or raise its exception; None if `ended` finishes first."""
     found: T | None = None
     trouble: Exception | None = None  # raised outside of the task group, which would wrap it
     async with anyio.create_task_group() as tasks:
@@ -20,7 +20,7 @@ async def first_of(ended: Callable[[], Awaitable[object]], wanted: Callable[[], 
 
         tasks.start_soon(cancel_other)
         try:
-            found = await wanted()
+            found = await awaitable()
         except Exception as raised:  # noqa: BLE001 - it is raised again
             trouble = raised
         tasks.cancel_scope.cancel()

@@ -214,8 +214,8 @@ def _why_it_ended(paths: Paths, launched: LaunchedDaemon) -> str:
     with suppress(OSError), os.fdopen(open_file(paths.daemon_log), "rb") as log:
         log.seek(launched.log_offset)
         words = [plain(line) for line in log.read().decode(errors="replace").splitlines()]
-    said = "; ".join(word for word in words[-_LOG_LINES:] if word)
-    return f"The daemon exited at once with code {launched.process.returncode}: {said or 'no output'}"
+    output = "; ".join(word for word in words[-_LOG_LINES:] if word)
+    return f"The daemon exited at once with code {launched.process.returncode}: {output or 'no output'}"
 
 
 def plain(line: str) -> str:

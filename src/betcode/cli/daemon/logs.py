@@ -23,15 +23,15 @@ def logs(options: CommandOptions) -> int:
     refuse_remote(options.paths)
     screen = standard_screen()
     path = log_path(options.paths)
-    wanted = LogFilter(options.text("level") or "trace", options.text("session").lower())
+    log_filter = LogFilter(options.text("level") or "trace", options.text("session").lower())
     files = LogFiles(path)
     try:
         if not path.exists():
             screen.note(f"There is no log at {path} yet")
-        for entry in files.newest(options.number("lines"), wanted):
+        for entry in files.newest(options.number("lines"), log_filter):
             _show(screen, entry, as_json=options.as_json)
         if options.flag("follow"):
-            _follow(files, wanted, screen, as_json=options.as_json)
+            _follow(files, log_filter, screen, as_json=options.as_json)
     except BrokenPipeError:
         raise
     except OSError as trouble:
@@ -41,12 +41,12 @@ def logs(options: CommandOptions) -> int:
     return ExitCode.OK
 
 
-def _follow(files: LogFiles, wanted: LogFilter, screen: Screen, *, as_json: bool) -> None:
+def _follow(files: LogFiles, log_filter: LogFilter, screen: Screen, *, as_json: bool) -> None:
     """Follow the log until Ctrl-C, or until the reader of stdout closes it."""
     reader = select.poll()
     reader.register(sys.stdout.fileno(), 0)  # events 0: report only that the other end is closed
     while not reader.poll(0):
-        for entry in files.added(wanted):
+        for entry in files.added(log_filter):
             _show(screen, entry, as_json=as_json)
         time.sleep(_POLL_S)
 

@@ -139,8 +139,10 @@ def _offer_lingering(options: CommandOptions, screen: Screen) -> bool:
     user = getpass.getuser()
     if is_lingering(user):
         return True
-    wanted = options.flag("linger") or (not options.as_json and can_ask() and anyio.run(_confirm_lingering, screen))
-    if not wanted:
+    is_confirmed = options.flag("linger") or (
+        not options.as_json and can_ask() and anyio.run(_confirm_lingering, screen)
+    )
+    if not is_confirmed:
         screen.note(
             "When you log out, systemd ends the daemon and all agents. To keep them running: "
             f"loginctl enable-linger {user}"

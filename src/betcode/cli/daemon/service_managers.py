@@ -125,8 +125,8 @@ def turn_on_lingering(user: str) -> None:
 def _run(*argv: str, may_fail: bool = False) -> None:
     done = _query(*argv)
     if done.code and not may_fail:
-        said = " ".join(done.err.decode(errors="replace").split()) or f"exit code {done.code}"
-        raise CommandFailed(f"`{' '.join(argv)}` failed: {said}", ExitCode.INTERNAL)
+        output = " ".join(done.err.decode(errors="replace").split()) or f"exit code {done.code}"
+        raise CommandFailed(f"`{' '.join(argv)}` failed: {output}", ExitCode.INTERNAL)
 
 
 def _query(*argv: str) -> RunResult:

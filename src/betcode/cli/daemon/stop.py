@@ -33,16 +33,16 @@ def stop(options: CommandOptions) -> int:
     if options.flag("agents"):
         return _stop_with_agents(options, screen)
     holder = _holder_soon(options)
-    left: int | None = None
+    continuing: int | None = None
     if holder is not None:
-        left = anyio.run(_stop_idle, options, holder)
+        continuing = anyio.run(_stop_idle, options, holder)
         _wait_until_gone(options, holder, screen)
     if options.as_json:
         screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0})
     elif holder is None:
         screen.line("No daemon is running")
     else:
-        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_at_work(options, left)}")
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_at_work(options, continuing)}")
     return ExitCode.OK
 
 
@@ -66,14 +66,14 @@ async def _stop_idle(options: CommandOptions, holder: LockOwner) -> int | None:
     return None
 
 
-def _at_work(options: CommandOptions, left: int | None) -> str:
-    left = len(holder_pids(options.paths.runs)) if left is None else left
-    if not left:
+def _at_work(options: CommandOptions, continuing: int | None) -> str:
+    continuing = len(holder_pids(options.paths.runs)) if continuing is None else continuing
+    if not continuing:
         return "no agent was working"
     return (
         "1 agent continues, and the next daemon takes it over"
-        if left == 1
-        else (f"{left} agents continue, and the next daemon takes them over")
+        if continuing == 1
+        else (f"{continuing} agents continue, and the next daemon takes them over")
     )
 
 
@@ -164,8 +164,8 @@ async def _ask_to_stop(
 
 def _fate(stopped: v1.StopDaemonResponse) -> str:
     ended = f"{stopped.agents_ended} agent{'' if stopped.agents_ended == 1 else 's'} ended"
-    left = f"{stopped.agents_left} continue{'s' if stopped.agents_left == 1 else ''}"
-    return f"{ended}, {left}"
+    continuing = f"{stopped.agents_left} continue{'s' if stopped.agents_left == 1 else ''}"
+    return f"{ended}, {continuing}"
 
 
 def _terminate(holder: LockOwner) -> None:
@@ -185,7 +185,7 @@ def _holder_soon(options: CommandOptions) -> LockOwner | None:
 
 def _wait_until_gone(options: CommandOptions, holder: LockOwner, screen: Screen) -> None:
     begun = time.monotonic()
-    told = False
+    is_reported = False
     while True:
         now = read_holder(options.paths.lock)
         if not is_held(options.paths.lock) or (now is not None and now.pid != holder.pid):
@@ -196,7 +196,7 @@ def _wait_until_gone(options: CommandOptions, holder: LockOwner, screen: Screen)
                 f"The daemon (pid {holder.pid}) has not stopped after {waited_s:.0f} s",
                 ExitCode.INTERNAL,
             )
-        if waited_s > 1 and not told:
+        if waited_s > 1 and not is_reported:
             screen.note(f"Waiting for the daemon (pid {holder.pid}) to stop")
-            told = True
+            is_reported = True
         time.sleep(_PAUSE_S)

@@ -134,11 +134,11 @@ class Progress:
     def __init__(self, screen: Screen, doing: str) -> None:
         self._screen = screen
         self._doing = doing
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        if time.monotonic() - self._told >= _PROGRESS_S and total:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported_at >= _PROGRESS_S and total:
+            self._reported_at = time.monotonic()
             self._screen.note(f"{self._doing}: {100 * done // total} %")
 
 

@@ -26,9 +26,9 @@ def agent(situation: Situation) -> Iterator[Finding]:
     kinds = Providers(ProviderContext(situation.settings.agents))
     for name in _configured_providers(situation.settings.agents, default):
         about = kinds[name].about(situation.environ)
-        for profile, standing in (about.profiles or {"": about.standing}).items():
-            if not about.profiles or standing.is_configured:
-                yield _provider_finding(profile or name, standing, situation.environ)
+        for profile, status in (about.profiles or {"": about.standing}).items():
+            if not about.profiles or status.is_configured:
+                yield _provider_finding(profile or name, status, situation.environ)
 
 
 def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
@@ -38,19 +38,19 @@ def _configured_providers(agents: AgentSettings, default: str) -> Iterator[str]:
             yield name
 
 
-def _provider_finding(name: str, standing: ProgramStatus, environ: Mapping[str, str]) -> Finding:
+def _provider_finding(name: str, status: ProgramStatus, environ: Mapping[str, str]) -> Finding:
     check = f"agent {name}"
-    if standing.missing:
-        says, _, mend = standing.missing.partition(": ")
+    if status.missing:
+        says, _, mend = status.missing.partition(": ")
         return trouble(check, says, mend or "see: betcode providers " + name)
-    words = standing.path or "part of betcode"
-    if standing.path and standing.tells_version:
+    words = status.path or "part of betcode"
+    if status.path and status.tells_version:
         try:
-            version = read_version(Path(standing.path), environ, VERSION_WITHIN_S)
+            version = read_version(Path(status.path), environ, VERSION_WITHIN_S)
         except OSError as error:
-            return trouble(check, f"{standing.path} cannot be run: {error.strerror}", "reinstall it")
+            return trouble(check, f"{status.path} cannot be run: {error.strerror}", "reinstall it")
         words += f", version {version}" if version else ", unknown version"
-    return ok(check, ", ".join(filter(None, (words, standing.login_basis))))
+    return ok(check, ", ".join(filter(None, (words, status.login_basis))))
 
 
 def _default_agent(situation: Situation) -> Iterator[Finding]:

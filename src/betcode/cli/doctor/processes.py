@@ -30,12 +30,14 @@ def git(situation: Situation) -> Iterator[Finding]:
     environment = environment_of(situation.environ)
     program = shutil.which("git", path=environment["PATH"])
     if program is None:
-        said, why = "", f"git is not installed: {ADVICE}"
+        found_version, why = "", f"git is not installed: {ADVICE}"
     else:
-        said = f"git version {read_version(Path(program), environment, _VERSION_WITHIN_S)}"
-        why = unfit(said)
+        found_version = f"git version {read_version(Path(program), environment, _VERSION_WITHIN_S)}"
+        why = unfit(found_version)
     yield (
-        note("git", why, "required for worktrees and for the changes of a turn") if why else ok("git", version_of(said))
+        note("git", why, "required for worktrees and for the changes of a turn")
+        if why
+        else ok("git", version_of(found_version))
     )
 
 
@@ -44,12 +46,12 @@ def orphans(situation: Situation) -> Iterator[Finding]:
     paths = situation.paths
     held = held_runs(paths.runs)
     ours = set(names_in(paths.runs))
-    left = sorted(one.pid for run, one in all_marked() if run in ours and run not in held)
-    if left:
-        pids = " ".join(str(pid) for pid in left)
+    leftover_pids = sorted(one.pid for run, one in all_marked() if run in ours and run not in held)
+    if leftover_pids:
+        pids = " ".join(str(pid) for pid in leftover_pids)
         yield trouble(
             "processes",
-            f"{len(left)} processes remain of an agent whose holder has ended: {pids}",
+            f"{len(leftover_pids)} processes remain of an agent whose holder has ended: {pids}",
             "betcode daemon restart",
         )
     if held and not is_held(paths.lock):
@@ -57,7 +59,7 @@ def orphans(situation: Situation) -> Iterator[Finding]:
         yield note("processes", f"{count} agents are running without a daemon", "betcode daemon start takes them over")
     elif unknown := sorted(held - _known(paths.database)):
         yield trouble("processes", f"agents without a session: {', '.join(unknown)}", "betcode daemon restart")
-    elif not left:
+    elif not leftover_pids:
         yield ok("processes", f"{len(held)} agent{'' if len(held) == 1 else 's'} running, no leftover processes")
 
 

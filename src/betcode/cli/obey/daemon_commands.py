@@ -24,13 +24,13 @@ def serve(options: ObeyCommandOptions) -> int:
     settings = [f"daemon.log_level={options.text('log_level')}"] if options.text("log_level") else []
     if not options.socket.is_usual:
         settings.append(f"obey.socket={options.socket.path}")
-    wanted = daemon_options(options, *settings)
+    betcode_options = daemon_options(options, *settings)
     from betcode.cli.daemon.control import daemon_argv, refuse_flags_of_services
 
     if options.flag("foreground"):
-        argv = daemon_argv(wanted)
+        argv = daemon_argv(betcode_options)
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
-    refuse_flags_of_services(wanted)
+    refuse_flags_of_services(betcode_options)
     return anyio.run(_serve, options, settings)
 
 

@@ -11,14 +11,14 @@ _AT_MOST_BYTES = 48 * 1024 * 1024  # the daemon's limit for one call
 _STDIN = "-"
 
 
-def pairs_of(flag: str, given: Sequence[str], *, may_be_json: bool) -> dict[str, str]:
+def pairs_of(flag: str, texts: Sequence[str], *, may_be_json: bool) -> dict[str, str]:
     """Return the values of NAME=VALUE pairs and JSON objects; a later value overrides an earlier one.
 
     Raises:
         ObeyFailed: an argument is neither.
     """
     pairs: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         if may_be_json and text.lstrip().startswith("{"):
             pairs |= _object(flag, text)
             continue
@@ -49,9 +49,9 @@ def message_of(options: ObeyCommandOptions, name: str = "message") -> str:
     Raises:
         ObeyFailed: there is no message, or it is not text.
     """
-    given = options.text(name)
-    if options.has(name) and given != _STDIN:
-        text = given
+    argument = options.text(name)
+    if options.has(name) and argument != _STDIN:
+        text = argument
     elif sys.stdin is None or sys.stdin.isatty():
         raise usage_error("No message", 'obey session send ID "MESSAGE"')
     else:

@@ -102,22 +102,24 @@ class PermissionWatcher:
                 await to_ask.send(prompt)
 
     def _resolved(self, change: v1.PendingChange) -> None:
-        told = change.resolved
-        self._open_prompts.forget(told.request_id)
-        where = self._where.pop(told.request_id, short_id(change.session_id))
+        resolved = change.resolved
+        self._open_prompts.forget(resolved.request_id)
+        where = self._where.pop(resolved.request_id, short_id(change.session_id))
         if self._as_json:
-            decision = v1.PermissionDecision.Name(told.decision) if told.decision else None
+            decision = v1.PermissionDecision.Name(resolved.decision) if resolved.decision else None
             self._screen.json(
-                {"type": "resolved", "request_id": told.request_id, "session_id": change.session_id}
-                | {"resolution": told.resolution, "decision": decision, "client_id": told.client_id}
-                | {"message": told.message, "grant_pattern": told.grant_pattern}
+                {"type": "resolved", "request_id": resolved.request_id, "session_id": change.session_id}
+                | {"resolution": resolved.resolution, "decision": decision, "client_id": resolved.client_id}
+                | {"message": resolved.message, "grant_pattern": resolved.grant_pattern}
             )
             return
-        if told.request_id in self._answered_here:
-            self._answered_here.discard(told.request_id)
+        if resolved.request_id in self._answered_here:
+            self._answered_here.discard(resolved.request_id)
             return
-        how = ("denied" if was_denied(told) else "allowed") if told.decision else told.resolution
-        self._screen.note(f"{told.request_id} {where}: {how}" + (f" by {told.client_id}" if told.client_id else ""))
+        how = ("denied" if was_denied(resolved) else "allowed") if resolved.decision else resolved.resolution
+        self._screen.note(
+            f"{resolved.request_id} {where}: {how}" + (f" by {resolved.client_id}" if resolved.client_id else "")
+        )
 
     async def _ask_all(self, asked: MemoryObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
         while (prompt := await self._next(asked)) is not None:

@@ -86,7 +86,7 @@ class HeadlessTurn:
         self._is_held = False  # other messages are answered first: the text belongs to them until their turn ends
         self._describer = Describer(screen.deprecations)
         self._open_prompts = OpenPrompts()
-        self._asked: dict[str, Prompt] = {}  # by request id
+        self._prompts: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # descriptions by request id
         self._denials = RuleDenials()
         self._shown: set[str] = set()  # prompts, each question separately
@@ -201,7 +201,7 @@ class HeadlessTurn:
         return None
 
     async def _handle_prompt(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
-        self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions carries the whole input
+        self._prompts.setdefault(prompt.request_id, prompt)  # the first of several questions carries the whole input
         if isinstance(prompt, Permission):
             self._denials.prompted.add(prompt.request.tool_use_id)
         match self._policy.on_ask:
@@ -263,7 +263,7 @@ class HeadlessTurn:
 
     def _note_denial(self, event: v1.AgentEvent) -> None:
         """Record a denial, also by someone else: the agent continued without the permission."""
-        prompt = self._asked.get(event.permission_resolved.request_id)
+        prompt = self._prompts.get(event.permission_resolved.request_id)
         if prompt is not None and was_denied(event.permission_resolved):
             self._denied.setdefault(prompt.request_id, _called(prompt))
 
@@ -304,7 +304,7 @@ class HeadlessTurn:
         elif watch.was_cancelled:
             self._screen.note("The turn was cancelled")
         elif self._denied and self._policy.on_ask is OnAsk.DENY:
-            denied = [self._asked[request_id] for request_id in self._denied]
+            denied = [self._prompts[request_id] for request_id in self._denied]
             self._screen.note(_AFTER_UNANSWERED if all(map(_is_for_people, denied)) else _AFTER_DENIAL)
         elif watch.failed and watch.error is None:
             self._screen.note(f"The turn ended with: {watch.stop_reason}")
@@ -312,7 +312,7 @@ class HeadlessTurn:
 
     def _print_next_step(self) -> None:
         for request_id in self._parked:
-            self._screen.note(f"Parked: {request_id} waits for an answer. {how_to_answer(self._asked[request_id])}")
+            self._screen.note(f"Parked: {request_id} waits for an answer. {how_to_answer(self._prompts[request_id])}")
         self._screen.note(f"The session continues after the answer; watch it with: betcode attach {self._session_id}")
 
     def _exit_code(self, watch: TurnWatch) -> ExitCode:

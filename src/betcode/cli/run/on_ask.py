@@ -33,8 +33,8 @@ def ask_policy(text: str) -> AskPolicy:
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    word, is_given, duration = text.partition("=")
-    if word == "wait" and is_given:
+    word, separator, duration = text.partition("=")
+    if word == "wait" and separator:
         return AskPolicy(OnAsk.WAIT, time_limit_s(duration))
     if text in ("deny", "park"):
         return AskPolicy(OnAsk(text), reason=_BY_OPTION)

@@ -22,15 +22,15 @@ def prompt_of(options: CommandOptions, note: Callable[[str], None]) -> str:
     Raises:
         CommandFailed: there is no prompt, it is not text, or it is too long.
     """
-    given, file = options.text("prompt"), options.text("file")
-    if given == _STDIN and file == _STDIN:
+    prompt, file = options.text("prompt"), options.text("file")
+    if prompt == _STDIN and file == _STDIN:
         raise CommandFailed("stdin can be read once: - as PROMPT or as --file", ExitCode.INVALID_ARGUMENTS)
-    has_words = options.has("prompt") and given != _STDIN
-    names_stdin = _STDIN in (given, file)
-    parts = [given] if has_words else []
+    has_prompt_text = options.has("prompt") and prompt != _STDIN
+    names_stdin = _STDIN in (prompt, file)
+    parts = [prompt] if has_prompt_text else []
     if file and file != _STDIN:
         parts.append(_from_file(Path(file).expanduser()))
-    if names_stdin or not (has_words or file) or _has_more(note):
+    if names_stdin or not (has_prompt_text or file) or _has_more(note):
         parts.append(_from_stdin())
     text = "\n\n".join(part for part in parts if part.strip())
     if not text:

@@ -125,8 +125,8 @@ class _DirectorySessions:
             screen.note(f"In worktree {self.place.name} (active): {newest.working_directory}")
         if newest.message_count:
             ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
-            whose = "this directory" if self.place is None else f"worktree {self.place.name}"
-            screen.note(f"Continuing the session of {whose}, last used {ago}; {screen.start_hint}")
+            owner = "this directory" if self.place is None else f"worktree {self.place.name}"
+            screen.note(f"Continuing the session of {owner}, last used {ago}; {screen.start_hint}")
 
 
 async def _sessions_here(client: Client, options: CommandOptions, screen: Screen) -> _DirectorySessions:
@@ -146,8 +146,8 @@ async def _sessions_here(client: Client, options: CommandOptions, screen: Screen
     if is_demo and (agent := await default_agent(client, options)) != FALLBACK.name:
         demo, found = found[0], [one for one in found if one.provider != FALLBACK.name]
         if not found:
-            kept = f"the {FALLBACK.name} session remains: betcode attach {demo.id}"
-            screen.note(f"A new session with {agent}; {kept}")
+            demo_note = f"the {FALLBACK.name} session remains: betcode attach {demo.id}"
+            screen.note(f"A new session with {agent}; {demo_note}")
     return _DirectorySessions(found, place, is_named, gone)
 
 
@@ -162,10 +162,10 @@ async def converse(options: CommandOptions, client: Client, screen: Screen, sess
     """Run a conversation in plain lines until the person leaves."""
     from betcode.cli.session.plain_conversation import PlainConversation  # imported here: the screen does not need it
 
-    wanted: str | None = session_id
+    next_session: str | None = session_id
     code = ExitCode.OK
-    while wanted is not None:
-        summary = await find_summary(client, wanted)
+    while next_session is not None:
+        summary = await find_summary(client, next_session)
         screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
         if summary.status != "closed":
             screen.note("Type a message. /cancel stops a turn, /quit exits, /help lists all commands")
@@ -179,5 +179,5 @@ async def converse(options: CommandOptions, client: Client, screen: Screen, sess
             client, summary, screen, is_terminal=is_terminal, show_all=show_all, as_json=options.as_json
         )
         code = await talk.run()
-        wanted = await started_session(client, options, screen) if talk.wants_another else None
+        next_session = await started_session(client, options, screen) if talk.wants_another else None
     return code

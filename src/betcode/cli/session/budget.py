@@ -17,9 +17,9 @@ async def budget(options: CommandOptions) -> int:
         session_id = await find_session(client, options.text("session"))
         summary = await find_summary(client, session_id)
         now, used = summary.budget, summary.budget_use
-        wanted = v1.Budget() if options.flag("none") else budget_from(options, now)
-        if wanted is not None:
-            answer = await client.set_budget(session_id, wanted)
+        new_budget = v1.Budget() if options.flag("none") else budget_from(options, now)
+        if new_budget is not None:
+            answer = await client.set_budget(session_id, new_budget)
             now, used = answer.budget, answer.budget_use
     if options.as_json:
         screen.json({"session_id": session_id, "budget": budget_json(now), "spent": budget_use_json(used)})

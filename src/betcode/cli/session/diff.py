@@ -79,15 +79,15 @@ async def _show_patch(chunks: _Chunks, screen: Screen) -> None:
 
 async def _show_json(chunks: _Chunks, options: CommandOptions, screen: Screen, about: Mapping[str, object]) -> None:
     notes, data = await _all_of(chunks)
-    told: dict[str, object] = {**about, "notes": notes}
+    record: dict[str, object] = {**about, "notes": notes}
     if options.flag("stat"):
-        told["files"] = [_file_json(file) for file in changed_files(data)]
+        record["files"] = [_file_json(file) for file in changed_files(data)]
     else:
         try:
-            told["patch"] = data.decode()
+            record["patch"] = data.decode()
         except UnicodeDecodeError:
-            told["patch_base64"] = base64.b64encode(data).decode()  # a patch that is not UTF-8 cannot be text in JSON
-    screen.json(told, indent=2)
+            record["patch_base64"] = base64.b64encode(data).decode()  # a patch that is not UTF-8 cannot be text in JSON
+    screen.json(record, indent=2)
 
 
 async def _all_of(chunks: _Chunks) -> tuple[list[str], bytes]:

@@ -22,14 +22,14 @@ async def grants(options: CommandOptions) -> int:
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
         cleared = 0 if clear is None else await _clear(client, session_id, clear)
-        left = await client.grants.list(session_id)
+        remaining = await client.grants.list(session_id)
     if options.as_json:
-        shown: dict[str, object] = {"session_id": session_id, "grants": [_json(one) for one in left]}
+        shown: dict[str, object] = {"session_id": session_id, "grants": [_json(one) for one in remaining]}
         screen.json(shown if clear is None else shown | {"cleared": cleared}, indent=2)
         return ExitCode.OK
     if clear is not None:
         screen.line(f"Cleared: {cleared}")
-    if not left:
+    if not remaining:
         screen.line("No grants in this session")
         return ExitCode.OK
     now = datetime.now(UTC)
@@ -40,7 +40,7 @@ async def grants(options: CommandOptions) -> int:
             one.granted_by,
             one.pattern,
         )
-        for one in left
+        for one in remaining
     ]
     for line in table(("STATE", "SINCE", "BY", "WHAT"), rows, screen.width, spare=("BY", "SINCE")):
         screen.line(line)

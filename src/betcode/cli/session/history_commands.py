@@ -102,15 +102,15 @@ async def delete(options: CommandOptions) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
-        wanted = options.flag("yes") or await _confirm(client, session_id, screen)
-        if wanted:
+        is_confirmed = options.flag("yes") or await _confirm(client, session_id, screen)
+        if is_confirmed:
             async with show_progress(screen, "Deleting"):
                 await client.delete(session_id)
     if options.as_json:
-        screen.json({"session_id": session_id, "deleted": wanted})
+        screen.json({"session_id": session_id, "deleted": is_confirmed})
     else:
-        screen.line("The session and its history are deleted" if wanted else "Nothing was deleted")
-        if wanted:
+        screen.line("The session and its history are deleted" if is_confirmed else "Nothing was deleted")
+        if is_confirmed:
             screen.note(_NOT_DELETED)
     return ExitCode.OK
 

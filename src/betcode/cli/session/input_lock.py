@@ -55,10 +55,10 @@ class InputLockDialog:
         elif self._is_ours and self._waits and not self._asks:
             self._screen.note("You have the input lock now")
         self._waits = own in change.waiting_client_ids
-        asked_before, self.asking = self.asking, change.asking_client_id if self._is_ours else ""
-        if asked_before and not self.asking and self._is_ours:
+        asking_before, self.asking = self.asking, change.asking_client_id if self._is_ours else ""
+        if asking_before and not self.asking and self._is_ours:
             self._screen.note("The request was withdrawn; you keep the input lock")
-        if not self.asking or self.asking == asked_before:
+        if not self.asking or self.asking == asking_before:
             return False
         asking = called(self.asking, change.asking_client_type, change.asking_client_name)
         self._screen.note(f"{asking} requests the input lock and gets it soon if you do not answer")

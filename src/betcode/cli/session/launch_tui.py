@@ -45,17 +45,17 @@ class _Notes(Screen):
 
     def __init__(self) -> None:
         super().__init__(StringIO(), StringIO(), colour=False)
-        self._kept: list[str] = []
+        self._collected: list[str] = []
 
     def note(self, text: str) -> None:
-        self._kept.append(text)
+        self._collected.append(text)
 
     show = note
 
     def taken(self) -> list[str]:
         """Return the collected lines, each of them once."""
-        kept, self._kept = self._kept, []
-        return kept
+        collected, self._collected = self._collected, []
+        return collected
 
 
 async def launch_tui(options: CommandOptions, choose: Choose) -> int:
@@ -85,10 +85,10 @@ async def launch_tui(options: CommandOptions, choose: Choose) -> int:
             machine=str(remote.address) if remote is not None else socket.gethostname().partition(".")[0],
             here=working_directory(options),
         )
-        parting = await run_screen(client, opening, options.paths.state_dir / "screen")
-    if parting.session_id:
-        lines.note(f"Reattach with: {own_command()} attach {parting.session_id}")
-    return parting.code
+        screen_exit = await run_screen(client, opening, options.paths.state_dir / "screen")
+    if screen_exit.session_id:
+        lines.note(f"Reattach with: {own_command()} attach {screen_exit.session_id}")
+    return screen_exit.code
 
 
 def own_command() -> str:

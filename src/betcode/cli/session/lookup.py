@@ -21,10 +21,10 @@ async def find_session(client: Client, text: str) -> str:
         return parse_session_id(text)
     except NotAnIdentifier:
         pass
-    wanted = text.lower()
+    text_lower = text.lower()
     async with aclosing(client.all_sessions()) as sessions:
-        found = [one.id async for one in sessions if one.id.startswith(wanted) or one.name == text]
-    if not wanted or not found:
+        found = [one.id async for one in sessions if one.id.startswith(text_lower) or one.name == text]
+    if not text_lower or not found:
         raise CommandFailed(
             f"No session has the id prefix or name {text!r}. See: betcode session list", ExitCode.SESSION_NOT_FOUND
         )

@@ -140,10 +140,10 @@ class PlainConversation:
         self._open_prompts.see(event)
         if event.sequence < self._past_until:
             return
-        left_out = self._turns_before - len(self._past)
-        if left_out > 0:
-            noun = "message" if left_out == 1 else "messages"
-            self._screen.note(f"… {left_out} earlier {noun}: betcode session show {self._session_id}")
+        omitted = self._turns_before - len(self._past)
+        if omitted > 0:
+            noun = "message" if omitted == 1 else "messages"
+            self._screen.note(f"… {omitted} earlier {noun}: betcode session show {self._session_id}")
         for turn in self._past:
             for past in turn:
                 self._transcript.show(past)
@@ -188,14 +188,14 @@ class PlainConversation:
     def _lock_changed(self, event: v1.AgentEvent) -> None:
         if event.WhichOneof("event") != "input_lock":
             return
-        was_asked = bool(self._lock.asking)
-        is_asked = self._lock.see(event.input_lock)
+        had_request = bool(self._lock.asking)
+        has_request = self._lock.see(event.input_lock)
         if not self._is_terminal:
             return
-        if is_asked:
+        if has_request:
             words = "y/n" if self._lock_accepts_yes else "/give or /keep"
             self._show_prompt([], f"Give it the input lock? [{words}] ")
-        elif was_asked and not self._lock.asking:
+        elif had_request and not self._lock.asking:
             self._keyboard.discard_input()  # a late y or n is not a message to the agent
             self._ask_current()
             self._invite()

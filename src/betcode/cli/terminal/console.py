@@ -27,7 +27,7 @@ class Screen:
         self._in_a_line = False  # the last line of the answer is incomplete
         self._rewrites = rewrites and self._err_is_terminal
         self._passing = False  # the next line replaces the line on the terminal
-        self._asked = False  # the terminal shows a question or ^C, and its line has not ended
+        self._is_asking = False  # the terminal shows a question or ^C, and its line has not ended
 
     @property
     def width(self) -> int:
@@ -77,13 +77,13 @@ class Screen:
     def set_aside(self) -> Iterator[None]:
         """Hold output back while another program uses the terminal, then write it in order."""
         out, err = self._out, self._err
-        kept: list[tuple[TextIO, str]] = []
-        self._out, self._err = _RecordingStream(out, kept), _RecordingStream(err, kept)
+        recorded: list[tuple[TextIO, str]] = []
+        self._out, self._err = _RecordingStream(out, recorded), _RecordingStream(err, recorded)
         try:
             yield
         finally:
             self._out, self._err = out, err
-            for stream, text in kept:
+            for stream, text in recorded:
                 stream.write(text)
                 stream.flush()
 
@@ -123,25 +123,25 @@ class Screen:
         self._break_line()
         self._err.write(clean(text))
         self._err.flush()
-        self._asked = self._err_is_terminal
+        self._is_asking = self._err_is_terminal
 
     @property
     def is_asking(self) -> bool:
         """Whether a question is the last text on the terminal."""
-        return self._asked
+        return self._is_asking
 
     @property
     def is_free(self) -> bool:
         """Whether a line of `show_transient` may be shown: there is no question and no incomplete answer."""
-        return not (self._asked or (self._out_is_terminal and self._in_a_line))
+        return not (self._is_asking or (self._out_is_terminal and self._in_a_line))
 
     def typed(self) -> None:
         """Note that the person has ended the line of the question."""
-        self._asked = False
+        self._is_asking = False
 
     def interrupted(self) -> None:
         """Note that the terminal has printed ^C."""
-        self._asked = self._err_is_terminal and not self._in_a_line
+        self._is_asking = self._err_is_terminal and not self._in_a_line
 
     def _break_line(self) -> None:
         self._end_question()
@@ -154,22 +154,22 @@ class Screen:
             self._err.write("\r\x1b[K")
             self._err.flush()
             self._passing = False
-        if self._asked:
+        if self._is_asking:
             self._err.write("\n")
             self._err.flush()
-            self._asked = False
+            self._is_asking = False
 
 
 class _RecordingStream(StringIO):
     """Records writes to a stream."""
 
-    def __init__(self, stream: TextIO, kept: list[tuple[TextIO, str]]) -> None:
+    def __init__(self, stream: TextIO, recorded: list[tuple[TextIO, str]]) -> None:
         super().__init__()
         self._stream = stream
-        self._kept = kept
+        self._recorded = recorded
 
     def write(self, text: str) -> int:
-        self._kept.append((self._stream, text))
+        self._recorded.append((self._stream, text))
         return len(text)
 
 

@@ -24,21 +24,22 @@ def table(
     last = len(headings) - 1
     flexible = [headings.index(path), last] if path else [last]
     least = [min(size, _LEAST) if index in flexible else min(size, width) for index, size in enumerate(sizes)]
-    kept = list(range(len(headings)))
+    columns_shown = list(range(len(headings)))
 
     def spare_width() -> int:
         """Return the remaining width; negative if the columns are too wide."""
-        return width - sum(least[index] for index in kept) - len(_GAP) * (len(kept) - 1)
+        return width - sum(least[index] for index in columns_shown) - len(_GAP) * (len(columns_shown) - 1)
 
     for name in spare:
         if spare_width() >= 0:
             break
-        kept.remove(headings.index(name))
-    for giving in ([index for index in kept if headings[index] != "ID"], kept):  # ids last, because people type them
+        columns_shown.remove(headings.index(name))
+    without_ids = [index for index in columns_shown if headings[index] != "ID"]
+    for giving in (without_ids, columns_shown):  # ids last, because people type them
         while spare_width() < 0 and max((least[index] for index in giving), default=0) > _NARROWEST:
             least[max(giving, key=lambda index: least[index])] -= 1
     for index in flexible:
-        if index in kept:
+        if index in columns_shown:
             least[index] += max(min(sizes[index] - least[index], spare_width()), 0)
 
     def shown(index: int, cell: str) -> str:
@@ -46,7 +47,7 @@ def table(
         fitting = cell if columns(cell) <= least[index] else cut(cell, least[index])
         return fitting if index == last else padded(fitting, least[index])
 
-    return [_GAP.join(shown(index, row[index]) for index in kept).rstrip() for row in cells]
+    return [_GAP.join(shown(index, row[index]) for index in columns_shown).rstrip() for row in cells]
 
 
 def uncut_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:

@@ -29,19 +29,19 @@ class BranchArgument(argparse._StoreAction):
 
 def _common_directory(start: str) -> str:
     """Return git's directory of the surrounding repository; empty if there is none."""
-    place = start
+    directory = start
     while True:
-        git = f"{place}/.git"
+        git = f"{directory}/.git"
         if os.path.isdir(git):  # noqa: PTH112 - quick
             return git
         if text := _read(git):
             # A linked worktree: .git/worktrees/NAME of its repository.
-            directory = os.path.join(place, text.removeprefix("gitdir: "))  # noqa: PTH118 - quick
+            directory = os.path.join(directory, text.removeprefix("gitdir: "))  # noqa: PTH118 - quick
             return os.path.dirname(os.path.dirname(directory))  # noqa: PTH120 - quick
-        parent = os.path.dirname(place)  # noqa: PTH120 - quick
-        if parent == place:
+        parent = os.path.dirname(directory)  # noqa: PTH120 - quick
+        if parent == directory:
             return ""
-        place = parent
+        directory = parent
 
 
 def _checked_out(common: str) -> Iterator[str]:
@@ -58,9 +58,9 @@ def _branches(common: str) -> Iterator[str]:
     for line in _read(f"{common}/packed-refs").splitlines():
         yield from _branch(line.partition(" ")[2])
     for kind in (_HEADS, _REMOTES):
-        for place, _, files in os.walk(f"{common}/{kind}"):
+        for directory, _, files in os.walk(f"{common}/{kind}"):
             for file in files:
-                yield from _branch(os.path.relpath(f"{place}/{file}", common))
+                yield from _branch(os.path.relpath(f"{directory}/{file}", common))
 
 
 def _branch(ref: str) -> Iterator[str]:

@@ -86,8 +86,8 @@ async def _measured(client: Client, options: CommandOptions, screen: Screen) -> 
     reports: list[v1.WorktreeReport] = []
     screen.show_transient("Reading the worktrees…")
     try:
-        async with aclosing(client.worktrees.report(directory)) as told:
-            async for one in told:
+        async with aclosing(client.worktrees.report(directory)) as reports_stream:
+            async for one in reports_stream:
                 reports.append(one)
                 screen.show_transient(
                     f"Measured {len(reports)} of {max(one.of, len(reports))}: {in_a_line(one.worktree.name)}"

@@ -61,8 +61,8 @@ async def active_elsewhere(client: Client, options: CommandOptions) -> v1.Worktr
 
 def may_lead_elsewhere(directory: str) -> bool:
     """Whether a directory is in the main worktree of a repository with others; from files alone, for every start."""
-    for place in (Path(directory), *Path(directory).parents):
-        git = place / ".git"
+    for parent in (Path(directory), *Path(directory).parents):
+        git = parent / ".git"
         try:
             if git.is_dir():
                 return any((git / "worktrees").iterdir())
@@ -85,11 +85,11 @@ def note_missing_worktree(screen: Screen, active: v1.WorktreeInfo) -> None:
     )
 
 
-async def _print_directory(client: Client, screen: Screen, session_id: str, asked_for: str) -> None:
+async def _print_directory(client: Client, screen: Screen, session_id: str, requested: str) -> None:
     summary = await find_summary(client, session_id)
     worktrees = await worktrees_near(client, summary.working_directory) or ()
-    if summary.working_directory == asked_for:
-        own, active = around(worktrees, asked_for), _active(worktrees)
+    if summary.working_directory == requested:
+        own, active = around(worktrees, requested), _active(worktrees)
         if own is not None and own.is_main and active is not None and active.state != v1.WORKTREE_STATE_READY:
             note_missing_worktree(screen, active)
         return

@@ -32,8 +32,8 @@ async def confirm_trust(client: Client, options: CommandOptions, screen: Screen,
         screen.note(f"Not set up. To trust it later: {how}")
         return False
     # Both paths of the repository: if git's directory is elsewhere, only files lead from one to the other.
-    for place in (made.path, made.repo_path):
-        await client.policy.trust(place, trusted=True)
+    for path in (made.path, made.repo_path):
+        await client.policy.trust(path, trusted=True)
     return True
 
 
@@ -42,9 +42,9 @@ def what_would_run(made: v1.WorktreeInfo, options: CommandOptions) -> list[str]:
     lines: list[str] = []
     # A bare repository has no files except those of its worktrees.
     project = made.repo_path if (Path(made.repo_path) / ".git").exists() else made.path
-    for place in (made.path, project):
-        if (Path(place) / SCRIPT).is_file():
-            lines += _script_lines(Path(place) / SCRIPT)
+    for path in (made.path, project):
+        if (Path(path) / SCRIPT).is_file():
+            lines += _script_lines(Path(path) / SCRIPT)
             break
     loaded = resolve(options.paths.config_dir, os.environ, None, Path(project))
     ours = loaded.settings.worktree

@@ -343,10 +343,10 @@ class Card(Vertical, can_focus=True):
         body.show(self._lines(state), from_the_top=from_the_top)
         if state.question is not None:
             body.see(LineKind.CHOSEN)
-        said = self._state_text()
+        state_text = self._state_text()
         shown = self.query_one("#card-state", Static)
-        shown.display = bool(said)
-        shown.update(Text(said, style="bold"))
+        shown.display = bool(state_text)
+        shown.update(Text(state_text, style="bold"))
         keys = "Enter or Esc: close" if self._over else hints(state)
         is_heard = self.has_focus_within or bool(self._card_context.where)
         self.query_one("#card-keys", Static).update(Text(keys if is_heard else f"Tab to answer: {keys}"))

@@ -51,9 +51,9 @@ class CardDeck(Vertical):
         self._input_hold = ExitStack()
 
     def compose(self) -> ComposeResult:
-        told = Static(id="card-notice", markup=False)
-        told.display = False
-        yield told
+        notice = Static(id="card-notice", markup=False)
+        notice.display = False
+        yield notice
         yield Card(reads_files=self._board.is_local, clock=self._clock)
 
     def on_mount(self) -> None:
@@ -122,8 +122,8 @@ class CardDeck(Vertical):
 
     def _board_changed(self, news: News) -> None:
         match news:
-            case PromptClosed(prompt, told, by_us) if prompt.session_id == self._session_id and not by_us:
-                words = how_it_ended(prompt, told)
+            case PromptClosed(prompt, resolved, by_us) if prompt.session_id == self._session_id and not by_us:
+                words = how_it_ended(prompt, resolved)
                 if prompt.request_id == self._card.request_id and self._card.is_typing:
                     self._card.end(words)
                 else:
@@ -135,9 +135,9 @@ class CardDeck(Vertical):
             self._release_input()
 
     def _show_notice(self, words: str) -> None:
-        told = self.query_one("#card-notice", Static)
-        told.update(words)
-        told.display = bool(words)
+        notice = self.query_one("#card-notice", Static)
+        notice.update(words)
+        notice.display = bool(words)
         if self._notice_timer is not None:
             self._notice_timer.stop()  # it was for the message before
             self._notice_timer = None

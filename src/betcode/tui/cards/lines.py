@@ -103,8 +103,8 @@ def question_lines(
     """Return the question and its options, with the selection and the cursor."""
     header = f"{one_line(question.header, 100)}: " if question.header else ""
     count = len(prompt.questions.questions)
-    place = [each.question_id for each in prompt.questions.questions].index(question.question_id) + 1
-    lines = [ViewLine(f"question {place} of {count}", LineKind.DIM)] if count > 1 else []
+    position = [each.question_id for each in prompt.questions.questions].index(question.question_id) + 1
+    lines = [ViewLine(f"question {position} of {count}", LineKind.DIM)] if count > 1 else []
     lines.append(ViewLine(f"{header}{one_line(question.question, _TITLE_WIDTH)}", LineKind.TITLE))
     if question.note:
         lines.append(ViewLine(f"Note: {one_line(question.note, _TITLE_WIDTH)}", LineKind.NOTE))

@@ -17,8 +17,8 @@ def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
     asked = f"asked {span(now - prompt.asked_at.ToDatetime(UTC))} ago" if prompt.HasField("asked_at") else "waits"
     if not prompt.HasField("expires_at"):
         return asked
-    left = prompt.expires_at.ToDatetime(UTC) - now
-    return f"{asked} · expires in {nearly(left)}" if left.total_seconds() > 0 else f"{asked} · expires now"
+    remaining = prompt.expires_at.ToDatetime(UTC) - now
+    return f"{asked} · expires in {nearly(remaining)}" if remaining.total_seconds() > 0 else f"{asked} · expires now"
 
 
 def named(prompt: v1.PendingPrompt) -> str:
@@ -31,22 +31,22 @@ def how_it_ended(prompt: v1.PendingPrompt, resolved: v1.PermissionResolved) -> s
     who = one_line(resolved.client_id, _WHO_WIDTH) or "somebody"
     match resolved.resolution:
         case "answered" if prompt.WhichOneof("prompt") == "questions" and resolved.decision not in DENIALS:
-            said = f"{who} answered"
+            result = f"{who} answered"
         case "answered" if resolved.decision in DENIALS:
-            said = f"{who} denied"
+            result = f"{who} denied"
         case "answered" if resolved.decision == v1.ALLOW_WITH_EDIT:
-            said = f"{who} allowed with an edit"
+            result = f"{who} allowed with an edit"
         case "answered" if resolved.decision == v1.ALLOW_SESSION:
-            said = f"{who} allowed for the session"
+            result = f"{who} allowed for the session"
         case "answered":
-            said = f"{who} allowed"
+            result = f"{who} allowed"
         case "expired":
-            said = "expired without an answer"
+            result = "expired without an answer"
         case "superseded":
-            said = "asked again"
+            result = "asked again"
         case "withdrawn":
-            said = "withdrawn" if resolved.message else "withdrawn by the agent"
+            result = "withdrawn" if resolved.message else "withdrawn by the agent"
         case other:
-            said = one_line(other, _WHO_WIDTH)
+            result = one_line(other, _WHO_WIDTH)
     reason = f" ({one_line(resolved.message, _WHAT_WIDTH)})" if resolved.message else ""
-    return f"{said}{reason}: {named(prompt)}"
+    return f"{result}{reason}: {named(prompt)}"

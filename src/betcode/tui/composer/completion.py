@@ -171,7 +171,7 @@ def _file_rank(low: str, letters: "re.Pattern[str]", path: str) -> int | None:
     return 4 if letters.search(path) else None
 
 
-def _command_candidate(mark: str, command: AgentCommand, whose: str) -> Candidate:
+def _command_candidate(mark: str, command: AgentCommand, owner: str) -> Candidate:
     hint = f" {one_line(command.argument_hint, 40)}" if command.argument_hint else ""
-    note = whose + one_line(command.description, _DESCRIBED)
+    note = owner + one_line(command.description, _DESCRIBED)
     return Candidate(f"{mark}{one_line(command.name, 60)}{hint}", f"{mark}{one_line(command.name, 200)} ", note)

@@ -81,9 +81,9 @@ class CompletionList(Widget):
             mark = "▸ " if number == self._at else "  "
             shown = one_line(one.shown, width - 2)
             whole.append(mark + shown, style="bold" if number == self._at else "")
-            room = width - 4 - columns(shown)
-            if one.note and room > 8:
-                whole.append(f"  {one_line(one.note, room)}", style="dim")
+            available = width - 4 - columns(shown)
+            if one.note and available > 8:
+                whole.append(f"  {one_line(one.note, available)}", style="dim")
         return whole
 
     @property

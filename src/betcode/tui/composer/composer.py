@@ -212,9 +212,9 @@ class Composer(TextArea):
     # -- sending
 
     def _enter(self) -> None:
-        wanted, selected = self._completing.request, self._completing.selected
-        if wanted is not None and selected is not None:
-            is_whole = wanted.kind is CompletionKind.COMMAND and selected.inserted.strip() == wanted.query
+        request, selected = self._completing.request, self._completing.selected
+        if request is not None and selected is not None:
+            is_whole = request.kind is CompletionKind.COMMAND and selected.inserted.strip() == request.query
             if not is_whole:
                 self.insert_candidate(selected)
                 return
@@ -305,9 +305,9 @@ class Composer(TextArea):
             self._completing.update_for(CompletionRequest(CompletionKind.HISTORY, self.text, 0, 0))
             return
         row, column = self.cursor_location
-        wanted = completion.completion_at(self.document.get_line(row), column) if self.selection.is_empty else None
-        is_late_command = wanted is not None and wanted.kind is CompletionKind.COMMAND and row > 0
-        self._completing.update_for(None if is_late_command else wanted)
+        request = completion.completion_at(self.document.get_line(row), column) if self.selection.is_empty else None
+        is_late_command = request is not None and request.kind is CompletionKind.COMMAND and row > 0
+        self._completing.update_for(None if is_late_command else request)
 
     def _insert_selected(self) -> None:
         if self._completing.selected is not None:
@@ -315,16 +315,16 @@ class Composer(TextArea):
 
     def insert_candidate(self, candidate: Candidate) -> None:
         """Insert the candidate instead of the word at the cursor, or a sent message instead of the draft."""
-        wanted = self._completing.request
-        if wanted is None:
+        request = self._completing.request
+        if request is None:
             return
         self._before_search = None
         self._completing.close()
-        if wanted.kind is CompletionKind.HISTORY:
+        if request.kind is CompletionKind.HISTORY:
             self._rewrite(candidate.inserted)
             return
         row, _ = self.cursor_location
-        result = self._replace_via_keyboard(candidate.inserted, (row, wanted.start), (row, wanted.end))
+        result = self._replace_via_keyboard(candidate.inserted, (row, request.start), (row, request.end))
         if result is not None:
             self.move_cursor(result.end_location)
 

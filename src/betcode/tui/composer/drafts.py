@@ -70,10 +70,10 @@ class Drafts:
     def _remove_oldest(self, newest: Path) -> None:
         directories = [each for each in self._directory.iterdir() if each.is_dir() and each != newest]
         directories.sort(key=lambda each: each.stat().st_mtime_ns, reverse=True)
-        room = _ALL_BYTES - _size(newest)
+        available = _ALL_BYTES - _size(newest)
         for number, each in enumerate(directories, start=2):
-            room -= _size(each)
-            if number > _SESSIONS or room < 0:
+            available -= _size(each)
+            if number > _SESSIONS or available < 0:
                 _remove(each)
 
 
@@ -91,9 +91,9 @@ def _put(directory: Path, draft: Draft) -> None:
         named.append({**facts, "instead": "" if one.is_pasted_text else one.instead})
     whole = json.dumps({"text": draft.text[:TEXT_LIMIT], "attachments": named})
     write_private(directory / _NAME, whole.encode())
-    wanted = {_NAME, *(str(facts["sha256"]) for facts in named)}
+    needed = {_NAME, *(str(facts["sha256"]) for facts in named)}
     for path in directory.iterdir():
-        if path.name not in wanted and not path.name.startswith("."):
+        if path.name not in needed and not path.name.startswith("."):
             path.unlink(missing_ok=True)
 
 

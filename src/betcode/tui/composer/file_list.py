@@ -68,9 +68,9 @@ def _files_below(directory: str) -> Iterator[str]:
 
 async def _ask_git(directory: str, found: list[str]) -> None:
     git = Git(os.environ)
-    told = records(git.stream("ls-files", "-co", "--exclude-standard", "-z", at=directory, bound_s=_BOUND_S))
-    async with aclosing(told):
-        async for path in told:
+    listed = records(git.stream("ls-files", "-co", "--exclude-standard", "-z", at=directory, bound_s=_BOUND_S))
+    async with aclosing(listed):
+        async for path in listed:
             found.append(path)
             if len(found) >= LIMIT:
                 return

@@ -102,10 +102,10 @@ def _line(sent: SentMessage) -> bytes:
 def _bounded(sent: Sequence[SentMessage]) -> bytes:
     """Return as many of the newest messages as fill half of the file."""
     lines: list[bytes] = []
-    room = _FILE_BYTES // 2
+    available = _FILE_BYTES // 2
     for line in map(_line, reversed(sent)):
-        room -= len(line)
-        if room < 0:
+        available -= len(line)
+        if available < 0:
             break
         lines.append(line)
     return b"".join(reversed(lines))

@@ -50,7 +50,7 @@ def queue_lines(
 ) -> tuple[QueueLine, ...]:
     """Return the lines: first messages that the daemon has, then unsent ones; each once."""
     known = {one.message_id for one in queue}
-    told = [
+    stored = [
         # The agent may also return messages that it has queued; the daemon asks it to.
         QueueLine(one.message_id, one.text, _STATES[one.state], one.state != v1.MESSAGE_STATE_UNKNOWN)
         for one in queue
@@ -66,7 +66,7 @@ def queue_lines(
         for one in unsent
         if one.message_id not in known
     ]
-    return (*told, *own)
+    return (*stored, *own)
 
 
 class QueueBar(Widget):
@@ -175,8 +175,8 @@ class QueueBar(Widget):
                 whole.append("\n")
             is_selected = line.message_id == self._selected
             state = "Enter: edit" if is_selected else line.state
-            room = max(width - columns(state) - 3, 4)
-            whole.append(f"{one_line(line.text, room) or '(files)'} · ", style="reverse" if is_selected else "")
+            available = max(width - columns(state) - 3, 4)
+            whole.append(f"{one_line(line.text, available) or '(files)'} · ", style="reverse" if is_selected else "")
             whole.append(one_line(state, width), style="bold" if is_selected else "dim")
         return whole
 

@@ -42,14 +42,14 @@ class LockActions:
         finally:
             self.is_asking = False
 
-    async def answer(self, given: LockCard.Answered) -> None:
+    async def answer(self, answered: LockCard.Answered) -> None:
         try:
-            await self._client.input_lock.answer(self._session_id, given.asking_id, grant=given.grant)
+            await self._client.input_lock.answer(self._session_id, answered.asking_id, grant=answered.grant)
         except ClientError as error:
             self._say(error.message, bad=True)
         else:
             self._say(
                 "Handed over. Ctrl+L requests it back"
-                if given.grant
+                if answered.grant
                 else "You keep the input lock; the other client is queued"
             )

@@ -52,8 +52,8 @@ class ConversationModel:
         """The beginning of the first message; empty if it is not loaded."""
         if self.has_older or self.compacted_before:
             return ""
-        said = (block.text for block in self.blocks[:_OPENING_BLOCKS] if isinstance(block, UserMessage))
-        return next(said, "")[:_OPENING_LETTERS]
+        messages = (block.text for block in self.blocks[:_OPENING_BLOCKS] if isinstance(block, UserMessage))
+        return next(messages, "")[:_OPENING_LETTERS]
 
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
         """Add events after all others; known ones are skipped."""

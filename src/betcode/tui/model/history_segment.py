@@ -138,12 +138,12 @@ class HistorySegment:
     # ------------------------------------------------------------ events
 
     def _user_input(self, event: v1.AgentEvent) -> None:
-        said = event.user_input
-        key = f"said-{said.message_id or event.sequence}"
+        message = event.user_input
+        key = f"said-{message.message_id or event.sequence}"
         if key not in self.by_key:
-            block = UserMessage(key, self._number_of(event), text=said.content, message_id=said.message_id)
-            block.client_id, block.attachments, block.cuts = said.client_id, tuple(said.attachments), _cuts(event)
-            block.by = self._name_of(said.client_id)
+            block = UserMessage(key, self._number_of(event), text=message.content, message_id=message.message_id)
+            block.client_id, block.attachments, block.cuts = message.client_id, tuple(message.attachments), _cuts(event)
+            block.by = self._name_of(message.client_id)
             self._add(event, block)
 
     def _message_state(self, event: v1.AgentEvent) -> None:
@@ -228,10 +228,10 @@ class HistorySegment:
             self.ended.progress = words
             self.touch(self.ended)
             return
-        told = NoticeBlock(self._notice_key(event), self._number_of(event), lines=(words,))
-        self._add(event, told)
+        notice = NoticeBlock(self._notice_key(event), self._number_of(event), lines=(words,))
+        self._add(event, notice)
         if event.sequence and not self.newest:
-            self.leading_todo = told
+            self.leading_todo = notice
 
     def _tool(self, event: v1.AgentEvent, tool_id: str) -> ToolCallBlock:
         key = f"tool-{tool_id}"

@@ -143,11 +143,11 @@ class _Merge:
     def _settle_todos(self) -> None:
         """Add a todo list to the call before it."""
         older, newer = self._older, self._newer
-        told = newer.leading_todo
-        if told is not None and older.ended is not None:
-            self._detach(told)
-            del newer.by_key[told.key]
-            older.ended.progress = told.lines[0]  # before the merge: the newer part may start the call again
+        todo = newer.leading_todo
+        if todo is not None and older.ended is not None:
+            self._detach(todo)
+            del newer.by_key[todo.key]
+            older.ended.progress = todo.lines[0]  # before the merge: the newer part may start the call again
         if older.newest:
             newer.leading_todo = older.leading_todo
         if not newer.newest:

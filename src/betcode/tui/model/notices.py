@@ -33,7 +33,7 @@ def notice_lines(event: v1.AgentEvent) -> tuple[tuple[str, ...], Tone]:
     """Return the lines of an event, none if it needs no notice, and their tone."""
     kind = event.WhichOneof("event")
     tone = _tone_of(event.notice) if kind == "notice" else _OF_KINDS.get(kind or "", Tone.QUIET)
-    return tuple(line for told in _lines_of(event) for line in told.split("\n")), tone
+    return tuple(line for text in _lines_of(event) for line in text.split("\n")), tone
 
 
 def _lines_of(event: v1.AgentEvent) -> list[str]:

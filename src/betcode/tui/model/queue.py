@@ -33,12 +33,12 @@ class MessageQueue:
         """Process the next event; `is_at_work`: a turn was running before it."""
         match event.WhichOneof("event"):
             case "user_input":
-                said = event.user_input
-                self._waiting[said.message_id] = QueuedMessage(
-                    said.message_id,
-                    said.content,
+                message = event.user_input
+                self._waiting[message.message_id] = QueuedMessage(
+                    message.message_id,
+                    message.content,
                     v1.MESSAGE_STATE_ACCEPTED,
-                    client_id=said.client_id,
+                    client_id=message.client_id,
                     waits_for_turn=is_at_work,
                 )
             case "message_state":

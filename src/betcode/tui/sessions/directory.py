@@ -132,6 +132,6 @@ def in_order(sessions: Iterable[v1.SessionSummary], here: str = "") -> list[v1.S
 
 def matches(one: v1.SessionSummary, words: str) -> bool:
     """Whether every word occurs in the row, or the id begins with it."""
-    said = f"{one.name}\n{one.last_message_preview}\n{one.provider} {one.model}"
-    whole = f"{said}\n{one.working_directory}\n{one.worktree_name}".lower()
+    searched = f"{one.name}\n{one.last_message_preview}\n{one.provider} {one.model}"
+    whole = f"{searched}\n{one.working_directory}\n{one.worktree_name}".lower()
     return all(word in whole or one.id.startswith(word) for word in words.lower().split())

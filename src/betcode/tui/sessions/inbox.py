@@ -202,8 +202,8 @@ def inbox_row(one: v1.PendingPrompt, width: int, now: datetime) -> str:
     if width >= _WIDE:
         parts.append(padded(ending(one_line(one.working_directory, 400), 30), 30))
     if width >= _MEDIUM:
-        left = one.expires_at.ToDatetime(UTC) - now if one.HasField("expires_at") else timedelta()
-        parts.append(padded(f"in {nearly(left)}" if left > timedelta() else "", 9))
+        remaining = one.expires_at.ToDatetime(UTC) - now if one.HasField("expires_at") else timedelta()
+        parts.append(padded(f"in {nearly(remaining)}" if remaining > timedelta() else "", 9))
     parts.append(f"{tool_of(one)} {what_of(one)}")
     return one_line_of(parts, width)
 

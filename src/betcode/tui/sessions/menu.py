@@ -27,8 +27,8 @@ def session_menu(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) ->
 
 def offered(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) -> list[MenuEntry]:
     """Return the entries that the session's state and its agent allow."""
-    left_out = {"compact", "close"} if one.status == "closed" else set()
+    omitted = {"compact", "close"} if one.status == "closed" else set()
     if can is not None:
-        left_out |= set() if can.fork else {"fork", "fork_here"}
-        left_out |= set() if can.compaction else {"compact"}
-    return [entry for entry, action in _ENTRIES if action not in left_out]
+        omitted |= set() if can.fork else {"fork", "fork_here"}
+        omitted |= set() if can.compaction else {"compact"}
+    return [entry for entry, action in _ENTRIES if action not in omitted]

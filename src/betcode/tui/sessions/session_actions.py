@@ -34,12 +34,12 @@ class SessionActions:
         self._directory = directory
         self._open = open_session
 
-    async def do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
+    async def do(self, name: str, one: v1.SessionSummary, at: int = 0, argument: str = "") -> None:
         """Run the action with its argument; show an error of the daemon."""
         actions: dict[str, Callable[[v1.SessionSummary], Awaitable[None]]] = {
-            "rename": partial(self._rename, given=given),
+            "rename": partial(self._rename, argument=argument),
             "fork": self._fork,
-            "export": partial(self._export, given=given),
+            "export": partial(self._export, argument=argument),
             "compact": self._compact,
             "budget": self._budget,
             "close": self._close,
@@ -56,9 +56,9 @@ class SessionActions:
             self._show_message(error.message, bad=True)
         self._directory.refresh()
 
-    async def _rename(self, one: v1.SessionSummary, given: str = "") -> None:
-        name: str | None = given
-        if not given:
+    async def _rename(self, one: v1.SessionSummary, argument: str = "") -> None:
+        name: str | None = argument
+        if not argument:
             asks = AskLine("Name of the session (empty: no name)", one.name)
             name = await self._app.push_screen_wait(asks)
         if name is not None:
@@ -71,11 +71,11 @@ class SessionActions:
             self._show_message(f"Forked from {one_line(called(one), _NAME)}. This is the fork")
             self._open(made.session_id)
 
-    async def _export(self, one: v1.SessionSummary, given: str = "") -> None:
+    async def _export(self, one: v1.SessionSummary, argument: str = "") -> None:
         usual = f"betcode-{short_id(one.id)}.html"
         asks = AskLine("Export to file (.html, .md or .json)", usual)
-        file: str | None = given
-        if not given:
+        file: str | None = argument
+        if not argument:
             file = await self._app.push_screen_wait(asks)
         if not file or not file.strip():
             return

@@ -22,7 +22,7 @@ class ProjectTrust:
 
     def __init__(self, app: "BetcodeApp") -> None:
         self._app = app
-        self._asked: set[str] = set()  # projects
+        self._asked_projects: set[str] = set()  # projects
 
     async def ask(self, session_id: str) -> None:
         """Return when the question is visible, or nothing has to be asked. The answer is awaited in its own task."""
@@ -34,8 +34,8 @@ class ProjectTrust:
     async def _ask(self, session_id: str, is_open: asyncio.Event) -> None:
         try:
             found = await self._app.client.policy.inspect(session_id=session_id)
-            if needs_question(found) and found.project not in self._asked:
-                self._asked.add(found.project)
+            if needs_question(found) and found.project not in self._asked_projects:
+                self._asked_projects.add(found.project)
                 await self._ask_about(found, is_open)
         except ClientError as error:
             self._app.show_error(error)
@@ -58,7 +58,7 @@ class ProjectTrust:
             is_open.set()
             await question.closed.wait()
             if question.answer is None:  # another session was opened
-                self._asked.discard(found.project)
+                self._asked_projects.discard(found.project)
             elif question.answer:
                 await self._app.client.policy.trust(found.project, trusted=True)
                 self._app.notify("Trusted. The next agent that starts here loads the project's settings", markup=False)

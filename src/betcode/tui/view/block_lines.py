@@ -102,14 +102,14 @@ def gap_before(block: Block, previous: Block | None) -> int:
 
 def estimated(block: Block, width: int) -> int:
     """Return an estimate of the number of lines, without drawing the block."""
-    room = max(width - GUTTER, 10)
+    available = max(width - GUTTER, 10)
     match block:
         case AgentThinking() | ToolCallBlock() | TurnEnd() | PromptBlock():
             return 1
         case AgentText():
-            return sum(len(piece) // room + piece.count("\n") for piece in block.pieces) + 1
+            return sum(len(piece) // available + piece.count("\n") for piece in block.pieces) + 1
         case UserMessage():
-            return len(block.text) // room + block.text.count("\n") + 1
+            return len(block.text) // available + block.text.count("\n") + 1
         case NoticeBlock():
             return max(len(block.lines), 1)
         case _:
@@ -150,12 +150,12 @@ _REASONS = {"withdrawn": "withdrawn", "cancelled": "cancelled"}
 
 
 def _user_message(block: UserMessage, canvas: Canvas) -> Drawing:
-    room = canvas.width - GUTTER
+    available = canvas.width - GUTTER
     text = shown(block.text[:_MESSAGE_LIMIT])
-    styled = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
+    styled = [part for line in text.split("\n") for part in wrap([(line, "said")], available)]
     if len(block.text) > _MESSAGE_LIMIT:
         styled.append(((f"… {len(block.text) - _MESSAGE_LIMIT:,} characters more", "quiet"),))
-    styled += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
+    styled += [((cut(f"⎘ {shown(name)}", available), "attachment"),) for name in block.attachments]
     lines = list(indented(styled, ("> ", "said mark"), NOTHING))
     lines += truncation_note(block, canvas.width)
     words, style = _STATES.get(block.state, ("", "quiet"))
@@ -163,21 +163,29 @@ def _user_message(block: UserMessage, canvas: Canvas) -> Drawing:
         words = _REASONS.get(block.reason) or f"{words}: {shown(block.reason)}"
     facts = [f"typed by {shown(block.by)}" if block.by else "", words]
     if any(facts):
-        lines += indented(wrap([(f"({', '.join(fact for fact in facts if fact)})", style)], room), NOTHING, NOTHING)
+        lines += indented(
+            wrap([(f"({', '.join(fact for fact in facts if fact)})", style)], available), NOTHING, NOTHING
+        )
     return Drawing(lines, [DrawnPart(0, block.key, block=block)])
 
 
 def _thoughts(block: AgentThinking, canvas: Canvas) -> Drawing:
-    room = canvas.width - GUTTER
+    available = canvas.width - GUTTER
     text = block.text
     if block.is_settled and not text.strip():
         return Drawing()
     verb = "thought" if block.is_settled else "thinking"
     head = f"{verb}, {_counted(text)}"
     if canvas.opened.get(block.key):
-        lines: list[Line] = [(("▾ ", "thought"), (cut(head, room), "thought")), *canvas.text_lines(block, canvas.width)]
+        lines: list[Line] = [
+            (("▾ ", "thought"), (cut(head, available), "thought")),
+            *canvas.text_lines(block, canvas.width),
+        ]
     else:
-        rest = cut(shown(text[-room * 4 :] if not block.is_settled else text[: room * 4]), max(room - len(head) - 2, 0))
+        rest = cut(
+            shown(text[-available * 4 :] if not block.is_settled else text[: available * 4]),
+            max(available - len(head) - 2, 0),
+        )
         lines = [cut_line([("▸ ", "thought"), (head, "thought"), (f"  {rest}", "thought quiet")], canvas.width)]
     return Drawing(lines, [DrawnPart(0, block.key, opens=True, block=block)])
 
@@ -212,10 +220,10 @@ _TONES = {Tone.QUIET: ("· ", "quiet"), Tone.NOTABLE: ("! ", "notable"), Tone.BA
 def _notice(block: NoticeBlock, canvas: Canvas) -> Drawing:
     mark, style = _TONES[block.tone]
     lines: list[Line] = []
-    for told in block.lines:
+    for text in block.lines:
         wrapped = [
             part
-            for line in shown(told[:_NOTICE_LIMIT]).split("\n")
+            for line in shown(text[:_NOTICE_LIMIT]).split("\n")
             for part in wrap([(line, style)], canvas.width - GUTTER)
         ]
         lines += indented(wrapped, (mark, style), NOTHING)

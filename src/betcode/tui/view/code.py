@@ -46,8 +46,8 @@ def code_lines(text: str, language: str) -> list[Line]:
             line = [(part, style)] if part else []
     if line:
         lines.append(tuple(line))
-    wanted = text.count("\n") + 1  # a lexer adds a newline at the end, and drops others
-    return lines[:wanted] + [()] * (wanted - len(lines))
+    line_count = text.count("\n") + 1  # a lexer adds a newline at the end, and drops others
+    return lines[:line_count] + [()] * (line_count - len(lines))
 
 
 def language_of(path: str) -> str:

@@ -94,8 +94,8 @@ class Cursor:
         """Scroll to this row, or further up if the expanded part would be below the window."""
         drawing = self._layout.drawing(index)
         start = next((part.start for part in drawing.parts if part.key == key), 0)
-        room = self._layout.height - (len(drawing.lines) - start)
-        self._layout.show(index, start, min(row, max(room, 0)))
+        available = self._layout.height - (len(drawing.lines) - start)
+        self._layout.show(index, start, min(row, max(available, 0)))
 
     def _bring_into_view(self) -> None:
         found = self.selection()

@@ -176,7 +176,7 @@ class Layout:
     def _rebuild(self, blocks: Sequence[Block]) -> None:
         """Rebuild the list: older blocks were prepended, or some have moved below others."""
         known = {block.key: self._heights[at] - self._gaps[at] for at, block in enumerate(self._blocks)}
-        wanted = [block.key for block in self._blocks[self._block :]]
+        keys = [block.key for block in self._blocks[self._block :]]
         seen_key, seen_height = self._blocks[min(self._seen[0], len(self._blocks) - 1)].key, self._seen[1]
         was_at, line = self._gaps[self._block], self._line
         self._blocks = list(blocks)
@@ -186,7 +186,7 @@ class Layout:
             for gap, block in zip(self._gaps, blocks, strict=True)
         )
         self._indexes = indexes = {block.key: at for at, block in enumerate(blocks)}
-        self._block = next((indexes[key] for key in wanted if key in indexes), max(len(blocks) - 1, 0))
+        self._block = next((indexes[key] for key in keys if key in indexes), max(len(blocks) - 1, 0))
         if blocks:
             self._line = max(line + self._gaps[self._block] - was_at, 0)
             self._seen = (indexes.get(seen_key, len(blocks) - 1), seen_height)

@@ -65,13 +65,13 @@ class RenderCache:
         self._changes += 1
 
     def _text_lines(self, block: AgentText, width: int) -> list[Line]:
-        room = width - GUTTER
+        available = width - GUTTER
         margin = ("▏ ", "thought quiet") if isinstance(block, AgentThinking) else NOTHING
         if self.is_plain:
-            return [(margin, *line) for line in plain_lines(block.text, room)]
+            return [(margin, *line) for line in plain_lines(block.text, available)]
         entry = self._entries[(block.key, width)]
         if entry.markdown is None:
-            entry.markdown = MarkdownLines(room, (margin,))
+            entry.markdown = MarkdownLines(available, (margin,))
         return entry.markdown.lines(block.text)
 
     def _forget(self, newest: tuple[str, int]) -> None:

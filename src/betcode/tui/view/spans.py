@@ -40,7 +40,7 @@ def shown(text: str) -> str:
 
 
 def _few_marks(text: str) -> str:
-    kept: list[str] = []
+    shown_characters: list[str] = []
     marks = 0
     for letter in text:
         if letter.isascii() or cell_len(letter):
@@ -49,8 +49,8 @@ def _few_marks(text: str) -> str:
             marks += 1
             if marks > _MARKS_IN_A_ROW:
                 continue
-        kept.append(letter)
-    return "".join(kept)
+        shown_characters.append(letter)
+    return "".join(shown_characters)
 
 
 def width_of(line: Iterable[Span]) -> int:
@@ -74,16 +74,16 @@ def cut_line(line: Sequence[Span], width: int) -> Line:
     """Return the part of the line that fits."""
     if width_of(line) <= width:
         return tuple(line)
-    kept: list[Span] = []
-    room = width - 1
+    shown_characters: list[Span] = []
+    available = width - 1
     for text, style in line:
         size = cell_len(text)
-        if size > room:
-            kept.append((_split_at(text, room)[0] + "…", style))
+        if size > available:
+            shown_characters.append((_split_at(text, available)[0] + "…", style))
             break
-        kept.append((text, style))
-        room -= size
-    return tuple(kept)
+        shown_characters.append((text, style))
+        available -= size
+    return tuple(shown_characters)
 
 
 def fold(line: Sequence[Span], width: int) -> list[Line]:
@@ -92,31 +92,31 @@ def fold(line: Sequence[Span], width: int) -> list[Line]:
         return [tuple(line)]
     lines: list[Line] = []
     current: list[Span] = []
-    room = width
+    available = width
     for text, style in line:
         start = 0
-        for end in _breaks(text, room, width):
+        for end in _breaks(text, available, width):
             if end > start:
                 current.append((text[start:end], style))
             lines.append(tuple(current))
-            current, room, start = [], width, end
+            current, available, start = [], width, end
         if start < len(text):
             current.append((text[start:], style))
-            room -= cell_len(text[start:])
+            available -= cell_len(text[start:])
     return [*lines, tuple(current)]
 
 
-def _breaks(text: str, room: int, width: int) -> Iterator[int]:
+def _breaks(text: str, available: int, width: int) -> Iterator[int]:
     """Yield the positions of line breaks, in linear time."""
     if text.isascii():
-        yield from range(room, len(text), width)
+        yield from range(available, len(text), width)
         return
     for index, letter in enumerate(text):
         size = cell_len(letter)
-        if size > room:
+        if size > available:
             yield index
-            room = width
-        room -= size
+            available = width
+        available -= size
 
 
 def wrap(spans: Iterable[Span], width: int) -> list[Line]:

@@ -27,14 +27,14 @@ def _natural(rows: Sequence[Sequence[Cell]], column: int) -> int:
     return max((width_of(row[column]) for row in rows if column < len(row)), default=0) or 1
 
 
-def _fitting(natural: list[int], room: int) -> list[int] | None:
+def _fitting(natural: list[int], available: int) -> list[int] | None:
     """Return the column widths, the widest reduced first; None if even narrow columns do not fit."""
-    if sum(min(size, _NARROWEST) for size in natural) > room:
+    if sum(min(size, _NARROWEST) for size in natural) > available:
         return None
     low, high = _NARROWEST, max(natural)
     while low < high:  # the largest limit with which all fit
         middle = (low + high + 1) // 2
-        if sum(min(size, middle) for size in natural) <= room:
+        if sum(min(size, middle) for size in natural) <= available:
             low = middle
         else:
             high = middle - 1

@@ -53,9 +53,9 @@ def _headline(block: ToolCallBlock, width: int) -> Line:
         facts.append(took(block.duration_ms))
     tail = cut(" ".join(fact for fact in facts if fact), width // 2)
     name = cut(shown(block.name), max(width // 2, 8))
-    room = width - GUTTER - cell_len(name) - 1 - (cell_len(tail) + 2 if tail else 0)
+    available = width - GUTTER - cell_len(name) - 1 - (cell_len(tail) + 2 if tail else 0)
     summary = " · ".join(filter(None, (block.input_summary or block.description, block.progress)))
-    summary = cut(shown(summary), max(room, 0)) if room > 3 else ""
+    summary = cut(shown(summary), max(available, 0)) if available > 3 else ""
     spans = [
         glyph,
         (name, "tool"),
@@ -92,20 +92,20 @@ def _last_line(block: Block, width: int) -> str:
         case AgentThinking():
             return "thinking"
         case AgentText():
-            said = "".join(block.pieces[-40:])[-width * 4 :].strip()
-            return cut(shown(without_marks(said.rsplit("\n", 1)[-1])), width)
+            text = "".join(block.pieces[-40:])[-width * 4 :].strip()
+            return cut(shown(without_marks(text.rsplit("\n", 1)[-1])), width)
         case _:
             return ""
 
 
 def _input_lines(block: ToolCallBlock, width: int) -> list[Line]:
     try:
-        given = json.loads(block.input_json) if block.input_json else {}
+        value = json.loads(block.input_json) if block.input_json else {}
     except ValueError:
         return [part for line in shown(block.input_json).split("\n") for part in fold([(line, "")], width)]
-    if not isinstance(given, dict):
-        given = {"input": given}
-    fields = {str(name): value for name, value in given.items()}
+    if not isinstance(value, dict):
+        value = {"input": value}
+    fields = {str(name): each for name, each in value.items()}
     return [*_described(block, width), *_detail_lines(fields, width)]
 
 
@@ -150,8 +150,8 @@ def _as_json(value: object, width: int) -> list[Line]:
     if isinstance(value, dict) and all(isinstance(field, str | int | float | bool) for field in value.values()):
         lines: list[Line] = []
         for name, field in value.items():
-            said = shown(str(field))
-            for number, line in enumerate(said.split("\n")):
+            text = shown(str(field))
+            for number, line in enumerate(text.split("\n")):
                 spans = [(f"{shown(str(name))}: ", "quiet")] if number == 0 else [("  ", "")]
                 lines += fold(joined([*spans, (line, "")]), width)
         return lines

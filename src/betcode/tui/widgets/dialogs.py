@@ -22,15 +22,15 @@ class AskLine(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel")]
 
-    def __init__(self, question: str, given: str = "") -> None:
+    def __init__(self, question: str, text: str = "") -> None:
         super().__init__()
         self._question = question
-        self._given = given
+        self._text = text
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(clean(self._question), markup=False)
-            yield Input(clean(self._given))
+            yield Input(clean(self._text))
             yield Static("Enter: OK · Esc: cancel", classes="hint", markup=False)
 
     def on_input_submitted(self, message: Input.Submitted) -> None:

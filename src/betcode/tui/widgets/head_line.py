@@ -28,6 +28,6 @@ class HeadLine(Static):
 def head_parts(name: str, machine: str, waiting: int, width: int) -> tuple[str, str]:
     """Return the left and the right part; on a narrow line the right one is only the number of prompts."""
     waits = f"{waiting} waiting elsewhere: Ctrl+O" if waiting else ""
-    place = one_line(machine, 30) if width >= 60 or not waits else ""
-    right = " · ".join(filter(None, (waits, place)))
+    machine_text = one_line(machine, 30) if width >= 60 or not waits else ""
+    right = " · ".join(filter(None, (waits, machine_text)))
     return one_line(name, max(width - columns(right) - 1, 8)), right

@@ -68,12 +68,12 @@ class StatusLine(Static):
 
 def fitting(parts: Sequence[StatusPart], width: int) -> list[StatusPart]:
     """Return the parts with the most weight, in their order; the last remaining one is cut."""
-    left = [part for part in parts if part.text]
-    while len(left) > 1 and _width(left) > width:
-        left.remove(min(reversed(left), key=lambda part: part.weight))
-    if left and _width(left) > width:
-        left = [StatusPart(one_line(left[0].text, width), left[0].weight, left[0].style)]
-    return left
+    remaining = [part for part in parts if part.text]
+    while len(remaining) > 1 and _width(remaining) > width:
+        remaining.remove(min(reversed(remaining), key=lambda part: part.weight))
+    if remaining and _width(remaining) > width:
+        remaining = [StatusPart(one_line(remaining[0].text, width), remaining[0].weight, remaining[0].style)]
+    return remaining
 
 
 def _width(parts: Sequence[StatusPart]) -> int:
