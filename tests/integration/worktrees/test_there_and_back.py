@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from integration.worktrees.conftest import Bench, gone
+from integration.worktrees.conftest import Bench, gone, row_of
 from support.git.repositories import git, make_repository
 from support.git.working_tree import look
 
@@ -114,3 +114,44 @@ async def test_any_edits_are_there_again(bench: Bench, tmp_path: Path, seed: int
     assert after.status == before.status
     assert after == before
     assert not git(repository, "for-each-ref", "refs/betcode")
+
+
+def _edit_without_a_trace(home: Path, place: Path, mark: str) -> str:
+    """Hide a file from git and change it, so that time and size are those of its entry in the index; the new text.
+
+    This also happens without these settings: git compares times by the second, and a hidden entry is not compared with
+    the file when the index is written again in a later second.
+    """
+    home.mkdir(exist_ok=True)
+    git(place, "config", "--file", str(home / ".gitconfig"), "core.trustctime", "false")
+    file = place / "README"
+    original = file.read_text()
+    os.utime(file, (_LONG_AGO_S, _LONG_AGO_S))
+    git(place, "update-index", "--refresh")
+    git(place, "update-index", mark, "README")
+    file.write_text(original.swapcase())
+    os.utime(file, (_LONG_AGO_S, _LONG_AGO_S))
+    return file.read_text()
+
+
+_LONG_AGO_S = 1_500_000_000
+_marks = pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+
+
+@_marks
+async def test_an_edit_of_a_hidden_file_with_the_same_time_and_size_is_reported(
+    home: Path, bench: Bench, place: Path, mark: str
+) -> None:
+    _edit_without_a_trace(home, place, mark)
+    found = await bench.worktrees.inspect((await row_of(bench, place)).id)
+    assert [each.path for each in found.changed] == ["README"]
+
+
+@_marks
+async def test_an_edit_of_a_hidden_file_with_the_same_time_and_size_is_there_again(
+    home: Path, bench: Bench, repository: Path, place: Path, mark: str
+) -> None:
+    text = _edit_without_a_trace(home, place, mark)
+    async with gone(bench, repository, place):
+        pass
+    assert (place / "README").read_text() == text

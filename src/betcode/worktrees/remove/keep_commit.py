@@ -152,9 +152,10 @@ class KeepCommitBuilder:
         if looked_at:
             await unhide(self._git, self._tree, looked_at, self._plain.index(name))
         top = Path(self._tree.top)
-        gone = await anyio.to_thread.run_sync(lambda: {path for path in looked_at if not is_file_at(top, path)})
+        paths = [each.path for each in looked_at]
+        gone = await anyio.to_thread.run_sync(lambda: {path for path in paths if not is_file_at(top, path)})
         await self._plain.drop([*whole.deleted, *gone], index=name)
-        present = [*whole.present, *(path for path in looked_at if path not in gone)]
+        present = [*whole.present, *(path for path in paths if path not in gone)]
         await self._plain.take_in(present, index=name, names_only=names_only)
         return await self._plain.written(index=name)
 
