@@ -1,4 +1,4 @@
-"""Names of modules and classes that a reader can search for."""
+"""Names of modules and classes that a reader can search for, and the size of modules."""
 
 import ast
 import re
@@ -26,6 +26,7 @@ _ACCEPTED = {
     "pending",
 }
 _MOST_MODULES_PER_CLASS = 3
+_MOST_LINES = 400
 
 
 def _modules() -> Iterator[Path]:
@@ -51,3 +52,10 @@ def test_no_class_name_is_used_in_four_modules() -> None:
             if isinstance(node, ast.ClassDef):
                 modules[node.name].add(str(path.relative_to(_ROOT)))
     assert {name: sorted(where) for name, where in modules.items() if len(where) > _MOST_MODULES_PER_CLASS} == {}
+
+
+def test_no_file_has_more_than_400_lines() -> None:
+    checkout = _ROOT.parent.parent
+    files = [path for folder in ("tests", "bench", "scripts") for path in (checkout / folder).rglob("*.py")]
+    lengths = {path.relative_to(checkout): len(path.read_text().splitlines()) for path in [*_modules(), *files]}
+    assert {str(path): length for path, length in lengths.items() if length > _MOST_LINES} == {}
