@@ -1,6 +1,7 @@
 """Deleting a session erases it: no byte of the conversation stays in any file of the state directory."""
 
 import gzip
+import os
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +29,9 @@ def holding(state: Path, words: str = SECRET) -> list[str]:
     """The files that have the words in their name or their bytes, as they are or decompressed."""
     wanted = words.encode()
     found = []
-    for file in sorted(state.rglob("*")):
+    # Unlike rglob, walk skips a directory that is deleted meanwhile.
+    entries = (Path(top, name) for top, directories, files in os.walk(state) for name in (*directories, *files))
+    for file in sorted(entries):
         if words in file.name:
             found.append(f"{file.relative_to(state)} (name)")
         elif file.is_file() and any(wanted in data for data in _readings(file)):

@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from betcode.config.file_reader import FILE_BYTES, FileRead, WrongFile, read_text, suggestion, understood
+from betcode.config.jsonc_edit import CannotEdit, with_value, without
 from betcode.config.load import WrongSetting, combined, wrong_value
 from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting
 from betcode.config.units import NotUnderstood
 from betcode.util.atomic_files import replacing
 from betcode.util.jsonc import NotJson
-from betcode.util.jsonc_edit import CannotEdit, with_value, without
 
 NO_FILE = "none"  # the state of a missing file
 _FLAGS_KEY = "feature_flags"

@@ -15,9 +15,9 @@ from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
+from betcode.config.jsonc_edit import comments
 from betcode.domain.permissions.audit import AuditFilter
 from betcode.domain.values.identifiers import new_session_id
-from betcode.util.jsonc_edit import comments
 from betcode.v1 import agent_pb2
 from betcode.v1 import config_pb2 as v1
 from betcode.v1.config_pb2_grpc import ConfigServiceStub

@@ -9,13 +9,13 @@ from pathlib import Path
 from betcode.config.file_edit import faults_in
 from betcode.config.file_reader import WrongFile, read_text
 from betcode.config.first_run import RULES_DIRECTORY
+from betcode.config.jsonc_edit import with_value
 from betcode.config.load import FILE_NAME
 from betcode.config.origins import Layer
 from betcode.config.plain_file import read_plain
 from betcode.rules import PATH_TOOLS, Action, Rule, Source, parse_rule
 from betcode.rules import Layer as RuleLayer
 from betcode.util.jsonc import Located, parse
-from betcode.util.jsonc_edit import with_value
 
 _FILE_BYTES = 1024 * 1024
 _ALL_BYTES = 16 * 1024 * 1024

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from betcode.config.jsonc_edit import CannotEdit, comments, with_value, without
 from betcode.util.jsonc import NotJson, parse
-from betcode.util.jsonc_edit import CannotEdit, comments, with_value, without
 
 _SCALARS = st.none() | st.booleans() | st.integers(-99, 99) | st.text('ab"\\/*{}[],: é\ud800', max_size=6)
 _KEYS = st.sampled_from(["a", "b", "c", "é", "//", '"'])
