@@ -1,7 +1,7 @@
 """NDJSON framing and the agents' stdio messages: bytes in, frames out, no I/O.
 
-Nothing here raises for what an agent wrote: a line is a frame we know, one we do not know, or one that cannot be read.
-What a frame means is left to the providers.
+No input of an agent raises an exception: a line is a known frame, an unknown one, or a malformed one. Providers
+interpret the frames.
 """
 
 from betcode.wire.decoder import decode

@@ -1,4 +1,4 @@
-"""One line of an agent's stdout, or of what it was told, as a frame."""
+"""Decode one line to or from an agent as a frame."""
 
 from collections.abc import Callable
 from typing import Any, get_args
@@ -11,7 +11,7 @@ from betcode.wire.frames import Assistant, ControlRequest, Frame, System, System
 from betcode.wire.values import Malformed, Unknown
 
 _DEEPEST = 200  # levels that are still read when a line is nested beyond measure
-_READS = 12  # how many fields may be wrong before a frame is given up
+_READS = 12  # how many fields may be invalid before a frame is rejected
 _KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(TopLevel))
 
 _top_level: Callable[[bytes], TopLevel] = msgspec.json.Decoder(TopLevel).decode
@@ -22,7 +22,7 @@ _refused = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 def decode(line: bytes) -> Frame | Unknown | Malformed:
-    """What the line is. Never raises."""
+    """Decode the line. Never raises."""
     try:
         frame = _top_level(line)
         if type(frame) is System:
@@ -67,7 +67,7 @@ def _read_again(line: bytes, mended: bytes) -> Frame | Unknown | Malformed:
 
 
 def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown | Malformed:
-    """A frame of a known kind with fields of another type than expected: what can be read of it."""
+    """Decode a frame of a known kind with fields of unexpected types as far as possible."""
     try:
         value = msgspec.json.decode(line)
     except (*_refused, RecursionError):
@@ -82,7 +82,7 @@ def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown 
         return Unknown(kind if isinstance(kind, str) else "", line)
     request_id = value.get("request_id")
     if isinstance(request_id, int | float):
-        value["request_id"] = str(request_id)  # what waits for an answer must not be passed over
+        value["request_id"] = str(request_id)  # a request that waits for an answer must not be skipped
     if kind == "system":
         return _salvaged(line, value, _system_kind(value), refusal)
     return _salvaged(line, value, TopLevel, refusal)
@@ -110,7 +110,7 @@ def _salvaged(line: bytes, value: Any, kind: Any, refusal: msgspec.ValidationErr
 
 
 def _with_own_text(frame: TopLevel, line: bytes, mended: bytes) -> TopLevel:
-    """Give tool inputs back as the agent wrote them, where mending left every place in the line alone."""
+    """Restore the agent's own text of tool inputs, if the repair did not move any position in the line."""
     if len(line) != len(mended):
         if type(frame) is ControlRequest:
             _give_own_input(frame, line)
@@ -124,7 +124,7 @@ def _with_own_text(frame: TopLevel, line: bytes, mended: bytes) -> TopLevel:
 
 
 def _give_own_input(frame: ControlRequest, line: bytes) -> None:
-    """What a person is asked about, and what is kept of it, is what came, also where it cannot be read."""
+    """Keep the original input, also if it is malformed, because a person is asked about it and it is stored."""
     text = repair.input_of(line)
     try:
         msgspec.json.decode(text or b"")

@@ -1,6 +1,6 @@
-"""Claude's stream-json frames, with the fields that are used here; all others are passed over.
+"""Claude's stream-json frames, with the fields that are used here; all others are ignored.
 
-Every field but an identifying one has a default: a frame of another release that lacks something is still that frame.
+Every field but an identifying one has a default: a frame of another release that lacks a field is still decoded.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ class Block(Struct):
     thinking: str = ""
     id: str = ""
     name: str = ""
-    input: Raw = EMPTY_OBJECT  # kept as text: a decoded value would not give the agent's own text back
+    input: Raw = EMPTY_OBJECT  # stored as text: a decoded value would not reproduce the agent's own text
     tool_use_id: str = ""
     content: str | list[Part] | None = None
     is_error: bool | None = None
@@ -113,7 +113,7 @@ class Assistant(Struct, tag="assistant"):
 
 
 class User(Struct, tag="user"):
-    """Tool results, and what was said in the user's name; as an input, a person's message."""
+    """Tool results, and messages in the user's name; as an input, a person's message."""
 
     message: Message = field(default_factory=Message)
     parent_tool_use_id: str | None = None
@@ -165,7 +165,7 @@ class Result(Struct, tag="result"):
 
 
 class Asked(Struct):
-    """What the agent asks of its host."""
+    """A request of the agent to its host."""
 
     subtype: str = ""
     tool_name: str = ""
@@ -175,7 +175,7 @@ class Asked(Struct):
     permission_suggestions: list[Raw] | None = None
     tool_use_id: str = ""
     requires_user_interaction: bool = False
-    hooks: Raw = EMPTY_OBJECT  # ours: what it is to show
+    hooks: Raw = EMPTY_OBJECT  # our own: what it is to show
     message_uuid: str = ""  # ours: the message to let go of
     is_exact: bool = field(default=True, name="betcode:exact")  # ours: `input` is the agent's own text
     own_text: Raw = field(default=Raw(), name="betcode:own")  # ours: that text, where `input` is not
@@ -192,7 +192,7 @@ class ControlCancel(Struct, tag="control_cancel_request"):
 
 class Behaviour(Struct):
     behavior: str = ""
-    commands: Raw = EMPTY_LIST  # those that it knows, to a greeting
+    commands: Raw = EMPTY_LIST  # those that it knows, in answer to a greeting
     cancelled: Raw = EMPTY_LIST  # true or false of one message, a list of ids after an interrupt
 
 
@@ -220,7 +220,7 @@ class RateLimits(Struct, gc=False):
     status: str = ""
     resets_at: float | None = field(default=None, name="resetsAt")
     kind: str | None = field(default=None, name="rateLimitType")
-    uses_overage: bool = field(default=False, name="isUsingOverage")  # paid for separately: it goes on
+    uses_overage: bool = field(default=False, name="isUsingOverage")  # paid for separately: it continues
 
 
 class RateLimit(Struct, tag="rate_limit_event"):
@@ -228,14 +228,14 @@ class RateLimit(Struct, tag="rate_limit_event"):
 
 
 class PassedOver(Struct, tag="tool_progress", gc=False):
-    """A sign of life that says nothing new."""
+    """A sign of life without new information."""
 
 
 class KeepAlive(Struct, tag="keep_alive", gc=False):
     """Nothing but a sign of life."""
 
 
-# ---------------------------------------------------------------- system, told apart by its subtype
+# ---------------------------------------------------------------- system, distinguished by its subtype
 
 
 class System(Struct, tag="system", gc=False):
@@ -278,7 +278,7 @@ class ApiRetry(Struct):
 
 
 class Task(Struct):
-    """A subagent or a shell command that runs beside the conversation."""
+    """A subagent or a shell command that runs in the background."""
 
     task_id: str = ""
     description: str = ""

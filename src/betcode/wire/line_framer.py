@@ -1,4 +1,4 @@
-"""Lines out of bytes that come in any pieces, with a bound on what is kept of one."""
+"""Split bytes that arrive in any chunks into lines, with a limit on the length of one."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class LineFramer:
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         self._parts: list[bytes] = []  # of the unfinished line, at most the limit in all
-        self._size = 0  # of the unfinished line, kept or not
+        self._size = 0  # of the unfinished line, stored or not
 
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that end in `chunk`."""

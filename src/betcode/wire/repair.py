@@ -1,11 +1,11 @@
-"""Second chances for lines that a strict reader refuses; each makes text that it accepts, or gives up."""
+"""Repair lines that a strict parser rejects; each function returns text that it accepts, or gives up."""
 
 import json
 import math
 import re
 from typing import Any
 
-# Every escape is consumed, so that an escaped backslash before `ud800` is not taken for one. A pair is left alone.
+# Every escape is consumed, so that an escaped backslash before `ud800` is not mistaken for one. A pair is unchanged.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -17,9 +17,9 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 
 
 def whole_characters(line: bytes) -> bytes:
-    """The line with lone surrogates and bytes that are no UTF-8 replaced by U+FFFD.
+    """Return the line with lone surrogates and bytes that are not UTF-8 replaced by U+FFFD.
 
-    An escaped surrogate and its replacement are equally long, so that places in the line stay where they are.
+    An escaped surrogate and its replacement have the same length, so that positions in the line do not change.
     """
     try:
         line.decode()
@@ -92,7 +92,7 @@ def input_of(line: bytes) -> bytes | None:
 
 
 def without(value: Any, refusal: str) -> bool:
-    """Take the value that was refused out of its place."""
+    """Remove the rejected value."""
     path = _PATH.search(refusal)
     if path is None:
         return False

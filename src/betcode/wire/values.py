@@ -1,11 +1,11 @@
-"""What a line is when it is no frame we know."""
+"""Results for lines that are not known frames."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Well formed, of a kind that is not known here; passed over."""
+    """Well-formed, of an unknown kind; skipped."""
 
     kind: str
     raw: bytes

@@ -16,7 +16,7 @@ from betcode.agents.demo.inbox import BadLine, Inbox
 from betcode.agents.demo.player import Player
 from betcode.agents.demo.stage import AgentIdentity, Stage
 
-_EXIT_TERMINATED = 143  # what the claude CLI ends with after SIGTERM
+_EXIT_TERMINATED = 143  # the claude CLI's exit code after SIGTERM
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -79,7 +79,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         description="An agent that plays recordings; it speaks the claude CLI's stream-json on stdio.",
     )
     parser.add_argument("--session-id", default="", help="the conversation's id")
-    parser.add_argument("--resume", default="", help="the id of a conversation to go on with")
+    parser.add_argument("--resume", default="", help="the id of a conversation to continue")
     parser.add_argument("--model", default="", help="the name to report")
     parser.add_argument("--permission-mode", default="default", help="the mode to report")
     parser.add_argument("--allowed-tools", default="", help="tools that it need not ask for, separated by commas")

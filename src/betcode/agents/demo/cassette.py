@@ -13,7 +13,7 @@ _JOURNAL_LINE_BYTES = 64 * 1024 * 1024
 
 
 class Direction(StrEnum):
-    """Where a recorded line came from or went to; other rows of a recording are passed over."""
+    """The source or destination of a recorded line; other rows of a recording are ignored."""
 
     IN = "in"
     OUT = "out"
@@ -99,7 +99,7 @@ class Names:
             self._known[session] = session_id
 
     def bind(self, recorded: str, live: str) -> None:
-        """From now on `recorded` stands for `live`."""
+        """Replace `recorded` by `live` from now on."""
         if recorded and live:
             self._known[recorded] = live
 
@@ -122,6 +122,6 @@ class Names:
 
         try:
             uuid.UUID(recorded)
-        except ValueError:  # msg_…, toolu_…: what they stand for shows in how they begin
+        except ValueError:  # msg_…, toolu_…: the prefix shows the kind of an id
             return f"{recorded}_{self._salt[:8]}"
         return str(uuid.UUID(bytes=hashlib.sha256((self._salt + recorded).encode()).digest()[:16], version=4))

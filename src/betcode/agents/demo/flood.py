@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from betcode.agents.demo import frames
 from betcode.agents.demo.stage import Interrupted, Stage
 
-_DELTAS_PER_MESSAGE = 200  # so that no settled text grows beyond what a real one has
+_DELTAS_PER_MESSAGE = 200  # so that no settled text is larger than a real one
 _GLANCE_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """How much, how fast (0: flat out) and how long each text is at least."""
+    """The amount, the speed (0: no limit) and the minimum length of each text."""
 
     lines: int
     rate: float = 0.0
@@ -43,7 +43,7 @@ class Flood:
         message_id = f"msg_demo_{uuid.uuid4().hex[:12]}"
         for event in (frames.message_start(message_id, stage.part.model), frames.text_start(0)):
             stage.say(frames.stream_event(event, **stage.ids()))
-        # Only the text differs between deltas, so the rest of the line is made once.
+        # Only the text differs between deltas, so the rest of the line is built once.
         mark = "\u0000"
         frame = frames.stream_event(frames.text_delta(0, mark), **stage.ids())
         head, tail = json.dumps(frame, separators=(",", ":")).encode().split(json.dumps(mark)[1:-1].encode())

@@ -90,14 +90,14 @@ def block_stop(index: int) -> Frame:
 
 
 def message_end(stop_reason: str | None) -> Iterator[Frame]:
-    """What closes a message: its stop reason and its end."""
+    """Return the frames that close a message: its stop reason and its end."""
     delta = {"stop_reason": stop_reason, "stop_sequence": None}
     yield {"type": "message_delta", "delta": delta, "usage": _NOTHING_USED}
     yield {"type": "message_stop"}
 
 
 def assistant(block: Mapping[str, Any], *, message_id: str, model: str, session_id: str, uuid: str) -> Frame:
-    """One finished block of a message: what counts, whatever its deltas said."""
+    """Return one finished block of a message, which replaces its deltas."""
     return {
         "type": "assistant",
         "message": {**_message(message_id, model, [block]), "stop_reason": None},

@@ -43,7 +43,7 @@ Line = UserLine | PromptAnswer | HostRequest
 
 
 class BadLine(Exception):
-    """The host wrote something that is no JSON object; the CLI that we imitate gives up on that, and so do we."""
+    """The host wrote a line that is no JSON object; the CLI that we imitate exits then, and so do we."""
 
 
 class Inbox:
@@ -55,7 +55,7 @@ class Inbox:
         self.closed = False
 
     def take(self, timeout_s: float | None) -> list[Line]:
-        """What came in, waiting at most `timeout_s` (None: for as long as it takes) if there is nothing.
+        """Return what arrived, waiting at most `timeout_s` (None: without limit) if there is nothing.
 
         Raises:
             BadLine: a line is no JSON object.

@@ -23,7 +23,7 @@ _NO_RESULT = "(nothing was run: the recording has no result for an allowed call)
 
 
 class Player:
-    """A recording and a place in it. `others` are how it goes on where the host answers otherwise."""
+    """A recording and a position in it. `others` are continuations for other answers of the host."""
 
     def __init__(self, cassette: Cassette, stage: Stage, *, others: Sequence[Cassette] = ()) -> None:
         self._recorded = cassette
@@ -40,7 +40,7 @@ class Player:
         everything = sum(self._others, self._recorded)
         self._names = Names(everything, self._stage.part.session_id, uuid.uuid4().hex)
         self._answers: list[bool] = []  # of the host, so far: whether it allowed
-        self._chosen: dict[str, str] = {}  # by tool call: what the host answered to its questions
+        self._chosen: dict[str, str] = {}  # by tool call: the host's answers to its questions
         self._cost_before = self._cost
         self._progress = Progress()
 
@@ -118,7 +118,7 @@ class Player:
     # ---------------------------------------------------------------- rows
 
     def _show(self, row: Row, open_turn: bool) -> bool:
-        """Say one recorded line as it would be said now; whether a turn is open afterwards."""
+        """Send one recorded line with live ids; return whether a turn is open afterwards."""
         if row.direction is Direction.ERR:
             sys.stderr.write(row.line + "\n")
             sys.stderr.flush()
@@ -175,12 +175,12 @@ class Player:
         return row.frame["request"].get("tool_name") in self._stage.part.allowed_tools
 
     def _hear(self, row: Row) -> bool:
-        """Wait for the answer that this host gives; True if that ended the turn."""
+        """Wait for the answer of this host; True if it ended the turn."""
         assert row.frame is not None
         recorded = row.frame.get("response") or {}
         request_id = self._names.apply(str(recorded.get("request_id", "")))
         if request_id not in self._progress.prompts:
-            return False  # it was never asked: the tool is allowed, or the recording answered something unknown
+            return False  # it was never asked: the tool is allowed, or the recording has an unknown answer
         answer = self._stage.answer_to(request_id)
         tool_id = self._progress.prompts.pop(request_id)
         self._answers.append(answer.allowed)
@@ -213,7 +213,7 @@ class Player:
             self._chosen[tool_id] = f"Your questions have been answered: {pairs}."
 
     def _improvise(self, tool_id: str, answer: PromptAnswer) -> None:
-        """End the turn decently where the recording has nothing for this answer."""
+        """End the turn properly if the recording has no continuation for this answer."""
         text = _ALLOWED if answer.allowed else _DENIED
         outcome = _NO_RESULT if answer.allowed else answer.message or "Permission denied."
         stage = self._stage
@@ -237,7 +237,7 @@ class Player:
 
 
 def _answers_of(cassette: Cassette) -> list[bool]:
-    """What the recorded host answered, one after the other: whether it allowed."""
+    """Return the recorded host's answers, in order: whether each was an allow."""
     responses = [
         (row.frame.get("response") or {}).get("response") or {}
         for row in cassette
@@ -247,7 +247,7 @@ def _answers_of(cassette: Cassette) -> list[bool]:
 
 
 def _after_answer(cassette: Cassette, number: int) -> int:
-    """The place behind the `number`th answer of a recording."""
+    """Return the position after the `number`th answer of a recording."""
     for at, row in enumerate(cassette):
         if row.direction is Direction.IN and row.type == "control_response":
             number -= 1

@@ -1,4 +1,4 @@
-"""Tracks what is open in a turn, so that it can be interrupted as in the real CLI."""
+"""Track what is open in a turn, so that it can be interrupted as in the real CLI."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _STOPPED = (
 
 
 class Progress:
-    """What of the open turn has been said and not yet finished, under the ids the host knows."""
+    """The unfinished output of the open turn, under the ids that the host knows."""
 
     def __init__(self) -> None:
         self.message_id = ""
@@ -22,7 +22,7 @@ class Progress:
         self.prompts: dict[str, str] = {}  # request id to the id of its tool call
 
     def note(self, frame: Mapping[str, Any]) -> None:
-        """Follow one frame that was said."""
+        """Update the state from one sent frame."""
         match frame:
             case {"type": "stream_event", "event": event}:
                 self._note_event(event)
@@ -56,7 +56,7 @@ class Progress:
         self.prompts = {}
 
     def break_off(self, stage: Stage) -> None:
-        """End the turn in the middle: what was said stays, what runs is stopped, and the result says so."""
+        """Interrupt the turn: sent output remains, running tools are stopped, and the result reports it."""
         with_tools = bool(self.tools)
         if self.text:
             block = {"type": "text", "text": self.text}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 CASSETTES = Path(__file__).with_name("cassettes")
 
-# In this order: who says hello and asks for a tool wants to see the tool.
+# In this order: a message with a greeting and a tool selects the tool.
 _ASKS_FOR: tuple[tuple[str, frozenset[str]], ...] = (
     ("tour", frozenset(("tour",))),
     ("reconnect", frozenset(("reconnect", "reconnects", "restart"))),
@@ -38,5 +38,5 @@ def path_of(name: str) -> Path:
 
 
 def other_paths_of(name: str) -> list[Path]:
-    """How it goes on where a person answers otherwise, as far as that was recorded."""
+    """Return the recorded continuations for other answers of a person."""
     return sorted(CASSETTES.glob(f"{name}.*.ndjson"))

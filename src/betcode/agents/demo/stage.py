@@ -18,7 +18,7 @@ _COMMANDS = [{"name": name, "description": what, "argumentHint": ""} for name, w
 
 @dataclass(frozen=True, slots=True)
 class AgentIdentity:
-    """Who the agent is in this conversation."""
+    """The identity of the agent in this conversation."""
 
     session_id: str
     model: str = frames.MODEL
@@ -37,7 +37,7 @@ class Interrupted(Exception):
 
 
 class Stage:
-    """Speaks to the host and listens to it; everything the agent does goes through here."""
+    """The agent's communication with the host; all its input and output goes through here."""
 
     def __init__(self, part: AgentIdentity, inbox: Inbox, descriptor: int) -> None:
         self.part = part
@@ -99,7 +99,7 @@ class Stage:
                 self._listen(left)
 
     def glance(self) -> None:
-        """Take in what is there, without waiting. Raises Interrupted."""
+        """Read pending input without waiting. Raises Interrupted."""
         self._listen(0)
 
     def answer_to(self, request_id: str) -> PromptAnswer:
@@ -146,7 +146,7 @@ class Stage:
             case "set_permission_mode" | "set_model" | "keep_alive":
                 self.say(frames.success(asked.request_id, {}))
             case _:
-                self.say(frames.refusal(asked.request_id, f"The demo agent does not know {asked.subtype!r}"))
+                self.say(frames.refusal(asked.request_id, f"The demo agent does not support {asked.subtype!r}"))
 
     def _let_go(self, asked: HostRequest) -> None:
         kept = [line for line in self._waiting if line.uuid != asked.message_uuid]

@@ -34,7 +34,7 @@ _OPTIONS = [
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """How a person, or a rule, answered."""
+    """The answer of a person or a rule."""
 
     is_allowed: bool
     message: str = ""
@@ -61,7 +61,7 @@ class Voice:
     # ---------------------------------------------------------------- tools
 
     async def tool(self, tool_id: str, plan: Plan) -> None:
-        """A use of a tool comes up."""
+        """Report a tool call."""
         update = ToolCallStart(
             session_update="tool_call",
             tool_call_id=tool_id,
@@ -75,7 +75,7 @@ class Voice:
         await self._client.session_update(self._session_id, update)
 
     async def unfit_tool(self, tool_id: str, name: str, arguments: str) -> None:
-        """One that cannot be used as the model wants to."""
+        """Report a tool call that cannot be executed as requested."""
         update = ToolCallStart(
             session_update="tool_call",
             tool_call_id=tool_id,

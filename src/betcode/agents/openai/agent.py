@@ -83,7 +83,7 @@ class OpenAiAgent:
         try:
             kept = transcript.create(self._options.transcripts, session_id)
         except FileExistsError:
-            # The process before this one made it and died before anybody heard of it.
+            # The previous process created it and died before the client was informed.
             kept = self._resumed(session_id)
         except (OSError, transcript.DamagedTranscript) as error:
             raise RequestError(_FAILED, f"The conversation cannot be kept: {error}") from None
@@ -102,7 +102,7 @@ class OpenAiAgent:
         message_id = str(_ours(more).get("messageId") or uuid.uuid4())
         parts = tuple(_part(block) for block in prompt)
         async with self._one_at_a_time:
-            if message_id == self._own_turn:  # said already, in the turn that went on by itself
+            if message_id == self._own_turn:  # already reported, in the turn that continued by itself
                 end = TurnEnd(_stop_reason(conversation, message_id))
             else:
                 try:
@@ -131,12 +131,14 @@ class OpenAiAgent:
         if history.end_of(message_id) is not None:
             return await conversation.say_again(message_id, voice)
         if history.message_id and history.message_id != message_id:
-            # A turn that was broken off and not continued: whoever sent this wants something else now.
+            # An interrupted turn that was not continued: the sender wants something else now.
             await conversation.give_up(None)
         return await self._within(conversation, None if history.message_id == message_id else message, voice)
 
     async def _within(self, conversation: OpenAiConversation, message: UserMessage | None, voice: Voice) -> TurnEnd:
-        """A turn that `session/cancel` ends. One that is cancelled otherwise stays open: the process is told to go."""
+        """Run a turn that `session/cancel` ends. If it is cancelled otherwise it remains open, because the process
+        exits.
+        """
         end = TurnEnd("cancelled")
         with anyio.CancelScope() as scope:
             self._scope = scope
@@ -206,7 +208,7 @@ class OpenAiAgent:
 
 
 def _model_option(model: str) -> SessionConfigOptionSelect:
-    """Which model it is, with nothing to choose: the session was made with it."""
+    """Return the session's model, without alternatives: the session was created with it."""
     return SessionConfigOptionSelect(
         type="select",
         id="model",
@@ -223,7 +225,7 @@ def _gone(message: str) -> RequestError:
 
 
 def _unwritten(error: OSError) -> TurnEnd:
-    """The turn stays open in the transcript, and the next message ends it there."""
+    """Report that the turn could not be stored; it remains open, and the next message ends it."""
     advice = "See that there is room on the disk, and send the message again"
     message = f"The conversation's transcript cannot be written: {error.strerror or error}"
     return TurnEnd("error", {"kind": "error", "message": message, "advice": advice})

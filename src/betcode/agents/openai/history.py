@@ -17,10 +17,10 @@ from betcode.agents.openai.records import (
 
 LEFT_OUT = "(left out, since the conversation became too long; run the tool again if this is needed)"
 INTERRUPTED = "Interrupted: this was begun, and it is not known how far it came. Look before you do it again."
-_WORTH_DROPPING = 400  # characters of an output; a shorter one is hardly longer than what stands in its place
+_WORTH_DROPPING = 400  # characters of an output; a shorter one is hardly longer than its replacement
 # Without a count from the API: English and code have about four characters in a token, JSON and other languages fewer.
 _CHARACTERS_PER_TOKEN = 3.0
-_LONGEST_ID = 50  # which with a number behind it is shorter than the APIs take
+_LONGEST_ID = 50  # with a number after it, still shorter than the APIs' limit
 _IMAGE_CHARACTERS = 4000  # an image costs about a thousand tokens, however long its base64 is
 
 Shown = UserMessage | ModelAnswer | ToolOutput
@@ -80,7 +80,7 @@ class History:
                 self.is_told = True
 
     def with_own_ids(self, answer: ModelAnswer) -> ModelAnswer:
-        """Each call has an id of its own in the conversation; a server may send one twice, none, or a whole book."""
+        """Give each call a unique id in the conversation; a server may send duplicates, none, or overlong ones."""
         names: list[str] = []
         for call in answer.calls:
             own, number = call.call_id[:_LONGEST_ID], len(self._call_ids) + len(names)
@@ -128,13 +128,13 @@ class History:
 
     @property
     def final(self) -> ModelAnswer | None:
-        """The answer that the open turn has nothing to follow on: only its end is missing."""
+        """Return the answer that completes the open turn, if only its end is missing."""
         newest = self._shown[-1][-1] if self._shown and self.message_id else None
         return newest if isinstance(newest, ModelAnswer) and not newest.calls else None
 
     @property
     def shown(self) -> list[Shown]:
-        """What the model is to read."""
+        """Return what the model is to read."""
         kept = [each for exchange in self._shown[self.dropped_exchanges :] for each in exchange]
         return [
             ToolOutput(each.call_id, LEFT_OUT, each.is_error)
@@ -146,7 +146,7 @@ class History:
     # ---------------------------------------------------------------- length
 
     def measured(self, input_tokens: int) -> None:
-        """The API has counted what is shown now."""
+        """Record the API's token count of the current content."""
         if input_tokens > 0:
             self._known = (max(1, _characters(self.shown)), input_tokens)
 
@@ -160,9 +160,10 @@ class History:
         return tokens + int((now - then) / _CHARACTERS_PER_TOKEN)
 
     def trimmed_to(self, tokens: int) -> Trimmed | None:
-        """What to leave out so that about so many tokens remain, the oldest first; None: nothing is left to leave out.
+        """Return what to omit so that about so many tokens remain, the oldest first; None: nothing can be omitted.
 
-        Exchanges go whole, so that no call is without its output. Of the newest one only the text of outputs goes.
+        Exchanges are omitted completely, so that no call is without its output. Of the newest one only the text of
+        outputs is omitted.
         """
         excess = (self.tokens - tokens) * _CHARACTERS_PER_TOKEN
         dropped, outputs = self.dropped_exchanges, set(self._dropped_outputs)

@@ -39,7 +39,7 @@ _CONTEXT_WORDS = ("context length", "context window", "context size", "maximum c
 
 
 class AskingFailed(Exception):
-    """No answer is to be had."""
+    """The API gave no answer."""
 
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(trouble.get("message", ""))
@@ -60,7 +60,7 @@ class Model:
     async def ask(
         self, question: ModelRequest, pause: Pause
     ) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
-        """Deltas and the end of one answer. What was said cannot be unsaid, so nothing is tried again behind a delta.
+        """Yield deltas and the end of one answer. Sent text cannot be retracted, so nothing is retried after a delta.
 
         Raises:
             AskingFailed
@@ -99,7 +99,7 @@ class Model:
         return self._wire
 
     def _connect(self) -> Wire:
-        """The package takes a second to import: whoever only resumes a session need not wait for it."""
+        """Import the package, which takes a second, only for the first call: a resumed session may not need it."""
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         options = self._options
@@ -109,7 +109,7 @@ class Model:
         client = AsyncOpenAI(
             # Key and conversation are for the server that was named, and for no other that it names.
             http_client=DefaultAsyncHttpxClient(follow_redirects=False),
-            # A server that wants no key takes any, and the package insists on one.
+            # A server without keys accepts any, and the package requires one.
             api_key=options.key or "none",
             base_url=options.base_url,
             organization="",
@@ -182,13 +182,13 @@ class Model:
         return trouble
 
     def _clean(self, text: str) -> str:
-        """No key in words that are stored and shown."""
+        """Return the text without the key, because it is stored and shown."""
         key = self._options.key
         return (text.replace(key, "***") if key else text)[:2000]
 
 
 async def _understood(wire: Wire, question: ModelRequest) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
-    """What the wire says, where it can: the package checks nothing of what a server sends.
+    """Parse the server's response, if possible: the package validates nothing.
 
     Raises: as `Wire.ask`.
     """
@@ -219,7 +219,7 @@ def _whole(part: TextDelta | ThoughtDelta | Finished) -> TextDelta | ThoughtDelt
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether the same question may well be answered a little later."""
+    """Return whether the same request may succeed a little later."""
     openai = importlib.import_module("openai")
     match error:
         case openai.APIStatusError():

@@ -21,8 +21,8 @@ class OpenAiOptions:
     key: str = field(default="", repr=False)
     context_tokens: int = 128_000
     max_steps: int = 200
-    asks_reads: bool = False  # also about what lies inside the project
-    waits_s: tuple[float, ...] = (0.5, 2.0, 8.0)  # before another try, where the API does not say how long
+    asks_reads: bool = False  # also for files inside the project
+    waits_s: tuple[float, ...] = (0.5, 2.0, 8.0)  # before a retry, if the API names no delay
 
 
 def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> OpenAiOptions:
@@ -51,7 +51,7 @@ def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> OpenAiOptio
 
 
 def _take(variable: str, environ: MutableMapping[str, str]) -> str:
-    """The value, which is then in no variable any more, under whatever name; nor is one that has it in it."""
+    """Return the value and remove it from the environment, with every variable that contains it."""
     key = environ.get(variable, "").strip() if variable else ""
     for name in [name for name, value in environ.items() if name == variable or _is_told(key, value)]:
         if environ is os.environ:
@@ -61,7 +61,7 @@ def _take(variable: str, environ: MutableMapping[str, str]) -> str:
 
 
 def _is_told(key: str, value: str) -> bool:
-    """A short one, as servers take that want none, may well be a part of something else."""
+    """Return whether the key is long enough to search for: a short dummy key may be part of other values."""
     return bool(key) and (value.strip() == key or (len(key) >= _LONG_ENOUGH and key in value))
 
 

@@ -16,7 +16,7 @@ class ContentPart(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A use of a tool that the model wants; the arguments are its own text, which need not be JSON."""
+    """A tool call of the model; the arguments are its own text, which need not be JSON."""
 
     call_id: str
     name: str
@@ -31,26 +31,26 @@ class UserMessage(msgspec.Struct, frozen=True, tag="message"):
 
 
 class ModelAnswer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
-    """What the model said at once."""
+    """One answer of the model."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
-    items: tuple[dict[str, object], ...] = ()  # as they came, for a wire that wants them back
+    items: tuple[dict[str, object], ...] = ()  # unchanged, for an API that needs them back
     is_partial: bool = False  # it was stopped in the middle
 
 
 class AnswerReported(msgspec.Struct, frozen=True, tag="told"):
-    """The client was told of the newest answer and its calls."""
+    """The newest answer and its calls were reported to the client."""
 
 
 class Begun(msgspec.Struct, frozen=True, tag="begun"):
-    """A call that may change something is about to be run; without an output behind it nobody knows how far it got."""
+    """A call with side effects is about to run; without an output after it, its progress is unknown."""
 
     call_id: str
 
 
 class ToolOutput(msgspec.Struct, frozen=True, tag="output", omit_defaults=True):
-    """What came of a call."""
+    """The result of a call."""
 
     call_id: str
     text: str
@@ -58,7 +58,7 @@ class ToolOutput(msgspec.Struct, frozen=True, tag="output", omit_defaults=True):
 
 
 class Trimmed(msgspec.Struct, frozen=True, tag="trimmed"):
-    """The oldest exchanges, so many in all, and the text of some outputs are not shown to the model any more."""
+    """That many of the oldest exchanges, and the text of some outputs, are no longer shown to the model."""
 
     exchanges: int
     outputs: tuple[str, ...] = ()

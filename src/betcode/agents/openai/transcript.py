@@ -56,7 +56,7 @@ class Transcript:
 
 
 def create(directory: Path, conversation_id: str) -> Transcript:
-    """A new conversation, in a file that nobody else may read.
+    """Create a conversation, in a private file.
 
     Raises:
         FileExistsError
@@ -65,7 +65,7 @@ def create(directory: Path, conversation_id: str) -> Transcript:
 
 
 def resume(directory: Path, conversation_id: str) -> Transcript:
-    """The conversation as far as it came: a last line that was cut in the middle never happened.
+    """Return the stored conversation; an incomplete last line is ignored.
 
     Raises:
         UnknownConversation, DamagedTranscript, TakenTranscript

@@ -31,7 +31,7 @@ from betcode.wire.acp.extensions import Trouble
 
 _CANCELLED = "Cancelled by the user."
 _DENIED = "The user did not allow this."
-_FULL = 0.9  # of the context: the answer needs room, too
+_FULL = 0.9  # of the context: the answer needs space, too
 _AFTER_TRIMMING = 0.6
 _REASONS: Mapping[str, StopReason] = {"length": "max_tokens", "filter": "refusal"}
 
@@ -62,9 +62,9 @@ class OpenAiConversation:
         await self._model.close()
 
     async def turn(self, message: UserMessage | None, voice: Voice) -> TurnEnd:
-        """Answer a message, or go on with the one whose turn was broken off.
+        """Answer a message, or continue the one whose turn was interrupted.
 
-        Where this is cancelled the turn stays open: `give_up` ends it, or the next process goes on with it.
+        If this is cancelled the turn remains open: `give_up` ends it, or the next process continues it.
         """
         if message is not None:
             self._write(message)
@@ -80,7 +80,7 @@ class OpenAiConversation:
         return end
 
     async def give_up(self, voice: Voice | None) -> TurnEnd:
-        """End the open turn, with an output for every call. Without a voice nobody is told of those."""
+        """End the open turn, with an output for every call. Without a client, the outputs are not reported."""
         if self.history.message_id:
             self._keep_what_was_said()
             for open_call in self.history.open_calls:
@@ -90,7 +90,7 @@ class OpenAiConversation:
         return TurnEnd("cancelled")
 
     async def say_again(self, message_id: str, voice: Voice) -> TurnEnd:
-        """The end of a turn that was over before its client heard of it."""
+        """Repeat the end of a turn that was over before its client received it."""
         ended = self.history.end_of(message_id)
         assert ended is not None
         answer = self.history.last_answer(message_id)
@@ -116,7 +116,7 @@ class OpenAiConversation:
         return TurnEnd("max_turn_requests")
 
     async def _take_up(self, voice: Voice) -> None:
-        """Do what the last step of another process left undone."""
+        """Finish the last step of an earlier process."""
         calls = self.history.open_calls
         if not self.history.is_told and (answer := self.history.last_answer(self.history.message_id)):
             if answer.text:
@@ -128,7 +128,7 @@ class OpenAiConversation:
         await self._run_calls(voice)
 
     async def _ask(self, voice: Voice) -> Finished:
-        """One answer, made room for before, and once more where the API says that it is too long."""
+        """Get one answer, after trimming the context, and once more if the API reports that it is too long."""
         if self.history.tokens > _FULL * self._options.context_tokens:
             await self._trim(voice, self._options.context_tokens)
         try:
@@ -157,7 +157,7 @@ class OpenAiConversation:
         raise AssertionError("an answer has an end")
 
     def _keep_what_was_said(self) -> None:
-        """Half an answer was heard, so the model is to know of it."""
+        """Store a partial answer that the client has received, so that the model knows it."""
         if self._said:
             self._write(ModelAnswer(self._said, is_partial=True))
             self._said = ""

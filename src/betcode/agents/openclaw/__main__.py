@@ -16,7 +16,7 @@ _EXIT_TERMINATED = 143
 
 
 async def _run(options: BridgeOptions) -> NoReturn:
-    """Until the client closes its end, or a signal says so."""
+    """Run until the client closes its end, or a signal arrives."""
     started_by = os.getppid()
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -28,11 +28,11 @@ async def _run(options: BridgeOptions) -> NoReturn:
         await asyncio.wait([listening, stopping], return_when=asyncio.FIRST_COMPLETED)
         code = 0
         if stopped.is_set():
-            if os.getppid() == started_by:  # otherwise that one died: nobody asked for anything
+            if os.getppid() == started_by:  # otherwise the client died: nothing was requested
                 await bridge.stop()
             code = _EXIT_TERMINATED
         sys.stdout.flush()
-        os._exit(code)  # what is under way is the gateway's, and goes on there
+        os._exit(code)  # the active run belongs to the gateway, and continues there
 
 
 def _say(what: str) -> None:

@@ -63,7 +63,7 @@ class Bridge:
     async def initialize(
         self,
         protocol_version: int,  # noqa: ARG002 there is only the one
-        client_capabilities: ClientCapabilities | None = None,  # noqa: ARG002 nothing is asked of the client's files
+        client_capabilities: ClientCapabilities | None = None,  # noqa: ARG002 the client's files are not used
         client_info: Implementation | None = None,  # noqa: ARG002
         **_: Any,
     ) -> InitializeResponse:
@@ -151,7 +151,7 @@ class Bridge:
         return self._conversation
 
     async def _found(self, link: Link, key: str, cwd: str, model: str) -> str:
-        """The key of the session: a new one, or the one that is to be taken up."""
+        """Return the key of the session: a new one, or the one to resume."""
         if key:
             told = await link.call("sessions.describe", key=key)
             if not isinstance(told, dict) or not told.get("session"):
@@ -202,11 +202,11 @@ class _Host:
         await self._notify(TURN, dict(turn_ended(self._session_id, ended.stop_reason, ended.trouble)))
 
     async def may(self, asked: ApprovalRequested) -> bool:
-        """Whoever does not say that it may has said no."""
+        """Return whether it is allowed; no answer means no."""
         try:
             answer = await self._client.request_permission(self._session_id, asked.tool_call, list(_CHOICES))
         except (RequestError, ConnectionError) as refused:
-            logger.warning("nobody answers what the agent asks: %s", refused)
+            logger.warning("no client answers the agent's question: %s", refused)
             return False
         return getattr(answer.outcome, "option_id", "") == _ALLOW
 
@@ -215,11 +215,11 @@ class _Host:
 
 
 async def _surely(work: Coroutine[Any, Any, None]) -> None:
-    """One that fails is told of and takes nothing else along."""
+    """Run a background task; its failure is logged and affects nothing else."""
     try:
         await work
     except Exception:
-        logger.exception("something in the background failed")
+        logger.exception("a background task failed")
 
 
 def _failed(trouble: Trouble) -> RequestError:

@@ -26,8 +26,8 @@ from betcode.wire.acp.extensions import Trouble
 
 logger = logging.getLogger(__name__)
 
-_GRACE_S = 1.0  # for the message whose run is under way to be sent again; without it the turn is the gateway's own
-_ABORT_S = 5.0  # for a run to end that was told to
+_GRACE_S = 1.0  # for the message of the active run to be sent again; without it the turn is the gateway's own
+_ABORT_S = 5.0  # for a cancelled run to end
 _SHOWN_RUNS = 50
 
 
@@ -52,7 +52,7 @@ class Turn:
 
 
 class GatewayConversation:
-    """Shows the runs of one session. All that is told is told in order, by `attend` or by whoever takes the link up."""
+    """Shows the runs of one session. Updates are sent in order, by `attend` or by the task that resumes the link."""
 
     def __init__(
         self,
@@ -72,17 +72,17 @@ class GatewayConversation:
         self._within_s = within_s
         self._translation = Translation(key, cwd)
         self._turn: Turn | None = None
-        self._held: list[News] | None = None  # until it is clear whose turn it belongs to
+        self._held: list[News] | None = None  # until the owner of its turn is known
         self._history: History | None = None  # as it was when the session was taken up
-        self._link: Link | None = None  # also while it is being taken up: a cancel may come then
+        self._link: Link | None = None  # also while it is being resumed: a cancel may arrive then
         self._was_taken_up = False
         self._shown: dict[str, Ended] = {}  # runs of the gateway's own turns, by id
-        self._asked: dict[str, bool | None] = {}  # approvals that wait, and what was decided
+        self._asked: dict[str, bool | None] = {}  # pending approvals, and the decisions
         self._abort_later = ""
 
     @property
     def active_run(self) -> str | None:
-        """The run that is under way, as far as is known; empty: one without a name."""
+        """Return the active run, if known; empty: one without a name."""
         turn = self._turn
         if turn is not None and (turn.is_sent or turn.is_own):
             return "" if turn.awaits_run else turn.run_id
@@ -93,7 +93,7 @@ class GatewayConversation:
         return None if self._link is None or self._link.is_lost else self._link
 
     async def converse(self, message_id: str, text: str) -> Ended:
-        """Give a message to the agent, once whatever happens, and return how its turn ended.
+        """Send a message to the agent exactly once, and return how its turn ended.
 
         Raises: Unreachable.
         """
@@ -112,7 +112,7 @@ class GatewayConversation:
         return await turn.over
 
     async def cancel(self) -> None:
-        """End the run that is under way; the turn is over when the gateway says so, or soon."""
+        """End the active run; the turn is over when the gateway confirms it, or soon after."""
         turn, link = self._turn, self._now
         if turn is None:
             return
@@ -129,13 +129,15 @@ class GatewayConversation:
         await self._finish(turn, Ended(turn.run_id, "cancelled"))
 
     async def take_up(self, link: Link) -> None:
-        """Listen to the session, and say what happened while nobody listened.
+        """Subscribe to the session, and report what was missed.
 
         Raises: Refused, Lost.
         """
         self._link = link
         await link.call("sessions.messages.subscribe", key=self.key, includeApprovals=True)
-        await link.call("sessions.subscribe")  # without it, no tool of a run that another connection began is heard of
+        await link.call(
+            "sessions.subscribe"
+        )  # without it, tools of runs that another connection began are not received
         history = await self._read(link)
         is_first, self._was_taken_up = not self._was_taken_up, True
         self._history = history if is_first else None
@@ -173,7 +175,7 @@ class GatewayConversation:
         while True:
             link = await self._keeper.link()
             if turn.is_sent or turn.over.done():
-                return  # it was found in the gateway's memory, or given up, meanwhile
+                return  # it was found in the gateway's history, or abandoned, meanwhile
             try:
                 told = await link.call("chat.send", sessionKey=self.key, message=text, idempotencyKey=turn.run_id)
             except Lost:
@@ -188,7 +190,7 @@ class GatewayConversation:
             return
 
     async def _is_known(self, turn: Turn) -> bool:
-        """Whether the gateway had the message from a bridge before this one; then it is the turn of that."""
+        """Return whether the gateway got the message from an earlier bridge; then it belongs to that turn."""
         history = self._history
         if history is None or self._turn is not None:
             return False
@@ -220,7 +222,7 @@ class GatewayConversation:
         return read_history(await link.call("chat.history", sessionKey=self.key, limit=LIMIT))
 
     def _missed(self, history: History, seq: int) -> list[News]:
-        """What was kept, or is being said, that nobody heard; with its end where it has one."""
+        """Yield stored or current text that was missed; with its end if there is one."""
         news: list[News] = []
         run_id = ""
         for run_id, entry in history.behind(seq):
@@ -247,7 +249,7 @@ class GatewayConversation:
             await self._host.notice("Connected to the OpenClaw gateway again")
 
     async def _settle(self, turn: Turn, history: History) -> None:
-        """Find the run that an open turn goes on with, or end it."""
+        """Find the run that continues an open turn, or end the turn."""
         if turn.over.done():
             return
         if history.active_run:
@@ -313,7 +315,7 @@ class GatewayConversation:
 
     async def _ended(self, turn: Turn, ended: Ended) -> None:
         if ended.is_empty and not turn.is_own and (link := self._now) is not None:
-            # Another run was quicker: the gateway has given it our message, and its words are the answer.
+            # Another run was faster: the gateway has given it our message, and its text is the answer.
             history = await self._read(link)
             if history.is_active:
                 turn.awaits_run = True
@@ -341,7 +343,9 @@ class GatewayConversation:
             await self._resolve(asked.approval_id, allow=allow)
 
     async def _resolve(self, approval_id: str, *, allow: bool) -> None:
-        """Where there is no link the next one hears of it. Never for always: what is allowed is our rules' to say."""
+        """Send the decision; without a link the next one sends it. Never permanently: our own rules decide about later
+        calls.
+        """
         if (link := self._now) is None:
             return
         try:
@@ -352,13 +356,13 @@ class GatewayConversation:
 
 def trouble_of(missing: Unreachable) -> Trouble:
     if missing.is_auth:
-        advice = "say where the gateway's token is with agents.openclaw.token_file"
+        advice = "set the file with the gateway's token with agents.openclaw.token_file"
         return {"kind": "auth", "message": str(missing), "advice": advice}
     return {"kind": "gone", "message": str(missing), "advice": "see that the gateway runs, and send the message again"}
 
 
 def _outcome(history: History, run_id: str) -> Ended:
-    """How a run ended that nobody listened to."""
+    """Return how a run ended that was not observed."""
     if history.last_run != run_id:
         return Ended(run_id, "end_turn")
     if history.was_aborted or history.status in ("aborted", "cancelled", "killed"):

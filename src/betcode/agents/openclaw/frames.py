@@ -18,7 +18,7 @@ SCOPES = ("operator.read", "operator.write", "operator.approvals", "operator.adm
 class GatewayError:
     code: str
     message: str
-    reason: str = ""  # what the details call it
+    reason: str = ""  # the name in the details
     is_retryable: bool = False
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Unreadable:
 
 
 def decode(text: str | bytes) -> GatewayAnswer | Event | Unreadable:
-    """One frame; what cannot be read is a value as well, since one bad frame is no reason to lose the rest."""
+    """Decode one frame; a malformed one is a value as well, since it is no reason to lose the others."""
     try:
         frame = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ def request(request_id: str, method: str, params: Mapping[str, Any]) -> str:
 
 
 def connect_params(token: str, version: str, platform: str) -> Json:
-    """What a local back end says of itself; for it the gateway asks for no key of a device."""
+    """Return the parameters of a local back end, for which the gateway requires no device key."""
     params: Json = {
         "minProtocol": PROTOCOL,
         "maxProtocol": PROTOCOL,

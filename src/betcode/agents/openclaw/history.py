@@ -14,12 +14,12 @@ _OF_THE_USER = ":user"
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Messages in their order, and the run that is under way."""
+    """Messages in order, and the active run."""
 
     messages: tuple[Json, ...]
     is_active: bool
-    active_run: str  # empty: none, or one whose name is not said
-    flight: tuple[Event, ...]  # what the active run said since the last stored message
+    active_run: str  # empty: none, or one without a known name
+    flight: tuple[Event, ...]  # the active run's text since the last stored message
     last_run: str  # the one that ended last
     status: str  # "running" without an active run: broken off by the gateway's end, which it will take up by itself
     last_error: str
@@ -31,7 +31,7 @@ class History:
 
     @property
     def last_moment_ms(self) -> int:
-        """When the last message was stored; what its run said before is in it."""
+        """Return when the last message was stored; it contains all earlier text of its run."""
         return max((number(_meta(each), "recordTimestampMs") for each in self.messages), default=0)
 
     @property
@@ -46,7 +46,7 @@ class History:
         return found[-1] if found else 0
 
     def behind(self, seq: int) -> Iterator[tuple[str, Json]]:
-        """What the agent said after the message of that number, each with its run."""
+        """Return the agent's texts after the message of that number, each with its run."""
         run_id = ""
         for each in self.messages:
             key = each.get("idempotencyKey")

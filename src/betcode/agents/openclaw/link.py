@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 FRAME_LIMIT_BYTES = 32 * 1024 * 1024  # the gateway's own is 25 MiB
 _STEP_S = 10.0  # for the challenge, and for the answer to our greeting
 _CALL_S = 60.0
-_AGAIN_AFTER_S = 0.25  # where the gateway says that it is starting
-_PAUSES_S = (0.25, 0.25, 0.5, 1.0, 2.0)  # where nothing answers
+_AGAIN_AFTER_S = 0.25  # if the gateway reports that it is starting
+_PAUSES_S = (0.25, 0.25, 0.5, 1.0, 2.0)  # if nothing answers
 _TOLD_EVERY_S = 5.0
 
 
@@ -48,11 +48,11 @@ class Refused(Exception):
 
 
 class Lost(Exception):
-    """There is no connection any more; what was asked may have happened or not."""
+    """The connection is lost; a request may have been executed or not."""
 
 
 class Unreachable(Exception):
-    """No gateway was there in time, it does not let us in (`is_auth`), or it refuses the session (`error`)."""
+    """No gateway was reachable in time, it refuses the login (`is_auth`), or it refuses the session (`error`)."""
 
     def __init__(self, message: str, *, is_auth: bool = False, error: GatewayError | None = None) -> None:
         super().__init__(message)
@@ -62,11 +62,11 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How a gateway is waited for."""
+    """How long to wait for a gateway."""
 
     within_s: float
     say: Callable[[str], None]
-    hopeless: Callable[[], str] = lambda: ""  # why it will never come, where that is known
+    hopeless: Callable[[], str] = lambda: ""  # why it will never be reachable, if known
 
 
 class Link:
@@ -103,7 +103,7 @@ class Link:
         await self.call("connect", step_s, **connect_params(token, __version__, sys.platform))
 
     async def read(self) -> None:
-        """Take in what comes, until the connection ends."""
+        """Read frames until the connection ends."""
         from websockets.exceptions import ConnectionClosed
 
         try:
@@ -115,7 +115,7 @@ class Link:
                     case Event() as event:
                         self.events.put_nowait(event)
                     case Unreadable(reason):
-                        logger.warning("left out a frame of the gateway: %s", reason)
+                        logger.warning("ignored a frame of the gateway: %s", reason)
         except ConnectionClosed as closed:
             logger.info("the gateway's connection ended: %s", closed)
         finally:
@@ -164,7 +164,7 @@ async def linked(address: Address, step_s: float = _STEP_S) -> AsyncIterator[Lin
 
 @asynccontextmanager
 async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
-    """A gateway that may still be starting, or come back: tried again for so long.
+    """Return a link to a gateway that may still be starting or restarting; retries for some time.
 
     Raises: Unreachable.
     """
@@ -189,7 +189,7 @@ async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
 
 
 class Wait:
-    """For a gateway: ever longer pauses, something said now and then, and an end."""
+    """The wait for a gateway: increasing pauses, occasional notices, and a timeout."""
 
     def __init__(self, url: str, patience: Patience) -> None:
         self._url = url

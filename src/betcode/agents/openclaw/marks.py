@@ -9,7 +9,7 @@ from betcode.util.atomic_files import replace_file
 
 
 class Mark:
-    """The number of the last stored message of one session that was said to a client."""
+    """The number of the last stored message of one session that was sent to a client."""
 
     def __init__(self, directory: Path | None, key: str) -> None:
         name = hashlib.sha256(key.encode()).hexdigest()[:32]
@@ -21,7 +21,7 @@ class Mark:
         return self.seq >= 0
 
     def move(self, seq: int) -> None:
-        """To a later one; a mark that cannot be written is not worth failing for: something may be said twice."""
+        """Advance it; a failure to write is ignored: something may be sent twice."""
         if seq <= self.seq:
             return
         self.seq = seq

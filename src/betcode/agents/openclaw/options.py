@@ -21,7 +21,7 @@ class BridgeOptions:
     is_started: bool = False  # the gateway is being started for us
 
     def hopeless(self) -> str:
-        """Why the gateway that is being started will not come; empty: it may."""
+        """Return why the gateway that is being started will fail; empty: it may succeed."""
         if not self.is_started or self.places is None:
             return ""
         try:
@@ -47,7 +47,7 @@ def read_options(arguments: Sequence[str], environ: Mapping[str, str]) -> Bridge
     try:
         if said.started and places is not None and said.token_file is None:
             places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            token = make_token(places.token)  # whoever comes first makes it, the gateway or one of its bridges
+            token = make_token(places.token)  # created by the first of them, the gateway or one of its bridges
         else:
             token = find_token(said.url, said.token_file, places.token if places else None, environ)
         address: Address | str = Address(said.url, token)

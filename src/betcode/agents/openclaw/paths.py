@@ -39,7 +39,7 @@ class GatewayPaths:
 
     @property
     def workspace(self) -> Path:
-        """Where its agent keeps what it remembers."""
+        """Return where its agent stores its memory."""
         return self.root / "workspace"
 
     @property
@@ -56,17 +56,17 @@ class GatewayPaths:
 
     @property
     def trouble(self) -> Path:
-        """Why the last start failed."""
+        """Return why the last start failed."""
         return self.root / "gateway.trouble"
 
     @property
     def shown(self) -> Path:
-        """How far each session was shown."""
+        """Return how far each session was shown."""
         return self.root / "shown"
 
 
 def make_token(path: Path) -> str:
-    """The one that is there, or a new one; whoever comes second has the first one's.
+    """Return the existing token, or create one; a concurrent caller gets the first one's.
 
     Raises: OSError, ValueError.
     """
@@ -95,7 +95,7 @@ def find_token(url: str, token_file: Path | None, own: Path | None, environ: Map
         return named
     parts = urlsplit(url)
     if parts.hostname not in _HERE:
-        return ""  # nobody else is shown what was not meant for it
+        return ""  # no other session is shown what was not sent to it
     config = users_config(environ)
     gateway = config.get("gateway")
     if isinstance(gateway, dict) and gateway.get("port", _USUAL_PORT) == parts.port:
@@ -110,7 +110,7 @@ def find_token(url: str, token_file: Path | None, own: Path | None, environ: Map
 
 
 def users_config(environ: Mapping[str, str]) -> dict[str, Any]:
-    """What a person has set up for a gateway of their own; nothing where there is none that can be read."""
+    """Return a person's configuration of their own gateway; empty if there is none that can be read."""
     home = environ.get("HOME")
     named = environ.get("OPENCLAW_CONFIG_PATH") or (f"{home}/.openclaw/openclaw.json" if home else "")
     try:
@@ -121,7 +121,7 @@ def users_config(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def own_config(port: int, token: str, places: GatewayPaths, users: Mapping[str, Any]) -> str:
-    """Of a gateway of ours: on this machine alone, and with the models that the person uses."""
+    """Return the configuration of our gateway: only on this machine, with the person's models."""
     defaults: dict[str, Any] = {"workspace": str(places.workspace), "skipBootstrap": True}
     agents = users.get("agents")
     theirs = agents.get("defaults") if isinstance(agents, dict) else None

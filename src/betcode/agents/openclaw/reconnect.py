@@ -40,9 +40,9 @@ class ReconnectingLink:
         attend: Callable[[Link], Awaitable[None]],
         lost: Callable[[Unreachable | None], Awaitable[None]],
     ) -> None:
-        """For ever: `take_up` a new link, let others have it, `attend` to it until it ends, tell that it is `lost`.
+        """Repeat: `take_up` a new link, publish it, `attend` to it until it ends, and report that it is `lost`.
 
-        `lost` hears None first, and why where no other was found.
+        `lost` gets None first, and the reason if no other link was found.
         """
         waited: Wait | None = None  # for one that lets us in and then hangs up
         while True:
@@ -81,5 +81,5 @@ class ReconnectingLink:
         if self._next.done():
             self._next = asyncio.get_running_loop().create_future()
         self._next.set_exception(why)
-        self._next.exception()  # nobody may be waiting
+        self._next.exception()  # no task may be waiting
         await lost(why)

@@ -25,7 +25,7 @@ from betcode.util.atomic_files import replace_file
 
 NODE_NEEDED = (24, 16)
 _NODE_WITHIN_S = 10.0
-_WATCHED_S = 5.0  # one that cannot start says so soon
+_WATCHED_S = 5.0  # one that cannot start reports it soon
 _LOOK_EVERY_S = 0.1
 _LOG_LIMIT_BYTES = 20_000_000
 _LAST_WORDS = 500
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def ensure(places: GatewayPaths, program: str, port: int, environ: Mapping[str, str]) -> None:
-    """Return when a gateway runs there, or is on its way. Raises CannotStart, OSError."""
+    """Return when a gateway runs there, or is starting. Raises CannotStart, OSError."""
     places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     places.root.chmod(0o700)
     with _alone(places.lock):
@@ -110,7 +110,7 @@ def _spawn(places: GatewayPaths, program: str, environ: Mapping[str, str]) -> "s
 
 
 def _scope(environ: Mapping[str, str]) -> list[str]:
-    """Under systemd a unit's end takes all its processes along, so that the gateway gets a scope of its own."""
+    """Return a command that gives the gateway its own scope, because systemd ends all processes of a stopped unit."""
     if "INVOCATION_ID" not in environ or not (systemd_run := shutil.which("systemd-run")):
         return []
     return [systemd_run, "--user", "--scope", "--quiet", "--collect", "--"]
@@ -160,7 +160,7 @@ def _answers(port: int) -> bool:
 
 
 def _is_alive(path: Path) -> bool:
-    """Whether the gateway that was started last still runs, though it does not listen yet."""
+    """Return whether the gateway that was started last still runs, though it does not listen yet."""
     try:
         known = json.loads(path.read_text())
         return bool(known["pid"]) and start_time(known["pid"]) == known["started"]  # not another of that number

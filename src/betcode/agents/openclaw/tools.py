@@ -15,10 +15,10 @@ from acp.schema import (
 from betcode.wire.acp.extensions import KEY
 
 Json = dict[str, Any]
-OUTPUT_LIMIT = 200_000  # characters of a result; the beginning and the end are kept
-PARTIAL_LIMIT = 4_000  # of what is shown while a command runs, from its end
+OUTPUT_LIMIT = 200_000  # characters of a result; the beginning and the end are preserved
+PARTIAL_LIMIT = 4_000  # of the output of a running command, from its end
 _TITLE_LIMIT = 200
-# The gateway's name: the rules' name, and what kind of thing it is to the protocol.
+# The gateway's name: the rules' name, and its kind in the protocol.
 _KNOWN: dict[str, tuple[str, ToolKind]] = {
     "exec": ("Bash", "execute"),
     "bash": ("Bash", "execute"),
@@ -47,7 +47,7 @@ def started(call_id: str, name: str, arguments: object, cwd: str) -> ToolCallSta
 
 
 def progressed(call_id: str, result: object) -> ToolCallProgress | None:
-    """What a running command has said so far, from its end; None: nothing."""
+    """Return the end of the output of a running command; None: nothing."""
     text = _text(result)
     if not text:
         return None
@@ -58,7 +58,9 @@ def progressed(call_id: str, result: object) -> ToolCallProgress | None:
 
 
 def ended(call_id: str, result: object, *, is_error: bool) -> ToolCallProgress:
-    """A command that left with another code than 0 has failed, though the gateway does not call it an error."""
+    """Report the end of a tool; a command with an exit code other than 0 has failed, though the gateway reports no
+    error.
+    """
     details = result.get("details") if isinstance(result, dict) else None
     details = details if isinstance(details, dict) else {}
     exit_code = details.get("exitCode")

@@ -25,7 +25,7 @@ from betcode.wire.acp.extensions import Trouble, TroubleKind
 
 Json = dict[str, Any]
 Update = AgentMessageChunk | AgentThoughtChunk | ToolCallStart | ToolCallProgress
-_ENDED_RUNS = 200  # whose late words are recognised
+_ENDED_RUNS = 200  # whose late text is recognised
 _STEP_UNIT = 1_000_000
 _MOST_USD = 1_000_000
 
@@ -38,14 +38,14 @@ class RunUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A run was seen that was not known before."""
+    """A new run was seen."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What one call of the model took, in the words of our extension."""
+    """The usage of one call of the model, in the format of our extension."""
 
     run_id: str
     usage: Json
@@ -60,7 +60,7 @@ class ApprovalRequested:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResolved:
-    """It was answered, by us or by somebody else, or it expired."""
+    """It was answered, by us or by another client, or it expired."""
 
     approval_id: str
 
@@ -70,12 +70,12 @@ class Ended:
     run_id: str
     stop_reason: Literal["end_turn", "cancelled", "error"]
     trouble: Trouble | None = None
-    is_empty: bool = False  # nothing was said at all: the gateway gave the message to another run
+    is_empty: bool = False  # there was no output: the gateway gave the message to another run
 
 
 @dataclass(frozen=True, slots=True)
 class MessageStored:
-    """The gateway has stored a message of this number; all up to it has been said."""
+    """The gateway has stored a message of this number; everything up to it was sent."""
 
     seq: int
 
@@ -85,18 +85,18 @@ News = RunUpdate | Began | Used | ApprovalRequested | ApprovalResolved | Ended |
 
 @dataclass(slots=True)
 class _Run:
-    item: str = ""  # the message that is being said
+    item: str = ""  # the message that is being sent
     shown: str = ""  # of it
     last: str = ""  # the message before
     thought: str = ""
     has_spoken: bool = False
-    recalled_ms: int = 0  # what was said until then was told from the gateway's memory
+    recalled_ms: int = 0  # earlier text was sent from the gateway's history
     tools: dict[str, bool] = field(default_factory=dict)  # by id: whether it has ended
-    partial: ToolCallProgress | None = None  # the last that was said of a running command
+    partial: ToolCallProgress | None = None  # the last output of a running command
 
 
 class Translation:
-    """Of one session: hears events in their order and says what is new to a client."""
+    """Translates the events of one session, in order, into updates for a client."""
 
     def __init__(self, key: str, cwd: str) -> None:
         self._key = key
@@ -114,7 +114,7 @@ class Translation:
             return []
         match event.name:
             case "agent" | "session.tool":
-                # A connection that did not send the message hears of its tools by the second name alone.
+                # A connection that did not send the message receives its tools only under the second name.
                 return self._agent(payload)
             case "chat":
                 return self._chat(payload)
@@ -131,19 +131,19 @@ class Translation:
         return self._approval("exec.approval.requested", approval)
 
     def end(self, run_id: str) -> None:
-        """What still comes of it is not said any more."""
+        """Ignore later events of the run."""
         self._runs.pop(run_id, None)
         if run_id not in self._ended:
             self._ended.append(run_id)
 
     def goes_on(self, run_id: str, moment_ms: int) -> list[News]:
-        """A run is under way, and what it said until then has been told, by whoever."""
+        """Continue an active run whose earlier text was already sent."""
         run, news = self._run(run_id)
         run.recalled_ms = max(run.recalled_ms, moment_ms)
         return news
 
     def recall(self, entry: Mapping[str, Any], run_id: str) -> list[News]:
-        """One stored message, as `chat.history` has it, that nobody has heard."""
+        """Translate one stored message, as `chat.history` has it, that was not sent yet."""
         run, news = self._run(run_id)
         stored = part(entry, "__openclaw")
         run.recalled_ms = max(run.recalled_ms, number(stored, "recordTimestampMs"))
@@ -159,7 +159,7 @@ class Translation:
                 news += self._tool_started(run_id, run, call_id, {"name": entry.get("toolName")}, None)
                 news += self._tool_ended(run_id, run, call_id, entry, is_error=entry.get("isError") is True)
             case _:
-                pass  # what people said is known
+                pass  # people's messages are known
         return [*news, MessageStored(self._kept)]
 
     def _agent(self, payload: Json) -> list[News]:
@@ -175,7 +175,7 @@ class Translation:
             case "thinking":
                 news += self._thinking(run_id, run, data)
             case "item" if data.get("kind") == "preamble" and data.get("phase") == "end":
-                # Said before a tool is used. Where its deltas were dropped, this is the only place that has it.
+                # Text before a tool call. If its deltas were dropped, this is its only occurrence.
                 news += self._settle(run_id, run, word(data, "progressText"))
             case "tool":
                 news += self._tool(run_id, run, data)
@@ -264,10 +264,10 @@ class Translation:
     def _stored(
         self, run_id: str, run: _Run, entry: Mapping[str, Any], payload: Mapping[str, Any], *, is_new: bool
     ) -> list[News]:
-        """The text that was not said yet, and what the call took."""
+        """Return the text that was not sent yet, and the usage of the call."""
         text, uses_tools = text_of(entry), any(each.get("type") == "toolCall" for each in parts_of(entry))
         news: list[News] = []
-        # Behind a tool's beginning it is the text that led to the tool, and that was said before it.
+        # After a tool's beginning it is the text that led to the tool, which was already sent.
         if text and (is_new or run.shown or not uses_tools):
             news += self._settle(run_id, run, text, is_new=is_new)
             if is_new:
@@ -284,7 +284,7 @@ class Translation:
         return self._chunk(run_id, run, rest)
 
     def _settle(self, run_id: str, run: _Run, text: str, *, is_new: bool = False) -> list[News]:
-        """This is the whole of the message that is being said, or of one that nobody has heard of."""
+        """Complete the message that is being sent, or a message that was not sent yet."""
         if is_new and not text.startswith(run.shown):
             self._close_text(run)
         if not text or text == run.shown or not text.startswith(run.shown) or (text == run.last and not is_new):
@@ -348,7 +348,7 @@ def _used(run_id: str, entry: Mapping[str, Any], payload: Mapping[str, Any]) -> 
         "contextTokens": given + read + written,
     }
     cost = part(usage, "cost").get("total")
-    if isinstance(cost, int | float) and 0 <= cost < _MOST_USD:  # which neither infinity nor what is no number is
+    if isinstance(cost, int | float) and 0 <= cost < _MOST_USD:  # infinity and NaN are not valid
         told["costUsd"] = round(cost * _STEP_UNIT) / _STEP_UNIT
     if model := word(entry, "model"):
         told["model"] = model

@@ -1,4 +1,4 @@
-"""One line of an agent that speaks the protocol, or of what it was told, as a frame."""
+"""Decode one line to or from an agent that speaks the protocol as a frame."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from betcode.wire.acp.frames import Message
 from betcode.wire.values import Malformed
 
 _DEEPEST = 200  # levels that are still read when a line is nested beyond measure
-_READS = 12  # how many fields may be wrong before a frame is given up
+_READS = 12  # how many fields may be invalid before a frame is rejected
 _refused = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 T = TypeVar("T", bound=Struct)
 
@@ -19,7 +19,7 @@ _message: Callable[[bytes], Message] = msgspec.json.Decoder(Message).decode
 
 
 def decode(line: bytes) -> Message | Malformed:
-    """What the line is. Never raises."""
+    """Decode the line. Never raises."""
     try:
         return _message(line)
     except _refused as refusal:
@@ -27,7 +27,7 @@ def decode(line: bytes) -> Message | Malformed:
 
 
 def read(part: Raw | bytes, kind: type[T]) -> T | None:
-    """A part of a frame, as far as it can be read; None: it is something else. Never raises."""
+    """Decode a part of a frame, as far as possible; None: it is something else. Never raises."""
     text = bytes(part)
     if not text or text == b"null":
         return None
@@ -41,7 +41,7 @@ def read(part: Raw | bytes, kind: type[T]) -> T | None:
 
 
 def plain(part: Raw | bytes) -> Any:
-    """What is in a part whose shape is not known; None where it cannot be read. Never raises."""
+    """Decode a part of unknown shape; None if it is malformed. Never raises."""
     text = bytes(part)
     if not text:
         return None
@@ -55,7 +55,7 @@ def plain(part: Raw | bytes) -> Any:
 
 
 def _second_try(line: bytes, reason: str) -> Message | Malformed:
-    """With repaired text and without what is of another type than expected: a lost answer is a turn without an end."""
+    """Decode repaired text without fields of unexpected types, because a lost answer is a turn without an end."""
     if not line.strip().startswith(b"{"):
         return Malformed(line, "no JSON object")
     try:

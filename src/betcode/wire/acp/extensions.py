@@ -40,23 +40,23 @@ TroubleKind = Literal["error", "rate_limit", "overload", "auth", "gone", "contex
 
 
 class AgentSays(TypedDict, total=False):
-    """What a program can do; each is false where it is not said.
+    """The features of a program; each is false if not sent.
 
     Whether messages are sent again and turns continued is decided before any program runs, by its provider's table; a
-    program says the same here, for whoever reads the journal.
+    program sends the same here, for readers of the journal.
     """
 
-    recognisesRepeats: bool  # a prompt with the messageId of one it was given before is not acted upon twice
-    continuesTurn: bool  # it goes on with a broken turn when `continueTurn` says so, or by itself
-    takesInput: bool  # an answer's `input` replaces what the tool was to be used with
+    recognisesRepeats: bool  # a prompt with the messageId of an earlier one is not executed twice
+    continuesTurn: bool  # it continues an interrupted turn if `continueTurn` is set, or by itself
+    takesInput: bool  # an answer's `input` replaces the tool's input
 
 
 class Trouble(TypedDict):
-    """Why a turn failed. `auth` and `gone` would fail again: the engine does not start the program anew for them."""
+    """Why a turn failed. `auth` and `gone` would fail again: the engine does not restart the program for them."""
 
     kind: TroubleKind
-    message: NotRequired[str]  # in place of the error's own
-    advice: NotRequired[str]  # what a person can do about it
+    message: NotRequired[str]  # instead of the error's own
+    advice: NotRequired[str]  # the remedy
     status: NotRequired[int]  # of HTTP
     retryAtMs: NotRequired[int]  # wall time
 
@@ -69,7 +69,7 @@ class TurnNews(TypedDict):
 
 
 class UsageNews(TypedDict):
-    """Of one call of the model: said as often as one ends, and added up for the turn."""
+    """The usage of one call of the model: sent whenever one ends, and added up for the turn."""
 
     sessionId: str
     inputTokens: int  # without those read from a cache or written to it
@@ -78,7 +78,7 @@ class UsageNews(TypedDict):
     cachedWriteTokens: NotRequired[int]
     costUsd: NotRequired[float]
     model: NotRequired[str]
-    contextTokens: NotRequired[int]  # what the model read at this call, all together
+    contextTokens: NotRequired[int]  # the total input of the model in this call
     contextSize: NotRequired[int]  # how much it can read
 
 

@@ -1,7 +1,7 @@
-"""Frames of the Agent Client Protocol: what the provider reads of a line, each field with a value where it is left out.
+"""Frames of the Agent Client Protocol: the fields that the provider reads, each with a default.
 
 One line is decoded in one pass, whatever it is: a request, a notification or an answer. Updates are one flat structure,
-since agents add fields of their own to each kind, and a kind that is not known yet must still be read.
+since agents add fields of their own to each kind, and an unknown kind must still be decoded.
 """
 
 import json
@@ -14,12 +14,12 @@ from msgspec import Meta, Raw, Struct, field
 
 NOTHING = Raw(b"")
 _PLAIN = re.compile(r'"[\w:. -]*"', re.ASCII)
-# A number beyond is none that anybody counted: it is left out like any other value that is not of its type.
+# A larger number cannot be a real count: it is ignored like any other value of a wrong type.
 Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
 class Content(Struct, gc=False):
-    """A block of content: text, or something that is named."""
+    """A block of content: text, or a named resource."""
 
     type: str = ""
     text: str | None = None
@@ -28,7 +28,7 @@ class Content(Struct, gc=False):
 
 
 class ToolContent(Struct):
-    """What a tool shows: content, a diff of one file, or a terminal."""
+    """The output of a tool: content, a diff of one file, or a terminal."""
 
     type: str = ""
     content: Content | None = None
@@ -75,7 +75,7 @@ class ConfigOption(Struct):
 
 
 class ToolFields(Struct, kw_only=True):
-    """What is said of a tool's use: as a whole, or only what has changed."""
+    """The fields of a tool call: all of them, or only the changed ones."""
 
     tool_call_id: str = field(default="", name="toolCallId")
     title: str | None = None
@@ -95,7 +95,7 @@ class ToolUse(ToolFields, kw_only=True):
 
 
 class Update(ToolFields, kw_only=True):
-    """What `session/update` says; which fields are there follows from its kind."""
+    """The fields of `session/update`; its kind determines which are present."""
 
     session_update: str = field(default="", name="sessionUpdate")
     message_id: str | None = field(default=None, name="messageId")
@@ -116,7 +116,7 @@ class PermissionOption(Struct, gc=False):
 
 
 class Params(Struct, kw_only=True):
-    """Of any request or notification, in either direction; those of our own extensions included."""
+    """The parameters of any request or notification, in either direction; including our own extensions."""
 
     session_id: str = field(default="", name="sessionId")
     update: Update | None = None
@@ -173,9 +173,9 @@ class Message(Struct, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The id as text, so that 0 and "0" stay apart; empty: there is none.
+        """Return the id as text, so that 0 and "0" differ; empty: there is none.
 
-        A text that programs may write in several ways is written here in one.
+        A text with several possible spellings is normalized.
         """
         text = bytes(self.id).decode(errors="replace").strip()
         if text.startswith('"') and not _PLAIN.fullmatch(text):
@@ -259,7 +259,7 @@ class PromptUsage(Struct, gc=False):
 
 
 class TokenCount(Struct, gc=False):
-    """As one agent has it beside its answer."""
+    """The token counts that one agent sends with its answer."""
 
     input_tokens: Count = 0
     output_tokens: Count = 0

@@ -86,7 +86,7 @@ def _replace(place: Path, content: str) -> None:
     unmoved(place)
     directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        # The paths below are relative to the open directory, which nobody can exchange for another now.
+        # The paths below are relative to the open directory, which cannot be replaced now.
         mode = _mode(place.name, directory)
         with replacing(Path(place.name), mode=0o666 if mode is None else mode, directory=directory) as file:
             if mode is not None:

@@ -10,7 +10,7 @@ _LONGEST = 4096
 
 
 def resolved(workspace: Workspace, path: str) -> Path:
-    """The place itself, with no link in it; it need not exist.
+    """Return the path without links; it need not exist.
 
     Raises:
         Unfit
@@ -28,7 +28,7 @@ def is_inside(workspace: Workspace, place: Path) -> bool:
 
 
 def unmoved(place: Path) -> Path:
-    """The same place, if no link was put into its way since it was decided about.
+    """Return the same path, if no link was inserted since the approval.
 
     Raises:
         Unfit
@@ -39,7 +39,7 @@ def unmoved(place: Path) -> Path:
 
 
 def open_file(place: Path) -> int:
-    """A descriptor of a regular file; nothing that has no end or makes its reader wait.
+    """Return a descriptor of a regular file, never of one without an end or that blocks.
 
     Raises:
         Unfit, OSError

@@ -1,4 +1,4 @@
-"""The plan of a tool call: what it would do, where, and what needs approval."""
+"""The plan of a tool call: its effect, its target, and what needs approval."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ Kind = Literal["read", "search", "edit", "execute"]
 
 
 class Unfit(Exception):
-    """The call cannot be carried out as it is; the model is told why."""
+    """The call cannot be executed as requested; the model receives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What a file was and what it became; None: there was no file."""
+    """The old and new content of a file; None: there was no file."""
 
     path: str
     old: str | None
@@ -23,7 +23,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call: the words for the model, and what a person is shown beside them."""
+    """The result of a call: the text for the model, and what a person is shown besides."""
 
     text: str
     is_error: bool = False
@@ -32,7 +32,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where tools work, and the environment of what they run; the root has no symbolic link in it."""
+    """The root directory and the environment of tools; the root contains no symbolic link."""
 
     root: Path
     environment: Mapping[str, str] = field(repr=False)
@@ -41,7 +41,7 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`name` and `shown` are in the words of the rules: Bash with a command, Edit with a file_path."""
+    """`name` and `shown` use the names of the rules: Bash with a command, Edit with a file_path."""
 
     name: str
     shown: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Plan:
 
 
 class Arguments:
-    """What the model wrote, taken out by name and type."""
+    """The model's arguments, read by name and type."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = dict(given)
@@ -84,7 +84,7 @@ class Arguments:
 
 
 def _is_writable(text: str) -> bool:
-    """JSON can say halves of characters, which no file, no name and no process can be given."""
+    """Return whether it can be encoded: JSON allows unpaired surrogates, which no file, name or process accepts."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -40,7 +40,7 @@ def _read(place: Path, first: int, count: int) -> Result:
 
 
 def _lines(data: bytes, first: int, count: int) -> str:
-    """Numbered, so that they can be spoken of."""
+    """Return numbered lines, so that the model can refer to them."""
     if b"\0" in data[:8192]:
         raise Unfit("This is not a text file")
     lines = data.decode(errors="replace").splitlines()

@@ -37,7 +37,7 @@ def _plan(workspace: Workspace, name: str, title: str, shown: dict[str, str], ar
     async def run() -> Result:
         argv = (sys.executable, "-I", "-m", _PROCESS, name)
         unmoved(place)
-        # A pattern of the model's is data for this process, and nothing of it is a command.
+        # A pattern of the model is data for this process, never a command.
         ran = await run_command(argv, workspace.root, {}, _LIMIT_S, json.dumps(wanted).encode())
         if ran.timed_out:
             raise Unfit(f"The search took longer than {_LIMIT_S} s: narrow it")

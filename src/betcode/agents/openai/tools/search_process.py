@@ -49,8 +49,8 @@ def _lines(root: Path, wanted: dict[str, str]) -> Iterator[str]:
 
 
 def _matcher(pattern: str) -> Callable[[Path, Path], bool]:
-    """Whether a path below a root has that pattern; one without a slash is of names at any depth."""
-    # `**/` may stand for no directory at all, which fnmatch does not know.
+    """Return whether a path below a root matches that pattern; one without a slash matches names at any depth."""
+    # `**/` may match no directory at all, which fnmatch does not support.
     patterns = [re.compile(translate(each)) for each in {pattern, pattern.replace("**/", "")}]
 
     def matches(path: Path, root: Path) -> bool:

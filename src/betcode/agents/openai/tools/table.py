@@ -22,7 +22,7 @@ _PLANNERS: Mapping[str, Planner] = {
     "write": plan_write,
     "shell": plan_shell,
 }
-# The words of the rules in which a person may have changed an input, and ours for the same.
+# The rules' names of input fields that a person may have edited, and ours for the same.
 _OURS = {"file_path": "path"}
 
 
@@ -75,7 +75,7 @@ TOOLS = (
 
 
 def plan_of(workspace: Workspace, call: Call) -> Plan:
-    """Raises Unfit, with words for the model."""
+    """Return the plan; raises Unfit with a message for the model."""
     planner = _PLANNERS.get(call.name)
     if planner is None:
         raise Unfit(f"There is no tool {call.name!r}: there are {', '.join(_PLANNERS)}")
@@ -89,7 +89,7 @@ def plan_of(workspace: Workspace, call: Call) -> Plan:
 
 
 def changed_plan(workspace: Workspace, call: Call, instead: Mapping[str, Any]) -> Plan:
-    """What a person put in place of the call's own input, in the words in which they were shown it.
+    """Return the plan for a person's edited input, which uses the names that were shown.
 
     Raises:
         Unfit

@@ -1,4 +1,4 @@
-"""How the model is called: one module for each of the two APIs."""
+"""Calls of the model: one module for each of the two APIs."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import ModelAnswer
 
 _MOST_TOKENS = 10**12
-MOST_CHARACTERS = 4_000_000  # of an answer, or of a call's arguments: ten times what models can say at once
+MOST_CHARACTERS = 4_000_000  # of an answer, or of a call's arguments: ten times the models' limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class TokenUsage:
 
 
 def counted(told: object) -> int:
-    """A number of tokens, whatever the server says it is."""
+    """Return a number of tokens, whatever type the server sends."""
     return told if isinstance(told, int) and not isinstance(told, bool) and 0 < told < _MOST_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a stream: nothing comes behind it."""
+    """The end of a stream: nothing follows it."""
 
     answer: ModelAnswer
     reason: str = ""  # why it is not whole: "length" or "filter"
@@ -49,7 +49,7 @@ class StreamCut(Exception):
 
 
 class ModelFailed(Exception):
-    """The model said, in the middle of its stream, that it failed."""
+    """The model reported, during its stream, that it failed."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class ModelFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as the model is told of it; `parameters` is a JSON schema."""
+    """A tool as described to the model; `parameters` is a JSON schema."""
 
     name: str
     description: str
@@ -67,7 +67,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request: everything that the model is to know."""
+    """One request: everything that the model gets."""
 
     model: str
     instructions: str

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # a request that has such a name is refused, and so are all behind it
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # a request with such a name is refused, and so are all later ones
 _CUT = {"length": "length", "content_filter": "filter"}
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A call whose parts come one by one."""
+    """A call whose parts arrive one by one."""
 
     index: int
     call_id: str = ""
@@ -109,7 +109,7 @@ def _thought(delta: "ChoiceDelta") -> str:
 
 
 def _usage(told: "CompletionUsage") -> TokenUsage:
-    """Servers leave out what they like."""
+    """Return the usage; servers may omit any field."""
     cached = getattr(getattr(told, "prompt_tokens_details", None), "cached_tokens", 0)
     given, made = getattr(told, "prompt_tokens", 0), getattr(told, "completion_tokens", 0)
     return TokenUsage(counted(given), counted(made), counted(cached))
@@ -133,7 +133,7 @@ def _message(shown: Shown) -> dict[str, Any]:
 
 
 def _call(call: Call) -> dict[str, Any]:
-    # The server puts them into the model's own format, and what is no object is an error there.
+    # The server converts them to the model's own format, and rejects anything but an object.
     arguments = call.arguments if _is_object(call.arguments) else "{}"
     name = _NOT_IN_NAMES.sub("_", call.name)[:64] or "unknown"
     return {"id": call.call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

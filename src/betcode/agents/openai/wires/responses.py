@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.responses import Response
 
-# What the API adds to its items for the reader's sake, and takes back from nobody.
+# Fields that the API adds to its items for information, and does not accept in a request.
 _NOT_SENT = frozenset({"status", "parsed_arguments", "created_by"})
 
 
@@ -82,14 +82,14 @@ def _finished(response: "Response") -> Finished:
     )
     usage = None
     if getattr(response, "usage", None) is not None:
-        told = response.usage  # of which some servers leave out what they like
+        told = response.usage  # some servers omit fields of it
         cached = getattr(getattr(told, "input_tokens_details", None), "cached_tokens", 0)
         given, made = getattr(told, "input_tokens", 0), getattr(told, "output_tokens", 0)
         usage = TokenUsage(counted(given), counted(made), counted(cached))
     items = tuple({k: v for k, v in each.items() if k not in _NOT_SENT} for each in dumped)
     if response.status != "incomplete":
         return Finished(ModelAnswer(text, calls, items), usage=usage)
-    # A call that was cut has no arguments worth running, and reasoning without what it led to is refused.
+    # A truncated call has no usable arguments, and reasoning without its result is refused.
     why = response.incomplete_details.reason if response.incomplete_details else None
     return Finished(ModelAnswer(text, is_partial=True), "filter" if why == "content_filter" else "length", usage)
 
