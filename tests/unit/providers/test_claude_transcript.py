@@ -10,11 +10,11 @@ import pytest
 from betcode.domain.sessions.outside_turns import LastRun, OutsideTurns
 from betcode.domain.store.rows import NewSession
 from betcode.domain.values.identifiers import SessionId
-from betcode.providers.claude import transcript
-from betcode.providers.claude.outside_turns import MOST_TURNS
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.claude.state import VERSION, State, carried_over, dump, load
-from betcode.providers.claude.transcript import Window, find_outside, find_transcript
+from betcode.providers.claude.transcripts import transcript
+from betcode.providers.claude.transcripts.outside_turns import MOST_TURNS
+from betcode.providers.claude.transcripts.transcript import Window, find_outside, find_transcript
 
 CONVERSATION = "78057445-9f36-4775-91fa-712a3c399fc5"
 SECOND = 1_000_000_000

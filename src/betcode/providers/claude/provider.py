@@ -15,11 +15,11 @@ from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.sessions.outside_turns import LastRun, OutsideTurns
 from betcode.domain.store.rows import NewSession
 from betcode.providers.claude import launch
-from betcode.providers.claude import outside_turns as outside
 from betcode.providers.claude.family import ClaudeFamily
 from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.models import model_refusal
 from betcode.providers.claude.spec import SPEC
+from betcode.providers.claude.transcripts import outside_turns as outside
 from betcode.providers.registry import ProviderContext
 from betcode.providers.stored_state import UnreadableState
 from betcode.providers.versions import AgentVersions

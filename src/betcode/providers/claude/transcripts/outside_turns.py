@@ -7,7 +7,13 @@ from betcode.domain.sessions.outside_turns import OUTSIDE, LastRun, OutsideTurn,
 from betcode.domain.store.rows import NewSession
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.state import State, dump, load
-from betcode.providers.claude.transcript import TranscriptTurn, Window, find_outside, find_transcript, read_lines
+from betcode.providers.claude.transcripts.transcript import (
+    TranscriptTurn,
+    Window,
+    find_outside,
+    find_transcript,
+    read_lines,
+)
 from betcode.providers.claude.turns import POINT_SEPARATOR
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
