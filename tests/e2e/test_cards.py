@@ -79,7 +79,7 @@ async def test_the_agent_gets_the_edited_command(daemon: Daemon, tmp_path: Path)
         assert answer["updatedInput"] == {"command": "git push origin x", "description": "push it"}
 
 
-async def test_an_edit_that_lacks_what_the_tool_needs_is_not_sent(daemon: Daemon, tmp_path: Path) -> None:
+async def test_an_edit_without_a_required_field_is_not_sent(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
         await here.screen.shows("e edit")
@@ -135,7 +135,7 @@ async def test_several_cards_are_counted_and_answered_in_any_order(daemon: Daemo
         ]
 
 
-async def test_what_somebody_else_answers_goes_with_a_line_and_takes_no_typing_with_it(
+async def test_an_answer_of_another_client_closes_the_card_with_a_notice_and_loses_no_typing(
     daemon: Daemon, tmp_path: Path
 ) -> None:
     async with asking_screen(daemon, tmp_path) as here, open_client(daemon.places) as other:
@@ -234,7 +234,7 @@ async def test_an_answer_waits_for_a_daemon_that_was_killed(tmp_path: Path) -> N
         await here.screen.hides("your answer is sent")
 
 
-async def test_who_answers_and_leaves_at_once_has_answered(tmp_path: Path) -> None:
+async def test_an_answer_is_delivered_when_the_person_quits_at_once(tmp_path: Path) -> None:
     async with asking_daemon(tmp_path) as daemon:
         async with asking_screen(daemon, tmp_path / "here") as here:
             await here.ask(BASH)

@@ -43,7 +43,7 @@ async def sent(screen: ShownScreen) -> v1.UserInput:
     return [event.user_input for event in page.events if event.WhichOneof("event") == "user_input"][-1]
 
 
-async def test_lines_are_begun_in_every_way_and_what_was_sent_comes_back(daemon: Daemon) -> None:
+async def test_every_new_line_key_works_and_sent_messages_are_in_the_history(daemon: Daemon) -> None:
     whole = "one\n2\n3\n4\n5"
     async with open_screen(daemon, size=(40, 15)) as screen:
         await screen.shows("connected")
@@ -127,7 +127,7 @@ async def test_long_pastes_and_dropped_files_go_with_the_message(daemon: Daemon)
         ]
 
 
-async def test_the_files_of_another_machine_are_not_looked_for_on_this_one(
+async def test_files_of_a_remote_daemon_are_not_completed_from_this_machine(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (daemon.work / "there.md").write_text("x")

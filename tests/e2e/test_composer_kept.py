@@ -71,7 +71,7 @@ async def test_a_message_that_waits_is_shown_and_can_be_changed(daemon: Daemon) 
         await screen.hides("· queued for after")
 
 
-async def test_what_is_sent_while_the_daemon_is_dead_arrives_once(daemon: Daemon) -> None:
+async def test_a_message_sent_while_the_daemon_is_dead_arrives_once(daemon: Daemon) -> None:
     async with open_screen(daemon) as screen:
         await screen.shows("connected")
         session_id = screen.app.session_id
@@ -94,7 +94,7 @@ async def test_what_is_sent_while_the_daemon_is_dead_arrives_once(daemon: Daemon
         assert await times_said(screen.client, session_id, "say never") == 0
 
 
-async def test_who_leaves_at_once_has_sent_it_all_the_same(daemon: Daemon) -> None:
+async def test_a_message_is_sent_when_the_person_quits_at_once(daemon: Daemon) -> None:
     async with open_screen(daemon) as screen:
         await screen.shows("connected")
         session_id = screen.app.session_id
@@ -107,7 +107,7 @@ async def test_who_leaves_at_once_has_sent_it_all_the_same(daemon: Daemon) -> No
         assert not composer(screen).has_draft
 
 
-async def test_what_the_daemon_refuses_stands_in_the_draft_again(daemon: Daemon) -> None:
+async def test_a_refused_message_returns_to_the_draft(daemon: Daemon) -> None:
     async with open_screen(daemon) as screen:
         await screen.shows("connected")
         screen.app.post_message(events.Paste("x" * 3000))

@@ -12,7 +12,7 @@ from support.screens.screen import open_screen
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_daemon_that_is_killed_and_started_again_costs_neither_draft_nor_place(tmp_path: Path) -> None:
+async def test_a_restarted_daemon_costs_neither_draft_nor_scroll_position(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude") as screen:
         await screen.type("count 100")
         await screen.press("enter")
@@ -55,7 +55,7 @@ async def test_a_daemon_that_is_silent_is_not_called_connected(tmp_path: Path) -
         await screen.shows("> say awake", "connected", "idle", "──")
 
 
-async def test_who_may_type_is_asked_and_given_between_two_screens(tmp_path: Path) -> None:
+async def test_the_input_lock_is_requested_and_granted_between_two_screens(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude") as one:
         await one.type("say mine")
         await one.press("enter")

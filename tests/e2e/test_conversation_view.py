@@ -28,7 +28,7 @@ def _tool(number: int, output: str = "", **fields: object) -> ToolCallBlock:
     return tool
 
 
-async def test_the_end_is_followed_until_somebody_scrolls_up() -> None:
+async def test_the_end_is_followed_until_the_person_scrolls_up() -> None:
     async with open_view(conversation_of(*(_words(number) for number in range(50)))) as shown:
         assert shown.lines[-1] == "  words 49.2"
         await shown.add(_words(50))
@@ -43,7 +43,7 @@ async def test_the_end_is_followed_until_somebody_scrolls_up() -> None:
         assert "new lines" not in shown.text
 
 
-async def test_older_blocks_keep_the_place_and_are_asked_for_once() -> None:
+async def test_older_blocks_keep_the_scroll_position_and_are_requested_once() -> None:
     conversation = conversation_of(*(_words(number) for number in range(100, 130)))
     conversation.has_older, conversation.oldest = True, 100
     async with open_view(conversation) as shown:
@@ -93,7 +93,7 @@ async def test_a_tool_opens_to_input_and_output_and_folds_again() -> None:
         assert "out 99" not in shown.text
 
 
-async def test_the_mouse_opens_what_it_clicks_and_the_wheel_scrolls() -> None:
+async def test_a_click_expands_a_block_and_the_wheel_scrolls() -> None:
     blocks: list[Block] = [_words(number) for number in range(30)]
     async with open_view(conversation_of(*blocks, _tool(40, "the output"))) as shown:
         row = shown.lines.index("✓ Bash make 40")
@@ -126,7 +126,7 @@ async def test_a_subagent_is_nested_under_its_call() -> None:
         assert "│   ▏ inner output" in shown.text
 
 
-async def test_a_block_and_what_the_mouse_marked_are_copied() -> None:
+async def test_a_block_and_the_mouse_selection_are_copied() -> None:
     async with open_view(conversation_of(UserMessage("s", 1, text="say \x1b[31mthis"), _words(2, 1))) as shown:
         await shown.pilot.press("up", "up", "y")
         assert shown.app.copied == ["say ␛[31mthis"]
@@ -159,7 +159,7 @@ async def test_a_megabyte_of_output_is_drawn_in_part() -> None:
             assert "\x1b" not in shown.text
 
 
-async def test_a_resize_while_words_stream_keeps_the_place() -> None:
+async def test_a_resize_during_streaming_keeps_the_scroll_position() -> None:
     blocks: list[Block] = [_words(number, 6) for number in range(30)]
     growing = AgentText("g", 99, pieces=["growing "])
     async with open_view(conversation_of(*blocks, growing), (80, 20)) as shown:

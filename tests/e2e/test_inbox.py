@@ -20,7 +20,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
         yield daemon
 
 
-async def test_what_waits_elsewhere_is_answered_from_here_and_the_list_is_live(daemon: Daemon, tmp_path: Path) -> None:
+async def test_prompts_of_other_sessions_are_answered_and_the_list_is_live(daemon: Daemon, tmp_path: Path) -> None:
     other = await asking_session(daemon, tmp_path / "other", "the flaky test")
     async with asking_screen(daemon, tmp_path / "here") as here:
         screen = here.screen
@@ -58,7 +58,9 @@ async def test_enter_goes_to_the_session_that_waits(daemon: Daemon, tmp_path: Pa
         await here.screen.hides("y allow")
 
 
-async def test_it_is_usable_on_a_small_screen_and_what_others_answer_goes(daemon: Daemon, tmp_path: Path) -> None:
+async def test_it_is_usable_on_a_small_screen_and_removes_prompts_that_others_answer(
+    daemon: Daemon, tmp_path: Path
+) -> None:
     async with (
         asking_screen(daemon, tmp_path / "here", size=(40, 15)) as here,
         open_client(daemon.places) as somebody,

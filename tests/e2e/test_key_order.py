@@ -70,7 +70,7 @@ async def test_a_message_and_its_enter_in_one_burst_are_sent(daemon: Daemon) -> 
             assert draft(screen) == ""
 
 
-async def test_a_card_is_edited_in_one_burst_and_runs_what_was_typed(daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_card_is_edited_in_one_burst_and_runs_the_typed_command(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
         await here.screen.shows("e edit")
@@ -120,7 +120,7 @@ async def test_menus_and_other_sessions_take_the_rest_of_a_burst(daemon: Daemon)
         await draft_becomes(screen, "draft continued again")
 
 
-async def test_escape_before_enter_does_not_cancel_what_enter_sends(daemon: Daemon) -> None:
+async def test_escape_before_enter_does_not_cancel_the_sent_message(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         for number in range(5):

@@ -8,7 +8,7 @@ from pictures import PICTURES, ROOT, old_ones, pictures
 
 
 @pytest.mark.anyio
-async def test_the_pictures_show_what_the_screen_shows(tmp_path: Path) -> None:
+async def test_the_pictures_show_the_current_screen(tmp_path: Path) -> None:
     made = await pictures(tmp_path)
     assert not old_ones(made), "make pictures makes them again"
     assert {path.stem for path in PICTURES.glob("*.svg")} == made.keys()

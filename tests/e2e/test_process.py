@@ -35,7 +35,7 @@ def test_betcode_opens_the_screen_and_leaves_the_terminal_as_it_was(here: Shell)
         assert screen.is_restored
 
 
-def test_a_screen_that_is_told_to_end_gives_the_terminal_back(here: Shell) -> None:
+def test_a_terminated_screen_restores_the_terminal(here: Shell) -> None:
     with painted(here) as screen:
         screen.shows("connected")
         screen.process.send_signal(signal.SIGTERM)

@@ -31,7 +31,7 @@ async def test_keys_that_scroll_do_so_from_the_draft(tmp_path: Path) -> None:
         await screen.shows("> draft")
 
 
-async def test_who_has_read_goes_back_by_writing(tmp_path: Path) -> None:
+async def test_typing_returns_from_the_conversation_to_the_draft(tmp_path: Path) -> None:
     async with running_daemon(tmp_path) as daemon, open_screen(daemon) as screen:
         await screen.shows("connected · idle")
         await screen.press("tab")

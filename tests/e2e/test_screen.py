@@ -32,7 +32,7 @@ def colours(screen: ShownScreen) -> set[str]:
     return found
 
 
-async def test_all_keys_are_told_by_f1_and_a_question_mark_and_a_draft_may_have_one(daemon: Daemon) -> None:
+async def test_f1_and_a_question_mark_show_all_keys_and_a_draft_may_contain_one(daemon: Daemon) -> None:
     async with open_screen(daemon, size=(40, 15)) as screen:
         await screen.shows("connected")
         await screen.press("?")
@@ -46,7 +46,7 @@ async def test_all_keys_are_told_by_f1_and_a_question_mark_and_a_draft_may_have_
         await screen.shows("why?")
 
 
-async def test_a_question_mark_in_what_is_typed_at_once_asks_for_no_help(daemon: Daemon) -> None:
+async def test_a_question_mark_in_a_burst_of_text_shows_no_help(daemon: Daemon) -> None:
     async with open_screen(daemon) as screen:
         await screen.shows("connected")
         for key in ("w", "h", "y", "question_mark"):  # faster than they are written
@@ -79,7 +79,7 @@ async def test_without_colour_nothing_is_coloured(daemon: Daemon, monkeypatch: p
         assert colours(screen) <= {"default"}
 
 
-async def test_a_screen_that_changes_its_size_keeps_what_it_shows(daemon: Daemon) -> None:
+async def test_a_resized_screen_keeps_its_content(daemon: Daemon) -> None:
     async with open_screen(daemon, size=(130, 30)) as screen:
         await screen.shows("Sessions · Alt+1…9", "connected")
         for width in (40, 2, 130):  # the panel at the side leaves no column for a moment

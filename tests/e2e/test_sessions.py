@@ -71,7 +71,7 @@ async def test_the_list_finds_a_session_as_one_types_and_opens_it(daemon: Daemon
         await screen.comes_to(lambda text: "okapi" in text.split("\n")[0], "to show the okapi")
 
 
-async def test_changing_the_session_by_its_number_keeps_what_was_being_written(daemon: Daemon) -> None:
+async def test_switching_the_session_by_its_number_keeps_the_draft(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude", size=(130, 30)) as screen:
         first = screen.app.session_id
         other = await another_session(screen.client, daemon, "zebra")
@@ -99,7 +99,7 @@ async def test_sessions_that_were_shown_long_ago_are_let_go(daemon: Daemon) -> N
         assert all(each.is_attached for each, _ in watchers)
 
 
-async def test_search_opens_the_session_where_something_was_said(daemon: Daemon) -> None:
+async def test_search_opens_the_session_at_the_hit(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         await one_turn(screen, "say wombats dig", "wombats dig")
         found = screen.app.session_id
@@ -167,7 +167,7 @@ async def test_a_turn_is_stopped_by_one_key_and_again_with_more_force(daemon: Da
         await screen.notes_say("Interrupting again")
 
 
-async def test_a_session_is_forked_from_the_turn_that_is_looked_at(daemon: Daemon) -> None:
+async def test_a_session_is_forked_from_the_turn_in_view(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         await one_turn(screen, "say lemurs leap", "lemurs leap")
         await one_turn(screen, "say sloths sleep", "sloths sleep")

@@ -18,7 +18,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         yield commands
 
 
-def test_what_is_typed_before_the_first_paint_is_sent_with_its_enter(here: Shell) -> None:
+def test_input_before_the_first_paint_is_sent_with_its_enter(here: Shell) -> None:
     with painted(here) as screen:
         screen.type("say typed ahead\rsay and\x7f\x7f\x7fmore\r")
         screen.shows("> say typed ahead")
@@ -49,7 +49,7 @@ def test_leaving_behind_a_message_sends_it_first(here: Shell) -> None:
 
 
 @pytest.mark.parametrize("typed", ["say typed ahead\r", "\r\rsay typed ahead\r", "\x1b[27usay typed ahead\r"])
-def test_what_is_typed_before_the_trust_question_is_painted_does_not_answer_it(tmp_path: Path, typed: str) -> None:
+def test_input_before_the_trust_question_is_painted_does_not_answer_it(tmp_path: Path, typed: str) -> None:
     with shell(tmp_path) as here:
         (here.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"command": "true"}}}))
         assert here.run("daemon", "start").returncode == 0

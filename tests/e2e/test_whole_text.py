@@ -11,7 +11,7 @@ from support.screens.screen import open_screen
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_was_too_long_for_its_event_is_fetched_and_read_to_its_end(tmp_path: Path) -> None:
+async def test_text_that_was_too_long_for_its_event_is_fetched_and_shown_whole(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude", size=(60, 16)) as screen:
         await screen.shows("connected · idle")
         await screen.type("count 1 300000")

@@ -38,7 +38,7 @@ def records(here: Shell, *options: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_decisions_are_listed_with_what_decided(here: Shell) -> None:
+def test_decisions_are_listed_with_their_decider(here: Shell) -> None:
     found = records(here)
     assert [(one["number"], one["outcome"], one["decided_by"]) for one in found] == [
         (1, "allow", "rule"),
@@ -91,7 +91,7 @@ def test_a_history_loses_secrets_of_inputs_unless_it_is_wanted_raw(here: Shell) 
     assert "[redacted:password]" in used()
 
 
-def test_a_decision_is_listed_in_words_and_says_whether_a_person_made_it(tmp_path: Path) -> None:
+def test_a_decision_is_listed_in_words_with_its_decider(tmp_path: Path) -> None:
     with asking_shell(tmp_path) as commands:
         assert commands.run("run", "--on-ask", "deny", 'use Bash {"command": "make"}').returncode == 3
         parked = commands.run("run", "--on-ask", "park", "--json", 'use Bash {"command": "make"}')

@@ -1,4 +1,4 @@
-"""`betcode session fork`, `betcode session budget` and `betcode run --attach`: what a person types and sees."""
+"""`betcode session fork`, `betcode session budget` and `betcode run --attach` on a real daemon."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def begin(here: Shell, prompt: str, *more: str) -> str:
     return str(here.json("run", "--json", *more, prompt)["session_id"])
 
 
-def test_a_fork_is_told_by_its_id_and_goes_on(here: Shell) -> None:
+def test_a_fork_prints_its_id_and_continues(here: Shell) -> None:
     session = begin(here, "say one")
     first = here.json("session", "show", session, "--json")["session"]["last_sequence"]
     here.json("run", "--json", "-s", session, "say two")
@@ -34,7 +34,7 @@ def test_a_fork_is_told_by_its_id_and_goes_on(here: Shell) -> None:
     assert "Continue with: betcode attach" in plain.stderr
 
 
-def test_a_budget_is_set_shown_kept_and_raised(here: Shell) -> None:
+def test_a_budget_is_set_shown_stored_and_raised(here: Shell) -> None:
     limits = ("--max-cost", "$0.2", "--max-turns", "5", "--max-time", "2h", "--on-reached", "refuse")
     session = begin(here, "say one", *limits)
     told = here.run("session", "budget", session).stdout.splitlines()

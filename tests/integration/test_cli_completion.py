@@ -66,7 +66,7 @@ def ran(here: Shell, argv: list[str]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_sessions_are_offered_with_what_they_are(place: Place) -> None:
+def test_sessions_are_offered_with_descriptions(place: Place) -> None:
     short = place.session[:13]
     [line] = asked(place, "session", "show", "")
     word, _, says = line.partition("\t")
@@ -83,7 +83,7 @@ def test_prompts_and_models_are_offered(place: Place) -> None:
     assert {"opus", "sonnet"} <= set(asked(place, "run", "--model", ""))
 
 
-def test_without_a_daemon_nothing_is_started_or_said(place: Place, tmp_path: Path) -> None:
+def test_without_a_daemon_nothing_is_started_or_printed(place: Place, tmp_path: Path) -> None:
     done = place.here.run("--complete", "session", "show", "", BETCODE_STATE_DIR=str(tmp_path / "state"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not (tmp_path / "state").exists()

@@ -67,7 +67,7 @@ def refused(done: "subprocess.CompletedProcess[str]") -> str:
     return sentence
 
 
-def test_what_was_set_is_shown_with_where_it_stands(quick: InProcess) -> None:
+def test_a_set_value_is_shown_with_its_file(quick: InProcess) -> None:
     assert quick.run("config", "set", "agents.turn_limit", "3").returncode == 0
     assert quick.run("config", "set", "agents.hang_after", "10m", "--user").returncode == 0
     assert quick.run("config", "get", "agents.turn_limit").stdout == "3\n"
@@ -110,7 +110,7 @@ def test_a_project_has_its_own_files(quick: InProcess) -> None:
         (("edit",), "No editor is set"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(quick: InProcess, arguments: tuple[str, ...], says: str) -> None:
+def test_an_invalid_value_is_one_sentence(quick: InProcess, arguments: tuple[str, ...], says: str) -> None:
     assert says in refused(quick.run("config", *arguments))
     assert not file(quick).exists()
 
@@ -125,7 +125,7 @@ def test_values_that_go_together_are_set_together(quick: InProcess) -> None:
     assert quick.run("config", "get", "daemon.tls_key").stdout == "/etc/key.pem\n"
 
 
-def test_what_a_value_was_taken_for_is_said(quick: InProcess) -> None:
+def test_the_interpretation_of_a_value_is_printed(quick: InProcess) -> None:
     assert "agents.hang_after is set to 10m in " in quick.run("config", "set", "agents.hang_after", "600").stdout
     secret = quick.run("config", "set", "notify.webhook.url", "https://h/s3cret", "notify.webhook.secret_file", "/key")
     assert "s3cret" not in secret.stdout + secret.stderr
@@ -138,7 +138,7 @@ def test_features_that_cannot_be_chosen_are_warned_of(quick: InProcess) -> None:
     assert any("event_batchin" in each for each in quick.json("config", "validate", "--json")["warnings"])
 
 
-def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(quick: InProcess) -> None:
+def test_all_errors_are_printed_with_the_warnings(quick: InProcess) -> None:
     file(quick).write_text(
         '{\n"agents": {"turn_limit": 0, "queue": 1},\n"daemon": {"log_level": "loud"},\n'
         '"permissions": {"deny": ["bash"]}}'
@@ -212,7 +212,7 @@ def status_says(here: Shell, text: str) -> bool:
     return True
 
 
-def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(quick: InProcess) -> None:
+def test_an_edited_file_replaces_the_old_one_once_it_is_valid(quick: InProcess) -> None:
     right, wrong = '{"agents": {"turn_limit": 7}} // mine\n', '{"agents": {"turn_limit": 0}}'
     done = quick.run("config", "edit", EDITOR="false", VISUAL=editor(quick, right))
     assert done.returncode == 0, done.stderr
@@ -275,7 +275,7 @@ def test_the_settings_of_claude_code_are_copied_when_asked_for(here: Shell, tmp_
     assert "There are no settings" in refused(here.run("config", "import", "--from", str(tmp_path / "nothing")))
 
 
-def test_what_imports_replaced_is_kept_each_time(quick: InProcess, tmp_path: Path) -> None:
+def test_files_replaced_by_imports_are_saved_each_time(quick: InProcess, tmp_path: Path) -> None:
     claude = tmp_path / "claude"
     claude.mkdir()
     (claude / "settings.json").write_text('{"model": "opus"}')
@@ -297,7 +297,7 @@ def test_the_mcp_servers_of_agents_are_listed(here: Shell) -> None:
 
 
 @pytest.mark.behaviour("config.order.flags-first")
-def test_a_flag_of_the_daemon_stands_above_all(here: Shell) -> None:
+def test_a_flag_of_the_daemon_overrides_all_files(here: Shell) -> None:
     here.run("config", "set", "agents.turn_limit", "3")
     done = here.run("daemon", "start", "--set", "agents.turn_limit=7", BETCODE_MAX_SUBPROCESSES="5")
     assert done.returncode == 0, done.stderr
@@ -327,7 +327,7 @@ def test_a_model_in_the_environment_of_the_command_counts_for_its_session(here: 
     assert "--model=flag-1" in here.run("run", "--model", "flag-1", "argv", BETCODE_DEFAULT_MODEL="mine-1").stdout
 
 
-def test_the_status_says_what_waits_for_a_restart_and_what_is_wrong(here: Shell) -> None:
+def test_the_status_lists_settings_that_need_a_restart_and_problems(here: Shell) -> None:
     here.run("daemon", "start")
     done = here.run("config", "set", "daemon.durability", "full")
     assert "Restart the daemon to apply it" in done.stderr

@@ -32,7 +32,7 @@ def test_start_returns_when_it_serves_and_stop_when_it_is_gone(tmp_path: Path) -
 
 @pytest.mark.behaviour("transport.unix.socket", "transport.unix.fallback", "obey.socket")
 @pytest.mark.parametrize("has_runtime_directory", [True, False])
-def test_the_daemon_listens_where_commands_look_for_it(tmp_path: Path, has_runtime_directory: bool) -> None:
+def test_the_daemon_listens_on_the_socket_that_commands_use(tmp_path: Path, has_runtime_directory: bool) -> None:
     runtime = tmp_path / "r"
     if has_runtime_directory:
         runtime.mkdir(mode=0o700)
@@ -139,7 +139,7 @@ def test_a_daemon_that_ends_at_once_says_why(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_run_in_the_foreground_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_run_in_the_foreground_serves_until_it_is_stopped(tmp_path: Path) -> None:
     with (
         shell(tmp_path) as here,
         subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`betcode db`: copies, checks, repairs and room, with real files and a real daemon beside."""
+"""`betcode db`: backups, checks, repairs and disk usage, with real files and a real daemon."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_a_copy_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_without_a_name_copies_are_kept_together_and_thinned(here: Shell) -> None:
+def test_unnamed_backups_share_a_directory_and_are_thinned(here: Shell) -> None:
     said(here, "say words")
     backups = here.places.state_dir / "backups"
     backups.mkdir()
@@ -129,7 +129,7 @@ def test_without_a_name_copies_are_kept_together_and_thinned(here: Shell) -> Non
     assert sorted(path.name for path in backups.iterdir()) == ["betcode-20260103-000000.db", Path(made["file"]).name]
 
 
-def test_a_file_is_not_replaced_unless_that_is_wanted(here: Shell, tmp_path: Path) -> None:
+def test_a_file_is_not_replaced_without_force(here: Shell, tmp_path: Path) -> None:
     said(here, "say words")
     taken = tmp_path / "taken"
     taken.write_text("mine")
@@ -141,7 +141,7 @@ def test_a_file_is_not_replaced_unless_that_is_wanted(here: Shell, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["betcode.db", "betcode.db-wal", "betcode.db-shm", "../state/betcode.db", "fifo"])
-def test_a_copy_never_takes_the_place_of_what_is_in_use(here: Shell, name: str) -> None:
+def test_a_backup_never_replaces_a_file_in_use(here: Shell, name: str) -> None:
     state = here.places.state_dir
     state.mkdir(parents=True)
     (state / "betcode.db").write_text("in use")
@@ -152,7 +152,7 @@ def test_a_copy_never_takes_the_place_of_what_is_in_use(here: Shell, name: str) 
     assert (state / "betcode.db").read_text() == "in use"
 
 
-def test_a_place_without_room_leaves_nothing(here: Shell, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_backup(here: Shell, tmp_path: Path) -> None:
     said(here, "say words")
     (tmp_path / "file").touch()
     failed = here.run("db", "backup", str(tmp_path / "file" / "copy.db"))
@@ -161,7 +161,7 @@ def test_a_place_without_room_leaves_nothing(here: Shell, tmp_path: Path) -> Non
     assert len(failed.stderr.strip().splitlines()) == 1
 
 
-def test_a_damaged_database_is_recognised_repaired_and_kept(here: Shell) -> None:
+def test_a_damaged_database_is_recognised_repaired_and_saved(here: Shell) -> None:
     sessions = [said(here, f"say {'many words ' * 2000} {number}") for number in range(3)]
     stop(here)
     database = here.places.database
@@ -196,7 +196,7 @@ def test_every_row_is_saved_where_only_an_index_is_damaged(here: Shell) -> None:
     assert here.json("session", "list", "--json")["sessions"][0]["id"] == session
 
 
-def test_a_whole_database_is_left_alone(here: Shell) -> None:
+def test_an_intact_database_is_not_changed(here: Shell) -> None:
     said(here, "say words")
     stop(here)
     before = here.places.database.read_bytes()
@@ -214,7 +214,7 @@ def test_nothing_is_replaced_under_a_daemon(here: Shell, verb: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_what_is_no_copy_is_not_restored(here: Shell, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_backup_is_not_restored(here: Shell, tmp_path: Path, content: bytes) -> None:
     said(here, "say words")
     stop(here)
     before = here.places.database.read_bytes()
@@ -233,7 +233,7 @@ def test_without_a_database_each_command_says_so(here: Shell) -> None:
         assert len(failed.stderr.strip().splitlines()) == 1, failed.stderr
 
 
-def test_room_is_shown_by_part_and_session(here: Shell) -> None:
+def test_disk_usage_is_shown_by_kind_and_session(here: Shell) -> None:
     session = said(here, f"say {'many words ' * 1000}")
     shown = here.json("db", "usage", "--json")
     assert shown["parts"]["database"] > 0
@@ -271,7 +271,7 @@ def test_closed_sessions_past_their_time_are_forgotten_by_the_daemon(tmp_path: P
         assert [one["id"] for one in here.json("session", "list", "--json")["sessions"]] == [kept]
 
 
-def test_a_database_at_its_limit_warns_then_takes_no_new_work_and_goes_on_after_room_was_made(tmp_path: Path) -> None:
+def test_a_database_at_its_limit_warns_then_refuses_work_and_continues_after_pruning(tmp_path: Path) -> None:
     with shell(tmp_path, settings={"daemon": {"database_limit": "1B"}}) as here:
         assert here.run("daemon", "start").returncode == 0
         refused = here.run("run", "say words")

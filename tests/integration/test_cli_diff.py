@@ -1,4 +1,4 @@
-"""`betcode session diff`: what a session changed, for people, for pipes and for programs."""
+"""`betcode session diff`: the changes of a session for people, pipes and programs."""
 
 import base64
 import json
@@ -106,7 +106,7 @@ def test_a_terminal_shows_colours_and_obeys_nothing_that_an_agent_wrote(here: Sh
         assert "\x1b" not in person.seen
 
 
-def test_where_nothing_was_noted_a_sentence_says_why(here: Shell) -> None:
+def test_without_snapshots_a_sentence_says_why(here: Shell) -> None:
     plain = here.daemon.root / "plain"
     plain.mkdir()
     session = str(here.json("run", "--json", "-C", str(plain), "say hello")["session_id"])

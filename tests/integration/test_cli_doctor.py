@@ -37,7 +37,7 @@ def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:
         os.kill(holder, signal.SIGTERM)
 
 
-def test_a_state_directory_that_cannot_be_looked_into_is_a_finding(tmp_path: Path) -> None:
+def test_an_unreadable_state_directory_is_a_finding(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         here.places.state_dir.mkdir()
         here.places.lock.symlink_to(here.places.lock)

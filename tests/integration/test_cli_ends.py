@@ -1,4 +1,4 @@
-"""How commands end when something is wrong, nobody reads any more, or at Ctrl-C: with a code and without noise."""
+"""How commands end after errors, a closed pipe and Ctrl-C: an exit code, and one sentence."""
 
 import signal
 import subprocess
@@ -106,7 +106,7 @@ def call(here: Shell) -> Iterator[Calling]:
 
 @pytest.mark.behaviour("exit-code.5", "exit-code.6")
 @pytest.mark.parametrize("words", sorted(NAMES_NOTHING))
-def test_what_is_not_there_is_one_sentence_and_a_code(call: Calling, words: str) -> None:
+def test_a_missing_session_is_one_sentence_and_a_code(call: Calling, words: str) -> None:
     done = call([*words.split(), *arguments_of(words)])
     assert done.code == (5 if words.startswith("worktree") else 6), done.stderr
     assert (done.stdout, done.stderr.count("\n")) == ("", 1)
@@ -204,7 +204,7 @@ def test_ctrl_c_ends_whatever_waits_for_the_daemon(here: Shell) -> None:
         here.daemon_signal("CONT")
 
 
-def test_ctrl_c_ends_what_goes_on_for_ever(here: Shell) -> None:
+def test_ctrl_c_ends_endless_commands(here: Shell) -> None:
     session = here.json("run", "--json", "say hi")["session_id"]
     endless = {
         "hi": ["session", "follow", session],

@@ -1,4 +1,4 @@
-"""Prompts that somebody has answered already, in part or whole, from the terminal."""
+"""Prompts that someone has already answered, in part or completely."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def test_only_the_open_part_of_questions_is_asked(here: Shell, command: str) -> 
     assert heard(here)[-1] == {"Which colour?": "blue", "Why?": "red"}
 
 
-def test_a_number_for_a_prompt_that_was_answered_says_who_was_quicker(here: Shell) -> None:
+def test_a_number_for_an_answered_prompt_names_the_other_client(here: Shell) -> None:
     session, request_id = parked(here, 'use Bash {"command": "make it"}')
     assert here.run("permission", "answer", request_id, "--allow").returncode == 0
     late = here.run("permission", "answer", request_id, "--allow-session", "1")

@@ -1,4 +1,4 @@
-"""`betcode search` and `betcode session rename, export, delete`: what a person does with histories."""
+"""`betcode search` and `betcode session rename`, `export` and `delete`."""
 
 import json
 import stat
@@ -29,7 +29,7 @@ def searched(here: Shell, *arguments: str) -> Any:
     raise AssertionError("the index is not there in time")
 
 
-def test_what_was_said_in_any_session_is_found_with_session_time_and_words(here: Shell) -> None:
+def test_text_of_any_session_is_found_with_session_and_time(here: Shell) -> None:
     one, other = begin(here, "say the okapi sleeps"), begin(here, "say an okapi eats")
     found = searched(here, "okapi")
     assert {hit["session_id"] for hit in found["hits"]} == {one, other}
@@ -45,7 +45,7 @@ def test_what_was_said_in_any_session_is_found_with_session_time_and_words(here:
     assert here.run("search", "--", "-*-").returncode == 5
 
 
-def test_what_was_found_is_safe_on_a_terminal(here: Shell) -> None:
+def test_search_results_are_safe_on_a_terminal(here: Shell) -> None:
     session = begin(here, "say \x1b]0;title\x07tapir\x1b[31m")
     searched(here, "tapir")
     with here.terminal("search", "tapir", "-s", session) as person:
@@ -58,7 +58,7 @@ def test_what_was_found_is_safe_on_a_terminal(here: Shell) -> None:
         assert "\x1b" not in person.seen
 
 
-def test_a_name_is_shown_and_stands_for_the_id(here: Shell) -> None:
+def test_a_name_is_shown_and_accepted_instead_of_the_id(here: Shell) -> None:
     session, other = begin(here, "say hi"), begin(here, "say ho")
     assert here.run("session", "rename", session, "the ibex").stdout == "The session is called the ibex\n"
     assert "the ibex" in here.run("session", "list").stdout

@@ -1,4 +1,4 @@
-"""What commands print with --json on a real daemon is what docs/commands.yaml says, field by field."""
+"""The --json output of commands on a real daemon matches docs/commands.yaml, field by field."""
 
 import json
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def test_a_field_that_is_missing_unknown_or_of_another_type_is_found() -> None:
     assert REFERENCE.faults("session list", {"sessions": [{}], "total": 1})
 
 
-def test_commands_print_what_is_documented(here: Shell, tmp_path: Path) -> None:
+def test_commands_print_the_documented_json(here: Shell, tmp_path: Path) -> None:
     with calling(here.environment, here.work) as process:
         _go_through(Caller(process), here, tmp_path)
 

@@ -1,4 +1,4 @@
-"""The input lock as a person meets it."""
+"""The input lock in plain conversations and runs."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> 
 
 
 @pytest.mark.parametrize("word", ["y", "n"])
-def test_who_holds_the_lock_is_asked_and_answers(here: Shell, word: str) -> None:
+def test_the_holder_of_the_lock_is_asked_and_answers(here: Shell, word: str) -> None:
     session = session_of(here)
     gives = word == "y"
     with here.terminal("attach", session) as person:
@@ -74,7 +74,7 @@ def test_who_holds_the_lock_is_asked_and_answers(here: Shell, word: str) -> None
         assert here.run("run", "--session", session, "say other").returncode == (0 if gives else 3)
 
 
-def test_an_answer_to_who_asks_no_more_is_not_said_to_the_agent(here: Shell) -> None:
+def test_an_answer_to_a_withdrawn_lock_request_is_not_sent_to_the_agent(here: Shell) -> None:
     session = session_of(here)
     with here.terminal("attach", session) as person:
         typing(person)

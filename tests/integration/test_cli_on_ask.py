@@ -1,4 +1,4 @@
-"""`betcode run --on-ask`: a run that is asked and has nobody at its terminal ends, and says how to go on."""
+"""`betcode run --on-ask`: a run without a terminal ends at a prompt, and prints how to continue."""
 
 import json
 import shlex
@@ -32,7 +32,7 @@ def heard(here: Shell) -> Heard:
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Heard) -> None:
+def test_a_denied_run_continues_and_exits_with_3(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "deny", COMMIT)
     assert done.returncode == 3
     assert done.stdout.split() == ["afterwards", "done"]
@@ -41,7 +41,7 @@ def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Heard) -> None
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_a_parked_run_ends_at_once_and_goes_on_when_it_is_answered(here: Shell, heard: Heard) -> None:
+def test_a_parked_run_exits_at_once_and_continues_after_the_answer(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "park", "--json", COMMIT)
     result = json.loads(done.stdout)
     assert (done.returncode, result["exit_code"], result["denied"], result["is_error"]) == (3, 3, [], False)

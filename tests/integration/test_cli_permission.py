@@ -22,7 +22,7 @@ def heard(here: Shell) -> Heard:
     return heard_from_now_on(here)
 
 
-def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Heard) -> None:
+def test_the_list_shows_the_prompts_of_every_session(here: Shell, heard: Heard) -> None:
     first, one = parked(here, 'use Bash {"command": "git push --force"}')
     second, two = parked(here, f"use AskUserQuestion {TWO}")
     here.run("session", "rename", first, "release")
@@ -117,7 +117,7 @@ def test_equal_prompts_are_answered_together(here: Shell, heard: Heard) -> None:
 
 
 @pytest.mark.behaviour("exit-code.5")
-def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Heard) -> None:
+def test_an_impossible_answer_is_never_a_success(here: Shell, heard: Heard) -> None:
     unknown = here.run("permission", "answer", "no-such-prompt", "--allow")
     assert (unknown.returncode, unknown.stdout) == (5, "")
     assert "No such prompt: see betcode permission list" in unknown.stderr

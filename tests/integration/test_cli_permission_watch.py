@@ -1,4 +1,4 @@
-"""`betcode permission watch`: everything that is asked, in one place, answered with one key."""
+"""`betcode permission watch`: the prompts of all sessions, answered with one key."""
 
 import json
 import subprocess

@@ -102,6 +102,6 @@ def test_a_sessions_own_flags_and_grants_count_for_it(here: Shell) -> None:
         (["Bash(ls)", "--session", "no-such-session"], 6),
     ],
 )
-def test_what_cannot_be_checked_is_said(here: Shell, words: list[str], code: int) -> None:
+def test_an_invalid_check_is_reported(here: Shell, words: list[str], code: int) -> None:
     done = here.run("policy", "check", *words)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)

@@ -1,4 +1,4 @@
-"""`betcode policy try`: what agents did, held against other rules."""
+"""`betcode policy try`: past tool calls, evaluated with other rules."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         yield commands
 
 
-def test_what_would_change_is_counted_and_named(here: Shell) -> None:
+def test_changed_decisions_are_counted_and_named(here: Shell) -> None:
     other = here.work / "other.json"
     other.write_text('{"permissions": {\n"deny": ["Bash(git push *)"],\n"allow": ["Bash(git status)", "Read"]}}')
     found = here.json("policy", "try", "other.json", "--since", "1h", "--json")
@@ -57,7 +57,7 @@ def test_the_same_rules_change_nothing(here: Shell) -> None:
     assert same.stdout.splitlines()[-1] == "Nothing would change"
 
 
-def test_what_is_older_is_left_out(here: Shell) -> None:
+def test_older_calls_are_skipped(here: Shell) -> None:
     assert (
         here.json("policy", "try", str(here.places.config_dir / "settings.json"), "--since", "0s", "--json")["uses"]
         == 0

@@ -1,4 +1,4 @@
-"""Prompts on a terminal, answered in every way there is; and a session's grants."""
+"""Prompts on a terminal, answered in every possible way; and a session's grants."""
 
 import sys
 from collections.abc import Iterator

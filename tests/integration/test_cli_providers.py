@@ -1,4 +1,4 @@
-"""`betcode providers`, and kinds of agents chosen on the command line."""
+"""`betcode providers`, and providers chosen on the command line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_every_kind_is_completed_and_no_other() -> None:
     assert set(SPECS) == set(find_providers({}, None).providers)
 
 
-def test_each_kind_is_told_in_a_line(call: Calling) -> None:
+def test_each_provider_has_a_line(call: Calling) -> None:
     done = call(["providers"])
     lines = done.stdout.splitlines()
     assert done.code == 0, done.stderr
@@ -39,7 +39,7 @@ def test_each_kind_is_told_in_a_line(call: Calling) -> None:
     assert "claude (default)" in said["claude"]
 
 
-def test_all_is_told_of_one(call: Calling) -> None:
+def test_one_provider_is_shown_in_full(call: Calling) -> None:
     done = call(["providers", "demo"], COLUMNS="100")
     assert done.stdout.startswith("betcode demo (demo)\n  program  part of betcode\n")
     assert "\n  login    not needed\n" in done.stdout
@@ -48,7 +48,7 @@ def test_all_is_told_of_one(call: Calling) -> None:
     assert "compaction" in cannot
 
 
-def test_what_is_missing_is_said_with_what_to_do(here: Shell) -> None:
+def test_a_missing_program_is_reported_with_a_fix(here: Shell) -> None:
     found = {one["name"]: one for one in here.json("providers", "--json")["providers"]}
     assert "not logged in: run `claude` and /login" in found["claude"]["missing"]
     assert found["claude"]["capabilities"]["screens_calls"] == "yes"
@@ -66,7 +66,7 @@ def test_what_is_missing_is_said_with_what_to_do(here: Shell) -> None:
         (["run", "--continue", "--config", "a=b", "hello"], "--config"),
     ],
 )
-def test_what_cannot_be_chosen_is_an_invalid_argument(call: Calling, arguments: list[str], says: str) -> None:
+def test_an_unknown_provider_is_an_invalid_argument(call: Calling, arguments: list[str], says: str) -> None:
     done = call(arguments)
     assert (done.code, done.stdout) == (5, "")
     assert says in done.stderr

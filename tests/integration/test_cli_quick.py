@@ -1,4 +1,4 @@
-"""What must be quick imports next to nothing; how quick it is, `python -m bench commands` tells."""
+"""Quick commands import next to nothing; `python -m bench commands` measures their time."""
 
 import subprocess
 import sys

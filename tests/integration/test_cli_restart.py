@@ -1,4 +1,4 @@
-"""`betcode daemon restart` and `betcode daemon stop --agents`, under commands that are at work."""
+"""`betcode daemon restart` and `betcode daemon stop --agents`, under running commands."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def test_a_restart_where_nothing_runs_is_a_start(tmp_path: Path) -> None:
         assert here.json("daemon", "status", "--json")["pid"] == done["pid"]
 
 
-def test_a_stop_says_whether_agents_go_on(tmp_path: Path) -> None:
+def test_a_stop_says_whether_agents_continue(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         here.run("daemon", "start")
         assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was working\n")
@@ -144,7 +144,7 @@ def test_a_restart_takes_over_from_a_daemon_that_was_killed(tmp_path: Path) -> N
         os.kill(done["pid"], 0)
 
 
-def test_an_answer_to_an_agent_that_was_ended_says_that_nothing_goes_on_by_itself(tmp_path: Path) -> None:
+def test_an_answer_to_an_ended_agent_says_that_a_message_is_needed(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         here.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(tmp_path, "asker.py"))
         parked = here.run("run", "--on-ask", "park", "--json", 'use Bash {"command": "make"}')

@@ -1,4 +1,4 @@
-"""`betcode run`, as scripts use it: no terminal, a daemon that starts by itself."""
+"""`betcode run` in scripts: no terminal, and a daemon that starts by itself."""
 
 import json
 import subprocess
@@ -68,7 +68,7 @@ def test_stream_json_has_one_event_a_line_and_the_result_last(here: Shell) -> No
     assert {"user_input", "text_delta", "turn_complete"} <= set(kinds)
 
 
-def test_a_session_goes_on_by_a_prefix_of_its_id(here: Shell) -> None:
+def test_a_session_is_continued_by_a_prefix_of_its_id(here: Shell) -> None:
     first = here.json("run", "--json", "say one")
     second = here.json("run", "--json", "--session", first["session_id"][:20], "say two")
     assert second["session_id"] == first["session_id"]
@@ -90,7 +90,7 @@ def test_directory_model_and_environment_reach_the_agent(here: Shell) -> None:
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_without_a_terminal_a_permission_is_denied_and_said(here: Shell) -> None:
+def test_without_a_terminal_a_permission_is_denied_and_reported(here: Shell) -> None:
     done = here.run("run", "tool")
     assert done.returncode == 3
     assert set(done.stdout.split()) == {"denied"}

@@ -1,4 +1,4 @@
-"""What `betcode run` is told: where its prompt comes from, which session it goes on with, how long it may take."""
+"""The options of `betcode run`: the source of the prompt, the session, and the time limit."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_a_prompt_comes_from_arguments_file_and_stdin(
         (["--attach", "missing.txt", "hi"], "missing.txt is missing"),
     ],
 )
-def test_what_cannot_be_meant_is_one_sentence_and_5(
+def test_contradictory_options_are_one_sentence_and_5(
     here: Shell, call: Calling, arguments: list[str], words: str
 ) -> None:
     (here.work / "binary").write_bytes(b"\xff\xfe\x00")
@@ -83,7 +83,7 @@ def test_a_session_that_an_empty_variable_names_is_not_a_new_one(here: Shell) ->
     assert here.run("run", "--session", "", "hi").returncode == 6
 
 
-def test_continue_goes_on_with_the_newest_open_session_of_the_directory(here: Shell) -> None:
+def test_continue_uses_the_newest_open_session_of_the_directory(here: Shell) -> None:
     place = here.work / "a-place"
     place.mkdir()
     none = here.run("run", "-c", "-C", "a-place", "say hi")
@@ -105,7 +105,7 @@ def test_a_turn_that_is_out_of_time_is_stopped(here: Shell) -> None:
     assert next(one for one in listed if one["id"] == result["session_id"])["status"] != "active"
 
 
-def test_time_counts_while_nobody_writes_to_stdin(here: Shell) -> None:
+def test_time_counts_while_stdin_is_silent(here: Shell) -> None:
     reading, writing = os.pipe()
     try:
         done = subprocess.run(
@@ -123,7 +123,7 @@ def test_time_counts_while_nobody_writes_to_stdin(here: Shell) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (124, "", "betcode: Nothing was sent within 300ms\n")
 
 
-def test_what_others_are_answered_meanwhile_is_no_part_of_the_answer(here: Shell) -> None:
+def test_answers_to_other_messages_are_not_part_of_the_answer(here: Shell) -> None:
     session = here.json("run", "--json", "say hi")["session_id"]
     with ExitStack() as stack:
         runs = []
@@ -139,7 +139,7 @@ def test_what_others_are_answered_meanwhile_is_no_part_of_the_answer(here: Shell
     assert third == "three\n"
 
 
-def test_who_runs_out_of_time_behind_others_stops_nobody_else(here: Shell) -> None:
+def test_a_timeout_in_the_queue_does_not_stop_other_turns(here: Shell) -> None:
     session = here.json("run", "--json", "say hi")["session_id"]
     with _process(here.argv("run", "--session", session, "wait until-told\nsay one"), here) as first:
         assert first.stdout is not None

@@ -1,4 +1,4 @@
-"""`betcode daemon install` and `uninstall` with a real manager of services, where one can run."""
+"""`betcode daemon install` and `uninstall` with a real service manager, if one can run."""
 
 import os
 import select
@@ -96,7 +96,7 @@ def test_without_a_manager_it_says_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of services are never shared there")
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
-def test_another_programs_service_is_left_alone(tmp_path: Path, verb: str) -> None:
+def test_another_programs_service_is_not_changed(tmp_path: Path, verb: str) -> None:
     with shell(tmp_path, obedient=False) as commands:
         foreign = Path(commands.environment["HOME"]) / ".config" / "systemd" / "user" / "syncthing.service"
         foreign.parent.mkdir(parents=True)

@@ -97,7 +97,7 @@ def test_a_follower_sees_a_turn_as_it_happens(here: Shell) -> None:
 
 
 @pytest.mark.behaviour("cancel.rpc.interrupts")
-def test_a_turn_is_cancelled_from_elsewhere_and_what_was_said_is_marked(here: Shell) -> None:
+def test_a_turn_is_cancelled_from_elsewhere_and_its_text_is_marked(here: Shell) -> None:
     with subprocess.Popen(
         here.argv("run", "say so far\nwait never"),
         env=here.environment,
@@ -136,7 +136,7 @@ def test_a_prefix_of_several_sessions_names_none(here: Shell) -> None:
     assert "give more of the id" in done.stderr
 
 
-def test_what_is_piped_into_a_conversation_is_said_and_waited_for(here: Shell) -> None:
+def test_piped_input_of_a_conversation_is_sent_and_awaited(here: Shell) -> None:
     session = begin(here, "say hello")
     done = here.run("attach", session, stdin="say one\nsay two\n")
     assert done.returncode == 0
@@ -144,7 +144,7 @@ def test_what_is_piped_into_a_conversation_is_said_and_waited_for(here: Shell) -
     assert "two" in done.stdout
 
 
-def test_nothing_is_said_to_a_closed_session(here: Shell) -> None:
+def test_nothing_is_sent_to_a_closed_session(here: Shell) -> None:
     session = here.json("run", "--json", "say hi")["session_id"]
     assert here.run("session", "close", session).returncode == 0
     done = here.run("attach", session, stdin="say more\n")
@@ -158,7 +158,7 @@ def test_nothing_is_said_to_a_closed_session(here: Shell) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
+def test_a_full_disk_behind_stdout_is_reported_in_one_line(here: Shell) -> None:
     with Path("/dev/full").open("w") as full:
         argv = here.argv("session", "list")
         done = subprocess.run(
@@ -167,7 +167,7 @@ def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
     assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")
 
 
-def test_a_crash_on_the_way_is_told_and_the_run_goes_on_to_its_end(here: Shell) -> None:
+def test_a_crash_during_a_run_is_reported_and_the_run_continues(here: Shell) -> None:
     done = here.run("run", "stumble over-a-run")
     assert (done.returncode, done.stdout.strip().splitlines()[-1]) == (0, "up again")
     assert "restarts in 0.5 s" in done.stderr

@@ -1,4 +1,4 @@
-"""Lists fit the terminal, whatever names and commands of any script stand in them."""
+"""Lists fit the terminal, with names and commands in any script."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Commands on a terminal: what a person sees and types."""
+"""Commands on a terminal: output and typed input."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -66,7 +66,7 @@ def test_a_question_is_answered_by_number(here: Shell) -> None:
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_a_prompt_that_somebody_else_answers_is_let_go(here: Shell) -> None:
+def test_a_prompt_that_someone_else_answers_is_withdrawn(here: Shell) -> None:
     with here.terminal("run", "tool") as person:
         session = person.expect("Allow? [y").split("Session ")[1].split()[0]
         assert here.run("attach", session, stdin="n not like this\n").returncode == 0
@@ -139,7 +139,7 @@ def test_two_interrupts_at_once_are_one(here: Shell, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "attach"])
-def test_ctrl_c_again_leaves_a_turn_that_was_told_to_stop_and_says_so(tmp_path: Path, command: str) -> None:
+def test_a_second_ctrl_c_detaches_from_a_stopping_turn_and_says_so(tmp_path: Path, command: str) -> None:
     with (
         shell(tmp_path, settings={"cancel": {"interrupt": "10m"}}) as here,
         here.terminal("run", "deaf\nwait never") as starter,
@@ -215,7 +215,7 @@ def test_two_people_see_the_same_conversation(here: Shell) -> None:
         one.expect("from the first")
 
 
-def test_betcode_alone_goes_on_with_the_session_of_the_directory(tmp_path: Path) -> None:
+def test_betcode_alone_continues_the_session_of_the_directory(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         with here.terminal() as person:
             person.echo_off()
@@ -243,7 +243,7 @@ def test_the_daemon_outlives_the_terminal_that_started_it(tmp_path: Path) -> Non
         assert here.run("daemon", "status").returncode == 0
 
 
-def test_what_comes_while_a_question_stands_begins_on_a_line_of_its_own(here: Shell) -> None:
+def test_output_during_a_question_starts_on_its_own_line(here: Shell) -> None:
     session = here.json("run", "--json", "say hi")["session_id"]
     with here.terminal("attach", session) as person:
         person.echo_off()
@@ -281,7 +281,7 @@ def test_a_resting_conversation_shows_where_to_type(here: Shell) -> None:
         assert person.ended() == 0
 
 
-def test_what_was_typed_before_a_question_is_no_answer_to_it(here: Shell) -> None:
+def test_input_before_a_question_is_not_an_answer(here: Shell) -> None:
     before = ran(here)
     session = here.json("run", "--json", "say hi")["session_id"]
     with here.terminal("attach", session) as person:

@@ -1,4 +1,4 @@
-"""`betcode version`, `betcode features`, and what commands say where versions do not fit."""
+"""`betcode version`, `betcode features`, and messages about incompatible versions."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -87,7 +87,7 @@ def test_every_feature_is_listed_with_its_state(shell: Shell) -> None:
     assert any(line.split()[:3] == ["event_batching", "on", "stable"] for line in lines)
 
 
-def test_what_fits_together_is_not_talked_about(shell: Shell) -> None:
+def test_compatible_versions_cause_no_warning(shell: Shell) -> None:
     done = shell.run("session", "list")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -172,7 +172,7 @@ def test_a_command_of_a_feature_that_is_off_says_that_it_requires_configuration(
 
 @pytest.mark.anyio
 @pytest.mark.behaviour("unknown-fields.client.ignored")
-async def test_what_a_later_daemon_adds_is_passed_over_in_silence(tmp_path: Path) -> None:
+async def test_additions_of_a_later_daemon_are_ignored(tmp_path: Path) -> None:
     later = b"\xf2\x3f\x05later"
     kind = v1.AgentEvent.FromString(v1.AgentEvent(sequence=1).SerializeToString() + later)
     text = v1.AgentEvent(sequence=2, text_delta=v1.TextDelta(text="hello\n", is_complete=True, message_id="m"))
@@ -185,7 +185,7 @@ async def test_what_a_later_daemon_adds_is_passed_over_in_silence(tmp_path: Path
 
 @pytest.mark.anyio
 @pytest.mark.behaviour("deprecation.client.warning-once", "deprecation.client.urgent")
-async def test_what_goes_is_shown_beside_the_result(tmp_path: Path) -> None:
+async def test_deprecations_are_shown_beside_the_result(tmp_path: Path) -> None:
     gone = version_pb2.DeprecationWarning(
         feature="old_format",
         removal_version="0.3.0",

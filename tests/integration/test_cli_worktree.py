@@ -1,4 +1,4 @@
-"""`betcode worktree`: made with progress, found under any of its names, and worked in."""
+"""`betcode worktree`: created with progress, found by any of its names, and used."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         yield commands
 
 
-def test_a_person_is_shown_what_would_run_and_asked_before_it_does(here: Shell) -> None:
+def test_a_person_sees_the_setup_and_is_asked_before_it_runs(here: Shell) -> None:
     with here.terminal("worktree", "create", "--new", "first") as person:
         person.expect("Its setup waits, because this repository is not trusted:")
         person.expect(SCRIPT)
@@ -54,7 +54,7 @@ def test_a_person_is_shown_what_would_run_and_asked_before_it_does(here: Shell) 
     assert here.run("worktree", "setup", "first", "--show").stdout.startswith("\x1b[32mhello")
 
 
-def test_who_says_yes_has_it_set_up_also_where_git_has_its_directory_elsewhere(here: Shell, tmp_path: Path) -> None:
+def test_after_a_yes_the_setup_runs_also_with_gits_directory_elsewhere(here: Shell, tmp_path: Path) -> None:
     shop = make_repository(tmp_path / "shop", {SCRIPT: HOOK})
     git(shop, "init", "-q", "--separate-git-dir", str(tmp_path / "kept"))
     with here.terminal("worktree", "create", "--new", "apart", "-C", str(shop)) as person:
@@ -66,7 +66,7 @@ def test_who_says_yes_has_it_set_up_also_where_git_has_its_directory_elsewhere(h
 
 
 @pytest.mark.behaviour("worktree.cli")
-def test_a_pipe_gets_the_path_and_beside_it_what_happens(here: Shell) -> None:
+def test_a_pipe_gets_the_path_and_stderr_the_progress(here: Shell) -> None:
     assert here.run("policy", "trust", ".").returncode == 0
     done = here.run("worktree", "create", "--new", "fix/login")
     assert (done.returncode, done.stdout) == (0, f"{here.work.with_name('shop-fix-login')}\n"), done.stderr
@@ -85,7 +85,7 @@ def test_a_pipe_gets_the_path_and_beside_it_what_happens(here: Shell) -> None:
     assert any(line.split()[:3] == ["fix-login", "fix/login", "ready"] for line in table)
 
 
-def test_whoever_leaves_leaves_the_work_to_the_daemon(here: Shell) -> None:
+def test_after_ctrl_c_the_daemon_continues_the_work(here: Shell) -> None:
     wait = here.work.parent / "wait"
     os.mkfifo(wait)
     try:
@@ -102,7 +102,7 @@ def test_whoever_leaves_leaves_the_work_to_the_daemon(here: Shell) -> None:
     assert eventually(lambda: listed(here)["left"]["setup"] == "done")
 
 
-def test_a_setup_that_fails_is_said_with_what_to_do(here: Shell) -> None:
+def test_a_failed_setup_is_reported_with_a_fix(here: Shell) -> None:
     (here.work / ".git/info/exclude").write_text(f"{SCRIPT}\n")
     done = here.run("worktree", "create", "--new", "gone", "--roll-back", "-C", str(failing(here)))
     assert (done.returncode, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""`betcode worktree remove`, `restore` and `prune`: nothing goes unseen, and what was forced comes back."""
+"""`betcode worktree remove`, `restore` and `prune`: removals are shown first, and forced ones can be undone."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ def test_a_clean_worktree_goes_and_its_sessions_are_counted(here: Shell) -> None
     assert (told["removed"], told["removed_id"], told["lost"]) == (True, "", None)
 
 
-def test_what_would_be_lost_is_shown_and_comes_back_after_it_was_forced(here: Shell) -> None:
+def test_lost_work_is_shown_and_can_be_restored_after_force(here: Shell) -> None:
     made = created(here, "busy")
     commit(made, {"done": "1"}, "half of it")
     (made / "README").write_text("changed\n")
@@ -67,13 +67,13 @@ def test_what_would_be_lost_is_shown_and_comes_back_after_it_was_forced(here: Sh
     assert here.run("worktree", "restore").stdout == "Nothing to restore\n"
 
 
-def test_what_cannot_be_restored_or_removed_is_said(here: Shell) -> None:
+def test_impossible_restores_and_removals_are_reported(here: Shell) -> None:
     for words in (["restore", "nothing"], ["remove", "nothing"], ["remove", "shop"], ["restore", "--path="]):
         done = here.run("worktree", *words)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (5, "", 1), (words, done.stderr)
 
 
-def test_prune_offers_what_may_go_and_asks_for_each(here: Shell) -> None:
+def test_prune_offers_removable_worktrees_and_asks_for_each(here: Shell) -> None:
     store = make_repository(here.work.with_name("store"))
     made = {name: created(here, name, of=store) for name in ("one", "two", "three", "dirty", "stale")}
     (made["dirty"] / "mine").write_text("1")
@@ -112,7 +112,7 @@ def test_prune_offers_what_may_go_and_asks_for_each(here: Shell) -> None:
     assert (made["dirty"] / "mine").exists()
 
 
-def test_prune_removes_without_a_question_when_told_to(here: Shell) -> None:
+def test_prune_removes_without_a_question_with_yes(here: Shell) -> None:
     depot = make_repository(here.work.with_name("depot"))
     created(here, "sure", of=depot)
     created(here, "busy", of=depot)

@@ -1,4 +1,4 @@
-"""Sessions and worktrees at the command line: which one is active, and where a session starts."""
+"""Sessions and worktrees on the command line: the active worktree, and where a session starts."""
 
 import json
 import shutil
@@ -84,7 +84,7 @@ def test_attaching_takes_the_session_of_a_worktree(here: Shell) -> None:
     assert here.run("attach").returncode == 5
 
 
-def test_an_active_worktree_that_is_gone_is_said_where_a_session_starts(here: Shell) -> None:
+def test_a_missing_active_worktree_is_reported_when_a_session_starts(here: Shell) -> None:
     made = created(here, "vanishes")
     here.run("worktree", "switch", "vanishes")
     shutil.rmtree(made)

@@ -1,4 +1,4 @@
-"""The client library against a real daemon, also one that is killed under it."""
+"""The client library with a real daemon, also one that is killed meanwhile."""
 
 import os
 import signal
@@ -134,7 +134,7 @@ async def test_a_message_sent_while_no_daemon_runs_arrives_once(tmp_path: Path) 
 
 
 @pytest.mark.behaviour("converse.turn.many-per-stream", "converse.close.client-half", "converse.reopen.replays-missed")
-async def test_a_conversation_goes_on_over_a_killed_daemon(tmp_path: Path) -> None:
+async def test_a_conversation_continues_over_a_killed_daemon(tmp_path: Path) -> None:
     heard: list[v1.AgentEvent] = []
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places, ladder_ms=QUICK_LADDER) as client:
         conversation = client.converse(await begun(client, daemon))
@@ -207,7 +207,7 @@ async def test_a_value_too_long_for_its_event_is_read_whole(tmp_path: Path) -> N
                 assert len(b"".join([piece async for piece in pieces])) == cut.size_bytes
 
 
-async def test_health_and_unknown_sessions_are_told(tmp_path: Path) -> None:
+async def test_health_and_unknown_sessions_are_reported(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         assert await client.is_serving()
         assert (await client.health()).metadata["pid"] == str(daemon.pid)

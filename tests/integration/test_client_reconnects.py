@@ -1,4 +1,4 @@
-"""The client library over a line that breaks: real sockets, a service that breaks where it is told to."""
+"""The client library over a broken connection: real sockets, and a service with injected faults."""
 
 from contextlib import aclosing
 from dataclasses import replace
@@ -79,7 +79,7 @@ async def test_a_fault_of_the_daemon_is_tried_again(tmp_path: Path, status: grpc
     assert await followed(tmp_path, service, Waits()) == list(range(1, 11))
 
 
-async def test_a_fault_that_always_returns_is_told_in_the_end(tmp_path: Path) -> None:
+async def test_a_permanent_fault_is_reported_in_the_end(tmp_path: Path) -> None:
     service = ScriptedService(script=[(0, Break(grpc.StatusCode.INTERNAL))] * 100)
     with pytest.raises(Refused):
         await followed(tmp_path, service, Waits())
@@ -99,7 +99,7 @@ async def test_a_malformed_request_is_never_repeated(tmp_path: Path) -> None:
 
 
 @pytest.mark.behaviour("error.client.retry")
-async def test_a_full_daemon_is_asked_again_when_it_said(tmp_path: Path) -> None:
+async def test_a_full_daemon_is_called_again_after_its_delay(tmp_path: Path) -> None:
     full = Break(grpc.StatusCode.RESOURCE_EXHAUSTED, "POOL_EXHAUSTED", {"retry_after_ms": "5000"})
     service = ScriptedService(replies=[full, full])
     waits = Waits()
@@ -127,7 +127,7 @@ async def test_a_repeated_creation_asks_for_the_same_session(tmp_path: Path) -> 
     assert service.submitted[-1].request.start.new_session_id not in first | {""}
 
 
-async def test_every_call_says_who_calls(tmp_path: Path) -> None:
+async def test_every_call_carries_the_client_identity(tmp_path: Path) -> None:
     service = ScriptedService()
     phone = ClientIdentity("phone-1", "phone")
     async with scripted(tmp_path, service) as places, open_client(places, phone, sleep=Waits()) as client:
@@ -137,7 +137,7 @@ async def test_every_call_says_who_calls(tmp_path: Path) -> None:
     assert [(one["x-client-id"], one["x-client-type"]) for one in service.metadata] == [("phone-1", "phone")] * 2
 
 
-async def test_nobody_at_the_socket_is_unreachable(tmp_path: Path) -> None:
+async def test_a_socket_without_a_daemon_is_unreachable(tmp_path: Path) -> None:
     service = ScriptedService()
     async with scripted(tmp_path, service) as places:
         pass
@@ -160,7 +160,7 @@ async def test_a_socket_with_an_odd_or_a_long_path_can_be_reached(tmp_path: Path
             assert (await client.send("s", "hello")).sequence == 7
 
 
-async def test_a_conversation_says_again_what_was_not_acknowledged(tmp_path: Path) -> None:
+async def test_a_conversation_resends_unacknowledged_messages(tmp_path: Path) -> None:
     service = ScriptedService(log=[text_event(1)], script=[(1, GONE)])
     heard: list[v1.AgentEvent] = []
     first = second = ""

@@ -1,4 +1,4 @@
-"""The client library and worktrees: what programs use beside the commands."""
+"""The client library and worktrees."""
 
 from contextlib import aclosing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`make run` for a newcomer: a clean home, no account, nothing installed but betcode."""
+"""`make run` for a newcomer: a clean home, no account, and only betcode installed."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_on_a_terminal_the_demo_is_led_into(newcomer: Newcomer) -> None:
     assert read_holder(newcomer.places.lock) is not None
 
 
-def test_on_a_terminal_that_can_be_painted_the_screen_says_what_to_try(newcomer: Newcomer) -> None:
+def test_on_a_capable_terminal_the_screen_suggests_what_to_try(newcomer: Newcomer) -> None:
     terminal = Terminal(ARGV, newcomer.environment | {"TERM": "xterm"}, newcomer.home)
     try:
         terminal.expect("everything in a minute")

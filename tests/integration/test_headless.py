@@ -1,4 +1,4 @@
-"""A run whose daemon tells it something at the wrong moment."""
+"""A run whose daemon sends events at unusual moments."""
 
 from collections.abc import AsyncIterator
 from io import StringIO
@@ -44,7 +44,7 @@ class AnsweredMeanwhile(ScriptedService):
         yield v1.AgentEventBatch(events=rest)
 
 
-async def test_what_was_answered_as_the_time_ran_out_is_not_parked(tmp_path: Path) -> None:
+async def test_a_prompt_answered_at_the_deadline_is_not_parked(tmp_path: Path) -> None:
     out, err = StringIO(), StringIO()
     async with scripted(tmp_path, AnsweredMeanwhile()) as places, open_client(places) as client:
         screen = Screen(out, err, colour=False)

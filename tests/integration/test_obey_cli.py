@@ -1,4 +1,4 @@
-"""The command obey with a real daemon: sessions of a campaign, made, talked to, watched, answered and stopped."""
+"""The command obey with a real daemon: sessions of a campaign, created, messaged, watched, answered and stopped."""
 
 import json
 import re
@@ -99,7 +99,7 @@ def test_info_shows_a_session_by_the_beginning_of_its_id(here: ObeyShell, sessio
 
 
 @pytest.mark.behaviour("obey.cli.watch", "obey.cli.stop")
-def test_watch_shows_what_happens_until_the_session_has_stopped(here: ObeyShell) -> None:
+def test_watch_shows_activities_until_the_session_has_stopped(here: ObeyShell) -> None:
     watched = here.made()
     with here.terminal("session", "watch", watched) as person, here.terminal("session", "watch") as of_all:
         person.expect(f"{watched} is running")
@@ -138,7 +138,7 @@ def test_force_does_not_wait_for_the_work_at_hand(here: ObeyShell) -> None:
     assert "Status: stopped" in here.told("session", "stop", busy["id"], "--force").stdout
 
 
-def test_what_the_agent_asks_is_answered_from_another_terminal(here: ObeyShell) -> None:
+def test_a_prompt_is_answered_from_another_terminal(here: ObeyShell) -> None:
     asking = here.made()
     with here.terminal("session", "send", asking, "tool") as person:
         person.expect("The agent asks and waits: Bash")
@@ -151,7 +151,7 @@ def test_what_the_agent_asks_is_answered_from_another_terminal(here: ObeyShell) 
     assert here.told("session", "answer", asking, "nothing", "deny", code=1).stderr.startswith("obey: OBEY-")
 
 
-def test_without_a_terminal_what_the_agent_asks_is_denied(here: ObeyShell) -> None:
+def test_without_a_terminal_prompts_are_denied(here: ObeyShell) -> None:
     asking = here.made()
     done = here.run("session", "send", asking, "tool")
     assert done.returncode == 1, done.stderr
@@ -163,7 +163,7 @@ def test_without_a_terminal_what_the_agent_asks_is_denied(here: ObeyShell) -> No
     assert facts["denied"] is True
 
 
-def test_restart_goes_on_under_the_same_id_and_a_stopped_one_under_another(here: ObeyShell) -> None:
+def test_restart_keeps_the_id_and_a_stopped_session_gets_another(here: ObeyShell) -> None:
     one = here.made()
     restarted = here.told_json("session", "restart", one)
     assert (restarted["session"]["id"], restarted["session"]["restart_count"]) == (one, 1)
@@ -173,7 +173,7 @@ def test_restart_goes_on_under_the_same_id_and_a_stopped_one_under_another(here:
     assert anew["session"]["id"] != one
 
 
-def test_ctrl_c_leaves_a_turn_that_goes_on(here: ObeyShell) -> None:
+def test_ctrl_c_detaches_from_a_turn_that_continues(here: ObeyShell) -> None:
     one = here.made()
     with here.terminal("session", "send", one, "wait go\nsay gone on") as person:
         person.expect("Working…")
@@ -199,7 +199,7 @@ def test_commands_run_in_the_campaign_as_its_rules_allow(here: ObeyShell) -> Non
     assert refused.stderr.startswith("obey: OBEY-")
 
 
-def test_ping_status_and_campaigns_say_what_there_is(here: ObeyShell, session: str) -> None:
+def test_ping_status_and_campaigns_print_the_state(here: ObeyShell, session: str) -> None:
     campaigns = here.told_json("campaigns")["campaigns"]
     assert "ethdenver2026" in [each["name"] for each in campaigns]
     assert f"{len(campaigns)} campaign" in here.told("ping").stdout

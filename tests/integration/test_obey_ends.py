@@ -1,4 +1,4 @@
-"""How commands of obey end: codes, words, Ctrl-C and readers that leave; the daemon says what is wanted."""
+"""How commands of obey end: codes, sentences, Ctrl-C and closed pipes, with a scripted daemon."""
 
 import signal
 import subprocess
@@ -60,7 +60,7 @@ def test_into_a_pipe_the_reply_goes_as_it_is_and_on_a_terminal_it_is_safe(place:
         person.close()
 
 
-def test_what_waits_for_an_answer_is_said_with_the_way_to_give_it(place: Place) -> None:
+def test_a_prompt_is_printed_with_the_command_that_answers_it(place: Place) -> None:
     done = place.call(["session", "send", "--on-ask", "wait", SESSION, "ask\nsay done"])
     assert done.stdout == "done\n"
     assert f"obey session answer {SESSION} 5f0c allow" in done.stderr
@@ -106,7 +106,7 @@ def test_output_of_a_command_reaches_a_pipe_byte_for_byte(place: Place) -> None:
     assert done.stdout == b"\xff\x1b[2Jout\n"
 
 
-def test_without_a_daemon_it_is_said_how_to_start_one(place: Place) -> None:
+def test_without_a_daemon_a_hint_says_how_to_start_one(place: Place) -> None:
     for command in (["ping"], ["session", "list"], ["status"]):
         done = place.call([*command, "--socket", str(place.root / "nothing")])
         assert (done.code, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""What commands of obey print with --json on a real daemon is what docs/obey.yaml says, field by field."""
+"""The --json output of obey on a real daemon matches docs/obey.yaml, field by field."""
 
 import json
 import subprocess
@@ -63,7 +63,7 @@ def test_an_example_has_the_fields_that_are_documented(words: str) -> None:
     assert REFERENCE.faults(words, REFERENCE.examples[words]) == []
 
 
-def test_commands_print_what_is_documented(here: ObeyShell) -> None:
+def test_commands_print_the_documented_json(here: ObeyShell) -> None:
     call = Caller(here)
     assert call("serve")["started"] is True
     assert call("serve")["started"] is False

@@ -1,4 +1,4 @@
-"""A client made from the published text of the obey API alone, and a session of each kind of agent."""
+"""A client built only from the published obey API, and a session with each provider."""
 
 import json
 import subprocess
