@@ -17,8 +17,8 @@ EXAMPLES = {
   obey campaigns --json | jq -r '.campaigns[].name'""",
     "exec": """\
   obey exec --campaign ethdenver2026 -- fest status
-  obey exec -- git log --oneline                           in the campaign around this directory
-  obey exec --json --follow -- just test                   a line for each piece of output""",
+  obey exec -- git log --oneline                           in the campaign of this directory
+  obey exec --json --follow -- just test                   one line per piece of output""",
     "session create": """\
   obey session create --campaign ethdenver2026 --provider claude-code --model opus --name coordinator
   obey session create --provider acp --config profile=opencode --workdir services/api
@@ -30,14 +30,14 @@ EXAMPLES = {
   obey session list --all --json | jq -r '.sessions[].id'""",
     "session send": """\
   obey session send sess_01JM "implement the next festival task"
-  git diff | obey session send coordinator -               what stands on stdin
+  git diff | obey session send coordinator -               read the message from stdin
   reply=$(obey session send sess_01JM "which tests fail?")""",
     "session watch": """\
   obey session watch sess_01JM                             until it stops, or Ctrl-C
-  obey session watch --campaign ethdenver2026              all of a campaign's
-  obey session watch sess_01JM --json                      a line for each""",
+  obey session watch --campaign ethdenver2026              all sessions of a campaign
+  obey session watch sess_01JM --json                      one line per activity""",
     "session stop": """\
-  obey session stop sess_01JM                              when its work at hand is done
+  obey session stop sess_01JM                              when its current work is done
   obey session stop sess_01JM --force""",
     "session restart": """\
   obey session restart sess_01JM
