@@ -168,7 +168,7 @@ async def test_an_agent_that_cannot_take_up_a_conversation_says_that_it_begins_a
     await talk.until(is_idle)
     events = await talk.turn("remember")
     assert settled_text(events) == "nothing"
-    assert "begins anew" in str([event.notice.message for event in events])
+    assert "starts over" in str([event.notice.message for event in events])
 
 
 async def test_an_error_ends_the_turn_and_not_the_session(talk: Talk) -> None:
@@ -238,7 +238,7 @@ async def test_the_agent_lives_on_when_its_daemon_is_killed(room: tuple[Daemon, 
         ({"command": "goose acp"}, "JSON list"),
         ({"command": '["bin/goose"]'}, "relative path"),
         ({"command": '["no-such-program-here"]'}, "not found on the PATH"),
-        ({"profile": "nobody"}, "no profile"),
+        ({"profile": "nobody"}, "Unknown profile"),
         ({"colour": "red"}, "colour"),
     ],
 )

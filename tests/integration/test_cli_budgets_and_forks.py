@@ -103,7 +103,7 @@ def test_files_go_with_a_prompt(here: Shell) -> None:
         (here.work / name).write_bytes(data)
         odd = here.run("run", "--attach", name, "look")
         assert (odd.returncode, odd.stdout) == (5, "")
-        assert f"'{name}' cannot be attached: the agent takes images" in odd.stderr
+        assert f"'{name}' cannot be attached: the agent accepts images" in odd.stderr
     assert here.json("session", "list", "--json")["total"] == there  # nothing is left of it
     refused = here.run("run", "--attach", "missing.png", "look")
     assert (refused.returncode, "missing.png is missing" in refused.stderr) == (5, True)

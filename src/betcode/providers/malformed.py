@@ -25,9 +25,9 @@ def say_malformed(builder: EventBuilder[StateT], what: str, raw: bytes) -> None:
 def on_malformed(frame: Malformed, builder: EventBuilder[StateT]) -> None:
     """The first of a run of broken lines is told at once, the others are counted."""
     builder.state.bad_lines += 1
-    logger.warning("a line of the agent is not to be read: %s", frame.reason)
+    logger.warning("a line of the agent cannot be decoded: %s", frame.reason)
     if builder.state.bad_lines == 1:
-        say_malformed(builder, f"a line is not to be read ({shortened(frame.reason, EXCERPT)})", frame.raw)
+        say_malformed(builder, f"a line cannot be decoded ({shortened(frame.reason, EXCERPT)})", frame.raw)
 
 
 def end_bad_lines(builder: EventBuilder[StateT]) -> None:
@@ -35,13 +35,13 @@ def end_bad_lines(builder: EventBuilder[StateT]) -> None:
     more = builder.state.bad_lines - 1
     builder.state.bad_lines = 0
     if more > 0:
-        builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
+        builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines could not be decoded", lines=str(more))
 
 
 def say_too_long(record: Record, builder: EventBuilder[StateT]) -> int:
     """Tell of a line over the limit; its size, as far as it is known."""
     size = max(record.end - record.offset, len(record.data))
-    say_malformed(builder, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+    say_malformed(builder, f"a line of about {size} bytes is over the limit and was skipped", record.data)
     return size
 
 

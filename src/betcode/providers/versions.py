@@ -112,7 +112,7 @@ class AgentVersions:
             return ""
         version = version_in(self._first_words(binary))
         if not version:
-            logger.warning("%s does not say its version", binary)
+            logger.warning("%s reports no version", binary)
         self._said[binary] = (program, _VersionReply(version, self._clock()))
         return version
 

@@ -150,7 +150,7 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (_leave_a_process, "processes", "whose holder has ended"),
     (_hold_a_run_that_no_session_has, "processes", "agents without a session: ghost"),
     (_write_tomorrow, "clock", "in the future"),
-    (lambda it: it.claude.unlink(), "agent", "is not a program that can be run"),
+    (lambda it: it.claude.unlink(), "agent", "is not an executable file"),
     (lambda it: it.program("echo 1.0.3"), "agent", "v1.0.3 < required v"),
     (lambda it: it.program("echo nothing"), "agent", "printed no version"),
     (lambda it: it.environ.pop("ANTHROPIC_API_KEY"), "login", "not logged in"),

@@ -125,11 +125,11 @@ def test_a_missing_program_is_explained(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentUnavailable, match="--claude-bin"):
         ClaudeProvider().check({})
-    with pytest.raises(AgentUnavailable, match="not a program"):
+    with pytest.raises(AgentUnavailable, match="not an executable file"):
         ClaudeProvider(tmp_path / "nothing").check({})
     unusable = tmp_path / "claude.txt"
     unusable.write_text("")
-    with pytest.raises(AgentUnavailable, match="not a program"):
+    with pytest.raises(AgentUnavailable, match="not an executable file"):
         ClaudeProvider(unusable).check({})
 
 

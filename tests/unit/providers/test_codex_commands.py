@@ -98,7 +98,7 @@ def test_files_go_as_images_or_as_text_and_others_are_refused() -> None:
     kinds = [part["type"] for part in said["params"]["input"]]
     assert kinds == ["text", "text", "image", "text"]
     assert said["params"]["input"][2]["url"].startswith("data:image/png;base64,")
-    with pytest.raises(InvalidRequest, match="Codex takes images"):
+    with pytest.raises(InvalidRequest, match="Codex accepts images"):
         encode(SendMessage(MessageId("m-1"), "Look", (AttachedFile("c", "", b"\0\1"),)))
 
 

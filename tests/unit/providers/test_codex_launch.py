@@ -130,8 +130,8 @@ def test_keys_stay_out_of_commands_however_they_are_called(provider: CodexProvid
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"sandbox": "none"}, "knows no sandbox"),
-        ({"effort": "--danger"}, "no effort"),
+        ({"sandbox": "none"}, "Unknown sandbox"),
+        ({"effort": "--danger"}, "not a valid effort"),
         ({"approval": "never"}, "takes effort, sandbox"),
     ],
 )

@@ -66,15 +66,15 @@ def test_a_launch_says_where_the_model_is_and_never_the_key(
 @pytest.mark.parametrize(
     ("new", "error", "said"),
     [
-        (session(environment={"PATH": "/bin"}), AgentUnavailable, "put one into OPENAI_API_KEY"),
-        (session(api_key_env="OTHER_KEY"), AgentUnavailable, "put one into OTHER_KEY"),
+        (session(environment={"PATH": "/bin"}), AgentUnavailable, "set OPENAI_API_KEY"),
+        (session(api_key_env="OTHER_KEY"), AgentUnavailable, "set OTHER_KEY"),
         (session(api_key_env="not a name"), InvalidRequest, "api_key_env"),
-        (session(wire_api="smoke"), InvalidRequest, "no wire 'smoke'"),
+        (session(wire_api="smoke"), InvalidRequest, "Unknown wire_api 'smoke'"),
         (session(base_url="ftp://x"), InvalidRequest, "base_url"),
         (session(base_url="https://user:pass@host/v1"), InvalidRequest, "base_url"),
         (session(context_tokens="many"), InvalidRequest, "context_tokens"),
         (session(temperature="1"), InvalidRequest, "takes no configuration 'temperature'"),
-        (session(model=""), InvalidRequest, "which model"),
+        (session(model=""), InvalidRequest, "No model is chosen"),
     ],
 )
 def test_what_cannot_work_is_refused_with_what_to_do(new: NewSession, error: type[BetcodeError], said: str) -> None:

@@ -58,7 +58,7 @@ def test_what_is_missing_is_said_with_what_to_do(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentUnavailable, match="npm install -g openclaw"):
         OpenClawProvider(OpenClawSettings(start=True)).check_session(_session())
-    with pytest.raises(AgentUnavailable, match="is not a program"):
+    with pytest.raises(AgentUnavailable, match="is not an executable file"):
         OpenClawProvider(OpenClawSettings(start=True, program=str(tmp_path / "no"))).check_session(_session())
     assert "agents.openclaw.url" in OpenClawProvider().about({}).standing.missing
     assert not OpenClawProvider(OpenClawSettings(url=URL)).about({}).standing.missing

@@ -356,7 +356,7 @@ class GatewayConversation:
 
 def trouble_of(missing: Unreachable) -> Trouble:
     if missing.is_auth:
-        advice = "set the file with the gateway's token with agents.openclaw.token_file"
+        advice = "set agents.openclaw.token_file to the file with the gateway's token"
         return {"kind": "auth", "message": str(missing), "advice": advice}
     return {"kind": "gone", "message": str(missing), "advice": "see that the gateway runs, and send the message again"}
 

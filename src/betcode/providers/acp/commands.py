@@ -52,7 +52,7 @@ def line(command: Command) -> bytes:
         case Errand():
             return command.line
         case AnswerQuestions() | WithdrawMessage() | CompactContext() | ScreenCalls() | AnswerCall():
-            raise InvalidRequest("This agent cannot be told that")
+            raise InvalidRequest("This agent does not support this command")
         case _:
             assert_never(command)
 

@@ -171,7 +171,10 @@ class AcpDialogue(DialogueBase[State]):
         ours = meta.get(extensions.KEY) if isinstance(meta, dict) else None
         if isinstance(ours, dict) and (left := ours.get("leftOut")):
             names = ", ".join(map(str, left))
-            builder.notice(v1.NOTICE_KIND_RUN, f"{builder.profile.title} was not given what it does not take: {names}")
+            title = builder.profile.title
+            builder.notice(
+                v1.NOTICE_KIND_RUN, f"{title} does not accept these attachments: {names}. They were not sent"
+            )
 
     # ------------------------------------------------------------ what the agent says
 
@@ -188,7 +191,7 @@ class AcpDialogue(DialogueBase[State]):
         update = message.params.update if message.params is not None else None
         if update is not None and message.method == "session/update":
             if self._is_of_another(message):
-                logger.debug("passed over an update of another session")
+                logger.debug("ignored an update of another session")
                 return
             thinking = _CHUNKS.get(update.session_update)
             if thinking is None or builder.state.loading or builder.state.lost:
@@ -210,7 +213,7 @@ class AcpDialogue(DialogueBase[State]):
             return
         handler = _UPDATES.get(kind)
         if handler is None:
-            logger.debug("passed over an update of kind %r", kind[: malformed.EXCERPT])
+            logger.debug("ignored an update of kind %r", kind[: malformed.EXCERPT])
             return
         handler(update, builder)
         self._note_conversation(builder)
@@ -223,7 +226,7 @@ class AcpDialogue(DialogueBase[State]):
             if handler is not None and message.params is not None and not builder.state.loading:
                 handler(message.params, builder)
             else:
-                logger.debug("passed over a notification %r", message.method[: malformed.EXCERPT])
+                logger.debug("ignored a notification %r", message.method[: malformed.EXCERPT])
         elif message.key:
             self._on_reply(message, builder)
         self._note_conversation(builder)
@@ -258,7 +261,7 @@ class AcpDialogue(DialogueBase[State]):
             logger.exception("a frame could not be translated", extra={"offset": record.offset})
             self._state = builder.state = load(before, VERSION)
             builder.events.clear()
-            malformed.say_malformed(builder, "something it said could not be translated", record.data)
+            malformed.say_malformed(builder, "a message could not be translated", record.data)
             if record.kind is RecordKind.OUT and message.key and message.method:
                 prompts.refuse(builder, message.key, _UNTRANSLATED)
             elif message.key and message.key == builder.state.turn_key and not message.method:

@@ -125,7 +125,7 @@ def on_opened(message: Message, method: str, builder: AcpEventBuilder) -> None:
         return
     if method == NEW:
         if state.served:
-            builder.notice(v1.NOTICE_KIND_RUN, f"{title} begins anew, and does not know what was said here before")
+            builder.notice(v1.NOTICE_KIND_RUN, f"{title} starts over and does not know the earlier messages")
         state.conversation_id = said.session_id
         state.began = False
     state.opened = True

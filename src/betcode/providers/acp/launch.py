@@ -28,9 +28,9 @@ def command_in(text: str) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         words = None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise InvalidRequest('The command is to be a JSON list of texts, such as ["goose", "acp"]', command=text[:200])
+        raise InvalidRequest('The command must be a JSON list of strings, such as ["goose", "acp"]', command=text[:200])
     if len(words) > _MOST_WORDS or any(len(word) > _LONGEST_WORD or "\0" in word for word in words) or not words[0]:
-        raise InvalidRequest(f"The command is to have at most {_MOST_WORDS} words, and none of them is to be too long")
+        raise InvalidRequest(f"The command must have at most {_MOST_WORDS} words of at most {_LONGEST_WORD} characters")
     return tuple(words)
 
 
@@ -49,12 +49,12 @@ def find_program(argv: Sequence[str], profile: Profile, environment: Mapping[str
     if program.startswith("/"):
         if Path(program).is_file() and os.access(program, os.X_OK):
             return program
-        raise AgentUnavailable(f"{program} is not a program that can be run: see agents.acp.commands", path=program)
+        raise AgentUnavailable(f"{program} is not an executable file: see agents.acp.commands", path=program)
     found = shutil.which(program, path=environment.get("PATH")) or shutil.which(program)
     if found is None:
         how = f"install it ({profile.install}), or " if profile.install else ""
         raise AgentUnavailable(
-            f"{program} was not found on the PATH: {how}say where it is with agents.acp.commands", program=program
+            f"{program} was not found on the PATH: {how}set its path in agents.acp.commands", program=program
         )
     return found
 

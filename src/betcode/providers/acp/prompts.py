@@ -30,7 +30,7 @@ def on_request(message: Message, builder: AcpEventBuilder) -> None:
     if any(request.key == message.key for request in state.requests.values()):
         return
     if len(message.key) > _LONGEST_KEY:
-        builder.notice(v1.NOTICE_KIND_MALFORMED, "The agent asked for something under an id that is too long to answer")
+        builder.notice(v1.NOTICE_KIND_MALFORMED, "The agent sent a request whose id is too long to answer")
         return
     if message.method != PERMISSION:
         refuse(builder, message.key, f"{shortened(message.method, _LONGEST_METHOD)} is not supported here")
@@ -85,7 +85,7 @@ def _option(options: list[PermissionOption], *kinds: str) -> str:
 def refuse(builder: AcpEventBuilder, key: str, reason: str) -> None:
     """Told to the agent as an errand, so that it does not wait for ever; unless it asks faster than it listens."""
     if len(builder.state.refused) >= _MOST_REFUSED:
-        logger.debug("too many requests of the agent are to be refused: one is passed over")
+        logger.debug("too many requests to refuse: one is ignored")
         return
     builder.state.refused[builder.unique(f"refused {key}")] = [key, reason]
 

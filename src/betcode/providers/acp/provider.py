@@ -47,12 +47,12 @@ class AcpProvider(AcpFamily):
         name = asked.get(_PROFILE, "")
         if name and name not in PROFILES and name not in self._settings.commands:
             known = ", ".join(sorted({*PROFILES, *self._settings.commands}))
-            raise InvalidRequest(f"There is no profile {name[:80]!r}: there is {known}", profile=name[:80])
+            raise InvalidRequest(f"Unknown profile {name[:80]!r}: choose from {known}", profile=name[:80])
         profile = self.profile_of(session)
         argv = self._argv(profile, asked.get(_COMMAND, ""))
         if not argv:
             raise InvalidRequest(
-                "Say which agent is wanted: with profile=opencode and the like, or any other with command=[…]",
+                "No agent is chosen: set profile, such as profile=opencode, or command=[…] for another program",
                 profiles=", ".join(PROFILES),
             )
         launch.check_program(argv[0])
@@ -83,7 +83,7 @@ class AcpProvider(AcpFamily):
         profile = self.profile_of(session)
         argv = self._argv(profile, provider_config(session).get(_COMMAND, ""))
         if not argv:
-            raise AgentUnavailable(f"No program is named for {profile.name!r}: see agents.acp.commands")
+            raise AgentUnavailable(f"No command is set for {profile.name!r}: see agents.acp.commands")
         return launch.launch(argv, profile, session, context)
 
     def _argv(self, profile: Profile, command: str) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def on_prompted(message: Message, builder: AcpEventBuilder) -> None:
 
 def _end_what_was_lost(builder: AcpEventBuilder) -> None:
     builder.state.lost = False
-    builder.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
+    builder.notice(v1.NOTICE_KIND_RUN, "The last turn is incomplete: the dialogue's state was lost")
     builder.new_event().turn_complete.stop_reason = "end_turn"
     builder.turn_to(v1.IDLE)
 

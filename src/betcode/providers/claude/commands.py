@@ -116,7 +116,7 @@ def _with_answers(command: AnswerQuestions) -> str:
     """The questions as they came, and the answers beside them."""
     own_input = _own_input(command.request_id, command.input_json) or "{}"
     if not own_input.startswith("{"):
-        raise InvalidRequest("The questions are no JSON object and cannot be sent back", request_id=command.request_id)
+        raise InvalidRequest("The questions are not a JSON object", request_id=command.request_id)
     rest = own_input[1:-1].strip()
     answers = json.dumps({valid(question): _chosen(answer) for question, answer in command.answers.items()})
     return f'{{{rest}{"," if rest else ""}"answers":{answers}}}'
@@ -144,7 +144,7 @@ def _blocks(attached: AttachedFile) -> list[dict[str, Any]]:
         return [{"type": "text", "text": f"<file {name} />"}, {"type": what, "source": source}]
     if not is_text(attached.data):
         raise InvalidRequest(
-            f"{attached.filename!r} cannot be attached: the agent takes images (png, jpeg, gif, webp), PDF and text",
+            f"{attached.filename!r} cannot be attached: the agent accepts images (png, jpeg, gif, webp), PDF and text",
             filename=attached.filename,
             mime_type=attached.mime_type,
         )

@@ -227,7 +227,7 @@ class ClaudeDialogue(DialogueBase[State]):
         if self._state.bad_lines:
             malformed.end_bad_lines(builder)
         if type(frame) is Unknown:
-            logger.debug("passed over a frame of kind %r", frame.kind)
+            logger.debug("ignored a frame of kind %r", frame.kind)
             return
         if type(frame) is frames.ControlRequest and calls.is_call(frame):
             calls.opened(frame, self._state, self._calls)  # also in a turn that cannot be followed: the agent waits
@@ -236,7 +236,10 @@ class ClaudeDialogue(DialogueBase[State]):
             if type(frame) not in (Init, Result):
                 return
             self._state.lost = False
-            builder.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
+            builder.notice(
+                v1.NOTICE_KIND_RUN,
+                "The last turn is incomplete: the dialogue's state was lost",
+            )
         self._translate(frame, self._handlers.get(type(frame)), record, builder)
 
     def _translate(self, frame: object, handler: Handler | None, record: Record, builder: ClaudeEventBuilder) -> None:
@@ -251,7 +254,7 @@ class ClaudeDialogue(DialogueBase[State]):
             if before:
                 self._state = builder.state = load(before, VERSION)
             builder.events.clear()
-            malformed.say_malformed(builder, "something it said could not be translated", record.data)
+            malformed.say_malformed(builder, "a message could not be translated", record.data)
             if type(frame) is Result:
                 turns.end_turn(builder, "error")
 

@@ -41,14 +41,14 @@ def find_binary(binary: Path | None, environment: Mapping[str, str]) -> Path:
     if binary is not None:
         if not (binary.is_file() and os.access(binary, os.X_OK)):
             raise AgentUnavailable(
-                f"{binary} is not a program that can be run: give the path of claude with --claude-bin",
+                f"{binary} is not an executable file: give the path of claude with --claude-bin",
                 path=str(binary),
             )
         return binary
     found = shutil.which(PROGRAM, path=environment.get("PATH")) or shutil.which(PROGRAM)
     if found is None:
         raise AgentUnavailable(
-            "Claude Code is not installed: install it (https://code.claude.com), or say where it is with --claude-bin "
+            "Claude Code is not installed: install it (https://code.claude.com), or give its path with --claude-bin "
             "or BETCODE_CLAUDE_BIN"
         )
     return Path(found)

@@ -91,7 +91,7 @@ class ClaudeProvider(ClaudeFamily):
         try:
             return outside.outside_turns(session, conversation_id, environment, last)
         except UnreadableState as trouble:
-            logger.warning("the dialogue's state cannot be read (%s): no turns made outside are looked for", trouble)
+            logger.warning("the dialogue's state cannot be loaded (%s): no turns are imported", trouble)
             return None
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:

@@ -57,7 +57,7 @@ def line(command: Command) -> bytes:
         case Errand():
             return command.line
         case WithdrawMessage() | ScreenCalls() | AnswerCall():
-            raise InvalidRequest("Codex cannot be told this")
+            raise InvalidRequest("Codex does not support this command")
         case _:
             assert_never(command)
 
@@ -153,7 +153,7 @@ def _parts(attached: AttachedFile) -> list[dict[str, Any]]:
         return [{"type": "text", "text": f"<file {name} />"}, {"type": "image", "url": url}]
     if not is_text(attached.data):
         raise InvalidRequest(
-            f"{attached.filename!r} cannot be attached: Codex takes images (png, jpeg, gif, webp) and text",
+            f"{attached.filename!r} cannot be attached: Codex accepts images (png, jpeg, gif, webp) and text",
             filename=attached.filename,
             mime_type=attached.mime_type,
         )
@@ -181,7 +181,7 @@ def _answers(command: AnswerQuestions) -> dict[str, Any]:
         asked = json.loads(command.input_json)["questions"]
         ids = {question["question"]: question["id"] for question in asked}
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise InvalidRequest("The questions cannot be read any more", request_id=command.request_id) from None
+        raise InvalidRequest("The questions cannot be read", request_id=command.request_id) from None
     return {
         ids[text]: {"answers": [valid(said)] if isinstance(said, str) else [valid(label) for label in said]}
         for text, said in command.answers.items()

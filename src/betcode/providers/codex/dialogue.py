@@ -212,7 +212,7 @@ class CodexDialogue(DialogueBase[State]):
     def _on_news(self, frame: frames.RpcMessage, record: Record, builder: CodexEventBuilder) -> None:
         kind, handler = NEWS.get(frame.method, (None, None))
         if kind is None or handler is None:
-            logger.debug("passed over %r", frame.method)
+            logger.debug("ignored a notification %r", frame.method)
             return
         if self._state.lost and frame.method not in _STARTS_OVER:
             return
@@ -227,7 +227,7 @@ class CodexDialogue(DialogueBase[State]):
             self._guarded(lambda: handler(news, builder), record, builder, ends=frame.method == "turn/completed")
 
     def _on_unread(self, frame: frames.RpcMessage, record: Record, builder: CodexEventBuilder) -> None:
-        malformed.say_malformed(builder, f"{shortened(frame.method, malformed.EXCERPT)} is not to be read", record.data)
+        malformed.say_malformed(builder, f"{shortened(frame.method, malformed.EXCERPT)} cannot be decoded", record.data)
         if frame.method == "turn/completed" and builder.state.turn:
             turns.end(builder, "error", list(builder.state.pending))
 
@@ -242,7 +242,7 @@ class CodexDialogue(DialogueBase[State]):
             logger.exception("a line could not be translated", extra={"offset": record.offset})
             self._state = builder.state = load(before, VERSION)
             del builder.events[said:]
-            malformed.say_malformed(builder, "something it said could not be translated", record.data)
+            malformed.say_malformed(builder, "a message could not be translated", record.data)
             if ends:
                 turns.end(builder, "error", list(builder.state.pending))
             return False

@@ -10,7 +10,7 @@ from pathlib import Path
 from betcode.domain.errors import AgentUnavailable
 
 PROGRAM = "codex"
-_INSTALL = "install it (npm install -g @openai/codex), or say where it is in the setting agents.codex.path"
+_INSTALL = "install it (npm install -g @openai/codex), or set agents.codex.path to its path"
 _ARCHITECTURES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 _BELOW = ("vendor/*/bin/codex", "vendor/*/codex/codex")  # the second until the package was split by platforms
 
@@ -21,7 +21,7 @@ def find_binary(named: str, environment: Mapping[str, str]) -> Path:
         binary = Path(named).expanduser()
         if not _can_be_run(binary):
             raise AgentUnavailable(
-                f"{binary} is not a program that can be run: give the path of codex in the setting agents.codex.path",
+                f"{binary} is not an executable file: set agents.codex.path to the path of codex",
                 path=str(binary),
             )
     else:

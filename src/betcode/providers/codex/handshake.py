@@ -106,5 +106,5 @@ def _ask_in_parts(builder: CodexEventBuilder) -> None:
     builder.state.errands[_IN_PARTS] = json.dumps(line) + "\n"
     builder.notice(
         v1.NOTICE_KIND_RUN,
-        "This Codex does not ask about every command: those that only read run unasked, in a sandbox that is read-only",
+        "This version of Codex does not ask about commands that only read: it runs them in a read-only sandbox",
     )

@@ -40,9 +40,7 @@ def on_request(rpc_id: int | str, method: str, frame: frames.RpcMessage, builder
     elif len(builder.state.requests) >= _MOST_OPEN:
         refuse(rpc_id, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer", builder)
     elif not handler(rpc_id, frame, builder):
-        builder.notice(
-            v1.NOTICE_KIND_MALFORMED, f"Codex asked something that cannot be read ({method}), and was refused"
-        )
+        builder.notice(v1.NOTICE_KIND_MALFORMED, f"Codex sent a request that cannot be read ({method}); it was refused")
         refuse(rpc_id, UNREAD, builder)
     elif builder.state.requests:
         builder.status(v1.WAITING_FOR_USER)
@@ -50,7 +48,7 @@ def on_request(rpc_id: int | str, method: str, frame: frames.RpcMessage, builder
 
 def _refuse(rpc_id: int | str, method: str, builder: CodexEventBuilder) -> None:
     what = shortened(method, _LONGEST_NAME)
-    builder.notice(v1.NOTICE_KIND_AGENT, f"Codex asked for {what}, which nobody here can answer, and was refused")
+    builder.notice(v1.NOTICE_KIND_AGENT, f"Codex asked for {what}, which betcode does not support: refused")
     if method in _NO:
         builder.state.errands[f"answer-{rpc_id}"] = commands.answer(rpc_id, _NO[method]).decode()
     else:

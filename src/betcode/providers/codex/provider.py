@@ -80,11 +80,11 @@ class CodexProvider(ProviderBase[State]):
         own = provider_config(session)
         if own.get("sandbox") not in (None, *SANDBOXES):
             raise InvalidRequest(
-                f"Codex knows no sandbox {own['sandbox'][:80]!r}: choose {', '.join(SANDBOXES)}", key="sandbox"
+                f"Unknown sandbox {own['sandbox'][:80]!r}: choose {', '.join(SANDBOXES)}", key="sandbox"
             )
         effort = own.get("effort", "low")
         if not effort.isalpha() or not effort.isascii() or len(effort) > _LONGEST_EFFORT:
-            raise InvalidRequest(f"{effort[:80]!r} is no effort: say low, medium or high", key="effort")
+            raise InvalidRequest(f"{effort[:80]!r} is not a valid effort: use low, medium or high", key="effort")
 
     def capabilities_for(self, _: NewSession) -> Capabilities:
         return self.capabilities

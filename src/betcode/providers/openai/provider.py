@@ -62,7 +62,7 @@ class _Api:
             return ""  # another server may want no key, and says so itself if it does
         variable = self.key_env or "the variable that agents.openai.api_key_env names"
         return (
-            f"The OpenAI API needs a key: put one into {variable}, or name another server in "
+            f"The OpenAI API needs a key: set {variable}, or another server in "
             "agents.openai.base_url, such as http://localhost:11434/v1"
         )
 
@@ -91,9 +91,7 @@ class OpenAiProvider(AcpFamily):
         check_keys(session, SPEC.keys)
         api = self._api(session)
         if not (session.model or self._settings.model):
-            raise InvalidRequest(
-                "Say which model is wanted: there is no default one; agents.openai.model sets it for all"
-            )
+            raise InvalidRequest("No model is chosen: name one, or set agents.openai.model for all sessions")
         if session.environment is not None and (lacking := api.lacks(session.environment)):
             raise AgentUnavailable(lacking)
 
@@ -139,7 +137,7 @@ class OpenAiProvider(AcpFamily):
         key_env = _read(_KEY_ENV, asked, settings.api_key_env, variable_name())
         wire = asked.get(_WIRE, settings.wire_api)
         if wire not in WIRE_APIS:
-            raise InvalidRequest(f"There is no wire {wire[:80]!r}: choose {', '.join(WIRE_APIS)}", key=_WIRE)
+            raise InvalidRequest(f"Unknown wire_api {wire[:80]!r}: choose {', '.join(WIRE_APIS)}", key=_WIRE)
         if wire == "auto":
             wire = "responses" if base_url in ("", _OPENAI) else "chat"
         return _Api(base_url or _OPENAI, key_env, wire, _tokens(asked.get(_CONTEXT), settings.context_tokens))
@@ -156,12 +154,12 @@ def _read(key: str, asked: Mapping[str, str], default: str, kind: ValueType) -> 
     try:
         return str(kind.read(asked[key]))
     except NotUnderstood as wrong:
-        raise InvalidRequest(f"provider_config.{key} is to be {wrong}", key=key) from None
+        raise InvalidRequest(f"provider_config.{key} must be {wrong}", key=key) from None
 
 
 def _tokens(asked: str | None, default: int) -> int:
     if asked is None:
         return default
     if not (asked.isascii() and asked.isdigit() and len(asked) < 12):
-        raise InvalidRequest(f"provider_config.{_CONTEXT} is to be a number of tokens", key=_CONTEXT)
+        raise InvalidRequest(f"provider_config.{_CONTEXT} must be a number of tokens", key=_CONTEXT)
     return min(max(int(asked), LEAST_CONTEXT_TOKENS), _MOST_TOKENS)

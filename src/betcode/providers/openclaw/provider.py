@@ -31,9 +31,9 @@ from betcode.util.extras import EXTRAS, missing_extra
 
 _URL, _TOKEN_FILE, _START = "url", "token_file", "start"
 _INSTALL = "install it (npm install -g openclaw, with Node 24.16 or later)"
-_ELSE = "or name a gateway that runs with agents.openclaw.url"
+_ELSE = "or set agents.openclaw.url to a running gateway"
 _TOKEN_VARIABLE = "OPENCLAW_GATEWAY_TOKEN"  # noqa: S105 the name of a variable
-_NONE_NAMED = "No gateway is named: set agents.openclaw.url, or agents.openclaw.start to have one started"
+_NONE_NAMED = "No gateway is configured: set agents.openclaw.url, or agents.openclaw.start to start one"
 _PROBE_S = 0.5
 
 PROFILE = Profile(
@@ -41,7 +41,7 @@ PROFILE = Profile(
     title=SPEC.title,
     sets_model=False,  # it is told as the session is made
     tells_errors=True,
-    login="say where the gateway's token is with agents.openclaw.token_file",
+    login="set agents.openclaw.token_file to the file with the gateway's token",
     capabilities=replace(
         CAPABILITIES,
         recognises_repeats=True,  # a message has an id, which the gateway keeps
@@ -91,7 +91,7 @@ class OpenClawProvider(AcpFamily):
             self._program(session.environment or {})
         elif not _answers(gateway.url):
             raise AgentUnavailable(
-                f"No OpenClaw gateway answers at {gateway.url}: start it, name another with agents.openclaw.url, or "
+                f"No OpenClaw gateway answers at {gateway.url}: start it, set agents.openclaw.url to another, or "
                 f"let betcode start one with agents.openclaw.start",
                 url=gateway.url,
             )
@@ -145,7 +145,7 @@ class OpenClawProvider(AcpFamily):
         if named:
             if os.access(named, os.X_OK):
                 return named
-            raise AgentUnavailable(f"{named} is not a program that can be run: see agents.openclaw.program", path=named)
+            raise AgentUnavailable(f"{named} is not an executable file: see agents.openclaw.program", path=named)
         found = shutil.which(SPEC.executable, path=environment.get("PATH")) or shutil.which(SPEC.executable)
         if found is None:
             raise AgentUnavailable(f"openclaw was not found on the PATH: {_INSTALL}, {_ELSE}")
@@ -159,12 +159,12 @@ class OpenClawProvider(AcpFamily):
             try:
                 url = str(api_address("ws", "wss").read(asked[_URL]))
             except NotUnderstood as wrong:
-                raise InvalidRequest(f"provider_config.{_URL} is to be {wrong}", key=_URL) from None
+                raise InvalidRequest(f"provider_config.{_URL} must be {wrong}", key=_URL) from None
         token_file = asked.get(_TOKEN_FILE, "" if _URL in asked else settings.token_file)
         if token_file and not token_file.startswith("/"):
             raise InvalidRequest(f"provider_config.{_TOKEN_FILE} must be an absolute path", key=_TOKEN_FILE)
         if asked.get(_START, "false") not in ("true", "false"):
-            raise InvalidRequest(f"provider_config.{_START} is to be true or false", key=_START)
+            raise InvalidRequest(f"provider_config.{_START} must be true or false", key=_START)
         start = asked[_START] == "true" if _START in asked else settings.start
         here = f"ws://127.0.0.1:{settings.port}"
         return _Gateway(url or here, token_file, settings.port, is_ours=start and not url)
