@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from betcode.tui.composer.composer import Composer
-from betcode.wording.prompts import give_answer
+from betcode.wording.prompts import send_answer
 from support.daemon.process import Daemon
 from support.patience import PATIENCE_S
 from support.screens.keys import as_bytes, type_burst
@@ -94,9 +94,9 @@ async def test_letters_behind_an_answer_that_takes_its_time_are_in_the_draft(
 ) -> None:
     async def give_slowly(*arguments: Any) -> None:
         await anyio.sleep(0.3)
-        await give_answer(*arguments)
+        await send_answer(*arguments)
 
-    monkeypatch.setattr("betcode.tui.pending_board.give_answer", give_slowly)
+    monkeypatch.setattr("betcode.tui.pending_board.send_answer", give_slowly)
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
         await here.screen.shows("d + reason")

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.client.connection import Connection
-from betcode.client.stream import told
+from betcode.client.stream import messages_of
 from betcode.domain.permissions.audit import AuditFilter, AuditHead
 from betcode.v1 import audit_pb2 as v1
 from betcode.v1.audit_pb2_grpc import AuditServiceStub
@@ -27,7 +27,7 @@ class AuditReader:
         if which.until_ns < AuditFilter().until_ns:
             request.until.CopyFrom(_moment(which.until_ns))
         call = self._stub.ListAudit(request, metadata=self._connection.metadata)
-        async with aclosing(told(call, v1.ListAuditResponse)) as batches:
+        async with aclosing(messages_of(call, v1.ListAuditResponse)) as batches:
             async for batch in batches:
                 for record in batch.records:
                     yield record
@@ -38,7 +38,7 @@ class AuditReader:
         if earlier_head is not None:
             request.noted_number, request.noted_hash = earlier_head.number, earlier_head.hash
         call = self._stub.VerifyAudit(request, metadata=self._connection.metadata)
-        async with aclosing(told(call, v1.VerifyAuditResponse)) as steps:
+        async with aclosing(messages_of(call, v1.VerifyAuditResponse)) as steps:
             async for step in steps:
                 yield step
 

@@ -30,7 +30,7 @@ from betcode.client.input_lock import InputLockClient
 from betcode.client.new_conversation import NewConversation
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
-from betcode.client.stream import told
+from betcode.client.stream import messages_of
 from betcode.client.worktrees import WorktreeClient
 from betcode.config.paths import Paths
 from betcode.domain.agents.commands import AttachedFile
@@ -315,7 +315,7 @@ class Client:
         """
         request = v1.ExportSessionRequest(session_id=session_id, format=file_format, raw=raw)
         call = self._stub.ExportSession(request, metadata=self._connection.metadata)
-        async with aclosing(told(call, v1.ExportChunk)) as chunks:
+        async with aclosing(messages_of(call, v1.ExportChunk)) as chunks:
             async for chunk in chunks:
                 yield chunk.data
 
@@ -323,7 +323,7 @@ class Client:
         """Yield the whole value that was too long for its event, in pieces. Hold it in `aclosing`."""
         request = v1.ReadBlobRequest(session_id=session_id, sha256=sha256, offset=offset)
         call = self._stub.ReadBlob(request, metadata=self._connection.metadata)
-        async with aclosing(told(call, v1.BlobChunk)) as chunks:
+        async with aclosing(messages_of(call, v1.BlobChunk)) as chunks:
             async for chunk in chunks:
                 yield chunk.data
 

@@ -133,12 +133,12 @@ class Connection:
         """
         ladder = self.ladder()
         while True:
-            metadata = await self.metadata_of_a_person() if with_ticket else self.metadata
+            metadata = await self.person_metadata() if with_ticket else self.metadata
             try:
                 async with as_client_errors():
                     call = method(request, timeout=timeout_s, metadata=metadata)
                     response = await call
-                    await self._heed_trailers(call)
+                    await self._read_trailers(call)
                     return response
             except ClientError as error:
                 if not error.may_be_retried or ladder.climbed >= retries:
@@ -165,14 +165,14 @@ class Connection:
                 wait = wait_s(ladder, error)
             await self.sleep(wait)
 
-    async def _heed_trailers(self, call: object) -> None:
+    async def _read_trailers(self, call: object) -> None:
         if isinstance(call, grpc.aio.Call):
             for key, value in await call.trailing_metadata() or ():
                 if key == _DEPRECATIONS and isinstance(value, bytes):
                     with suppress(DecodeError):
                         self.on_deprecation(version_pb2.DeprecationWarning.FromString(value))
 
-    async def metadata_of_a_person(self, *, or_agent: bool = False) -> Metadata:
+    async def person_metadata(self, *, or_agent: bool = False) -> Metadata:
         """Return the metadata with a ticket, which proves that no agent calls.
 
         With `or_agent`, an agent may call without one.

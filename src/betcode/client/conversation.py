@@ -9,7 +9,7 @@ import grpc
 
 from betcode.client.connection import Connection, OnLink
 from betcode.client.errors import ClientError, as_client_errors
-from betcode.client.follow import Perseverance, Position
+from betcode.client.follow import Position, RetryPolicy
 from betcode.domain.agents.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.values.identifiers import MessageId, new_message_id
@@ -69,19 +69,19 @@ class ConversationStream:
         Raises:
             ClientError: the daemon refuses, and a retry would not help.
         """
-        perseverance = Perseverance(self._connection.ladder(), self._on_link)
+        retry_policy = RetryPolicy(self._connection.ladder(), self._on_link)
         while True:
             try:
-                async with aclosing(self._one_stream(perseverance)) as events:
+                async with aclosing(self._one_stream(retry_policy)) as events:
                     async for event in events:
                         yield event
                 return
             except ClientError as error:
                 self._connection.greeting.forget()
-                wait = perseverance.wait_after(error)
+                wait = retry_policy.wait_after(error)
             await self._connection.sleep(wait)
 
-    async def _one_stream(self, perseverance: Perseverance) -> AsyncGenerator[AgentEvent, None]:
+    async def _one_stream(self, retry_policy: RetryPolicy) -> AsyncGenerator[AgentEvent, None]:
         await self._connection.greeting.welcome(self._connection.metadata)
         call = await self._open()
         try:
@@ -92,10 +92,10 @@ class ConversationStream:
                 if not isinstance(event, AgentEvent):
                     return
                 if first:  # an attached stream begins with SessionInfo at once
-                    perseverance.connected()
+                    retry_policy.connected()
                     first = False
                 if event.sequence:
-                    perseverance.progressed()
+                    retry_policy.progressed()
                 for fresh in self._position.fresh((event,)):
                     if fresh.WhichOneof("event") == "user_input":
                         self._unacknowledged.pop(MessageId(fresh.user_input.message_id), None)
@@ -108,7 +108,7 @@ class ConversationStream:
             call.cancel()
 
     async def _open(self) -> Call:
-        metadata = await self._connection.metadata_of_a_person(or_agent=True)
+        metadata = await self._connection.person_metadata(or_agent=True)
         call = self._connection.stub.Converse(metadata=metadata)
         start = StartConversation(session_id=self.session_id, from_sequence=self._position.after)
         async with self._writing:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from betcode.client.connection import Connection
-from betcode.client.stream import told
+from betcode.client.stream import messages_of
 from betcode.v1.agent_pb2 import DiffSessionRequest
 from betcode.v1.worktree_pb2 import DiffChunk, DiffWorktreeRequest
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
@@ -32,6 +32,6 @@ class DiffReader:
         self, method: Any, request: DiffSessionRequest | DiffWorktreeRequest
     ) -> AsyncGenerator[DiffChunk, None]:
         call = method(request, metadata=self.connection.metadata)
-        async with aclosing(told(call, DiffChunk)) as chunks:
+        async with aclosing(messages_of(call, DiffChunk)) as chunks:
             async for chunk in chunks:
                 yield chunk

@@ -87,7 +87,7 @@ class as_client_errors:  # noqa: N801 - reads as what it does
         task = asyncio.current_task()
         if task is not None and not task.cancelling():
             # Not a cancellation of ours: gRPC raises this for a stream that broke before it was open.
-            raise _let_go("the stream broke before it was open") from None
+            raise _cancelled_by_daemon("the stream broke before it was open") from None
 
 
 def client_error(error: grpc.aio.AioRpcError) -> ClientError:
@@ -102,7 +102,7 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
     if (
         status is grpc.StatusCode.CANCELLED
     ):  # cancelled by the daemon, for example because it stops; our own cancellations raise differently
-        return _let_go(message)
+        return _cancelled_by_daemon(message)
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable("The daemon did not answer in time", code="", details={"reason": message}, status=status)
     if status is grpc.StatusCode.UNIMPLEMENTED:
@@ -110,7 +110,7 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
     return Refused(message, code=ErrorCode.INTERNAL, details={}, status=status)
 
 
-def _let_go(reason: str) -> Unreachable:
+def _cancelled_by_daemon(reason: str) -> Unreachable:
     unavailable = grpc.StatusCode.UNAVAILABLE
     return Unreachable("The daemon cancelled the call", code="", details={"reason": reason}, status=unavailable)
 

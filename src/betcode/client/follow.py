@@ -33,7 +33,7 @@ class Position:
         return fresh
 
 
-class Perseverance:
+class RetryPolicy:
     """Decides whether and when a broken stream is opened again."""
 
     def __init__(self, ladder: Ladder, on_link: OnLink) -> None:
@@ -93,13 +93,13 @@ async def follow_batches(
     """
     position = Position(after)
     request = FollowRequest(session_id=session_id, include_compacted=include_compacted)
-    perseverance = Perseverance(connection.ladder(), on_link)
+    retry_policy = RetryPolicy(connection.ladder(), on_link)
     may_batch = True
     while True:
         try:
             handshake = await connection.greeting.welcome(connection.metadata)
             one_stream = _one_stream if may_batch and handshake.has("event_batching") else _one_by_one
-            async with aclosing(one_stream(connection, request, position, perseverance)) as batches:
+            async with aclosing(one_stream(connection, request, position, retry_policy)) as batches:
                 async for batch in batches:
                     yield batch
             return
@@ -108,19 +108,19 @@ async def follow_batches(
             if may_batch and error.is_unimplemented:  # disabled since the handshake
                 may_batch = False
                 continue
-            wait = perseverance.wait_after(error)
+            wait = retry_policy.wait_after(error)
         await connection.sleep(wait)
 
 
 async def _one_stream(
-    connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
+    connection: Connection, request: FollowRequest, position: Position, retry_policy: RetryPolicy
 ) -> AsyncGenerator[Sequence[AgentEvent], None]:
     request.from_sequence = position.after
     call = connection.stub.Follow(request, metadata=connection.metadata)
     try:
         async with as_client_errors():
             await call.wait_for_connection()
-        perseverance.connected()
+        retry_policy.connected()
         batches = aiter(call)
         while True:
             # Only the read is guarded: an exception of the caller at the yield is not ours.
@@ -128,7 +128,7 @@ async def _one_stream(
                 batch = await anext(batches, None)
             if batch is None:
                 return
-            perseverance.progressed()
+            retry_policy.progressed()
             if fresh := position.fresh(batch.events):
                 yield fresh
     finally:
@@ -136,7 +136,7 @@ async def _one_stream(
 
 
 async def _one_by_one(
-    connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
+    connection: Connection, request: FollowRequest, position: Position, retry_policy: RetryPolicy
 ) -> AsyncGenerator[Sequence[AgentEvent], None]:
     """Read the same events from a daemon without batches."""
     resume = ResumeSessionRequest(
@@ -146,14 +146,14 @@ async def _one_by_one(
     try:
         async with as_client_errors():
             await call.wait_for_connection()
-        perseverance.connected()
+        retry_policy.connected()
         events = aiter(call)
         while True:
             async with as_client_errors():
                 event = await anext(events, None)
             if event is None:
                 return
-            perseverance.progressed()
+            retry_policy.progressed()
             if fresh := position.fresh((event,)):
                 yield fresh
     finally:

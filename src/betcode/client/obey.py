@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from betcode.client.address import reachable
 from betcode.client.connection import ClientIdentity, Connection, open_connection
 from betcode.client.errors import as_client_errors
-from betcode.client.stream import told
+from betcode.client.stream import messages_of
 from betcode.config.paths import Paths
 from obey.local.v1 import local_pb2 as v1
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
@@ -79,8 +79,8 @@ class ObeyClient:
     async def send(self, session_id: str, message: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
         """Send a message and yield its activities; leaving does not stop the turn. Hold it in `aclosing`."""
         request = v1.SendMessageRequest(session_id=session_id, message=message)
-        call = self._stub.SendMessage(request, metadata=await self.connection.metadata_of_a_person())
-        async with aclosing(told(call, v1.SessionActivityEvent)) as activities:
+        call = self._stub.SendMessage(request, metadata=await self.connection.person_metadata())
+        async with aclosing(messages_of(call, v1.SessionActivityEvent)) as activities:
             async for activity in activities:
                 yield activity
 
@@ -88,8 +88,8 @@ class ObeyClient:
         """Yield activities of one session or of all, starting when this call returns. Hold it in `aclosing`."""
         request = v1.WatchActivityRequest(session_id=session_id, campaign_id=campaign_id)
         call = self._stub.WatchActivity(request, metadata=self.connection.metadata)
-        await _begun(call)
-        return told(call, v1.SessionActivityEvent)
+        await _accepted(call)
+        return messages_of(call, v1.SessionActivityEvent)
 
     async def statuses(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionStatusEvent, None]:
         """Yield status events of one session to its end, or of all. Hold it in `aclosing`."""
@@ -99,13 +99,13 @@ class ObeyClient:
             call = self._stub.WatchSession(v1.WatchSessionRequest(session_id=session_id), metadata=metadata)
         else:
             call = self._stub.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=campaign_id), metadata=metadata)
-        await _begun(call)
-        return told(call, v1.SessionStatusEvent)
+        await _accepted(call)
+        return messages_of(call, v1.SessionStatusEvent)
 
     async def execute(self, request: v1.ExecuteRequest) -> AsyncGenerator[v1.ExecuteResponse, None]:
         """Run a command in a campaign; yield its output and its exit. Hold it in `aclosing`."""
-        call = self._stub.Execute(request, metadata=await self.connection.metadata_of_a_person())
-        async with aclosing(told(call, v1.ExecuteResponse)) as pieces:
+        call = self._stub.Execute(request, metadata=await self.connection.person_metadata())
+        async with aclosing(messages_of(call, v1.ExecuteResponse)) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -114,7 +114,7 @@ class ObeyClient:
         return LocalDaemonServiceStub(self.connection.channel)
 
 
-async def _begun(call: "grpc.aio.Call") -> None:
+async def _accepted(call: "grpc.aio.Call") -> None:
     """Wait until the daemon has accepted the call; a refusal is raised when the call is read."""
     async with as_client_errors():
         await call.initial_metadata()

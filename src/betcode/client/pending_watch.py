@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from betcode.client.connection import Connection, OnLink
 from betcode.client.errors import ClientError, as_client_errors
-from betcode.client.follow import Perseverance
+from betcode.client.follow import RetryPolicy
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -18,13 +18,13 @@ async def watch_pending(
         ClientError: the daemon refuses, and a retry would not help.
     """
     known: dict[str, str] = {}  # the session of each known prompt
-    perseverance = Perseverance(connection.ladder(), on_link)
+    retry_policy = RetryPolicy(connection.ladder(), on_link)
     request = v1.WatchPendingRequest(session_id=session_id)
     is_first = True
     while True:
         found: set[str] = set()
         try:
-            async with aclosing(_one_stream(connection, request, perseverance)) as changes:
+            async with aclosing(_one_stream(connection, request, retry_policy)) as changes:
                 async for change in changes:
                     match change.WhichOneof("change"):
                         case "opened":
@@ -45,7 +45,7 @@ async def watch_pending(
                             pass  # a message of a later daemon
             return
         except ClientError as error:
-            wait = perseverance.wait_after(error)
+            wait = retry_policy.wait_after(error)
         await connection.sleep(wait)
 
 
@@ -57,19 +57,19 @@ def _missed(session_id: str, request_id: str) -> v1.PendingChange:
 
 
 async def _one_stream(
-    connection: Connection, request: v1.WatchPendingRequest, perseverance: Perseverance
+    connection: Connection, request: v1.WatchPendingRequest, retry_policy: RetryPolicy
 ) -> AsyncGenerator[v1.PendingChange, None]:
     call = connection.stub.WatchPending(request, metadata=connection.metadata)
     try:
         async with as_client_errors():
             await call.wait_for_connection()
-        perseverance.connected()
+        retry_policy.connected()
         while True:
             async with as_client_errors():
                 change = await call.read()
             if not isinstance(change, v1.PendingChange):
                 return
-            perseverance.progressed()
+            retry_policy.progressed()
             yield change
     finally:
         call.cancel()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.client.connection import Connection
-from betcode.client.stream import told
+from betcode.client.stream import messages_of
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.policy_pb2_grpc import PolicyServiceStub
 
@@ -34,7 +34,7 @@ class PolicyClient:
         request = v1.TryPolicyRequest(settings_text=settings_text, path=path)
         request.since.FromNanoseconds(since_ns)
         call = self._stub.TryPolicy(request, metadata=self.connection.metadata)
-        async with aclosing(told(call, v1.TryPolicyUpdate)) as updates:
+        async with aclosing(messages_of(call, v1.TryPolicyUpdate)) as updates:
             async for update in updates:
                 yield update
 

@@ -11,7 +11,7 @@ from betcode.client.errors import as_client_errors
 T = TypeVar("T", bound=Message)
 
 
-async def told(call: "grpc.aio.UnaryStreamCall[Any, T]", kind: type[T]) -> AsyncGenerator[T, None]:
+async def messages_of(call: "grpc.aio.UnaryStreamCall[Any, T]", kind: type[T]) -> AsyncGenerator[T, None]:
     """Yield the messages of the call to its end; leaving cancels the call. Hold it in `aclosing`.
 
     Raises:

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from betcode.client.connection import Connection
 from betcode.client.errors import as_client_errors
-from betcode.client.stream import told
+from betcode.client.stream import messages_of
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 
@@ -58,10 +58,10 @@ class SessionKind:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class _Whose(Enum):
+class _Caller(Enum):
     """Who may call: a ticket proves that no agent does."""
 
-    NOT_SAID = "not said"
+    UNCHECKED = "unchecked"
     ANYBODY = "anybody"
     A_PERSON = "a person"
 
@@ -86,23 +86,25 @@ class WorktreeClient:
         Raises:
             Refused: it cannot be created, or its setup failed; the sentence says whether it exists.
         """
-        metadata = await self.connection.metadata_of_a_person(or_agent=True)
+        metadata = await self.connection.person_metadata(or_agent=True)
         async with as_client_errors():
             return await self._stub.CreateWorktree(new.request(), metadata=metadata, timeout=_LONG_S)
 
     def watch_create(self, new: NewWorktree) -> AsyncGenerator[v1.WorktreeProgress, None]:
         """Do the same and yield the progress; the last item has `done`. Hold it in `aclosing`."""
-        return self._told(self._stub.WatchCreateWorktree, new.request(), v1.WorktreeProgress, whose=_Whose.ANYBODY)
+        return self._messages(
+            self._stub.WatchCreateWorktree, new.request(), v1.WorktreeProgress, caller=_Caller.ANYBODY
+        )
 
     def set_up(self, worktree_id: str) -> AsyncGenerator[v1.WorktreeProgress, None]:
         """Run the setup and yield its progress; the last item has `done`. Hold it in `aclosing`."""
         request = v1.SetUpWorktreeRequest(worktree_id=worktree_id)
-        return self._told(self._stub.SetUpWorktree, request, v1.WorktreeProgress, whose=_Whose.A_PERSON)
+        return self._messages(self._stub.SetUpWorktree, request, v1.WorktreeProgress, caller=_Caller.A_PERSON)
 
     def setup_output(self, worktree_id: str) -> AsyncGenerator[v1.WorktreeOutput, None]:
         """Yield the stored output of the last setup. Hold it in `aclosing`."""
         request = v1.ReadSetupOutputRequest(worktree_id=worktree_id)
-        return self._told(self._stub.ReadSetupOutput, request, v1.WorktreeOutput)
+        return self._messages(self._stub.ReadSetupOutput, request, v1.WorktreeOutput)
 
     async def switch(self, worktree_id: str, start_as: SessionKind | None = None) -> v1.SwitchWorktreeResponse:
         """Make the worktree active in its repository, with a session in it; no agent is started."""
@@ -125,7 +127,7 @@ class WorktreeClient:
             Refused: something would be lost and `force` is not set, or it cannot be removed; nothing has changed.
         """
         request = v1.RemoveWorktreeRequest(worktree_id=worktree_id, force=force)
-        metadata = await self.connection.metadata_of_a_person()
+        metadata = await self.connection.person_metadata()
         async with as_client_errors():
             return await self._stub.RemoveWorktree(request, metadata=metadata, timeout=_LONG_S)
 
@@ -137,14 +139,14 @@ class WorktreeClient:
     async def restore(self, repo_path: str, removed_id: str, *, path: str = "") -> v1.WorktreeInfo:
         """Restore a removed worktree with its commits and changes, at its old path or at `path`; tried once."""
         request = v1.RestoreWorktreeRequest(repo_path=repo_path, removed_id=removed_id, path=path)
-        metadata = await self.connection.metadata_of_a_person()
+        metadata = await self.connection.person_metadata()
         async with as_client_errors():
             return await self._stub.RestoreWorktree(request, metadata=metadata, timeout=_LONG_S)
 
     def report(self, repo_path: str = "") -> AsyncGenerator[v1.WorktreeReport, None]:
         """Yield the size, age and state of each worktree, as they become known. Hold it in `aclosing`."""
         request = v1.ReportWorktreesRequest(repo_path=repo_path)
-        return self._told(self._stub.ReportWorktrees, request, v1.WorktreeReport)
+        return self._messages(self._stub.ReportWorktrees, request, v1.WorktreeReport)
 
     async def forget(self, worktree_id: str) -> bool:
         """Forget a worktree that no longer exists, without touching files; return whether it was known."""
@@ -160,20 +162,20 @@ class WorktreeClient:
         request = v1.ListBranchesRequest(repo_path=repo_path, include_remote=include_remote)
         return (await self.connection.call(self._stub.ListBranches, request)).branches
 
-    async def _told(
+    async def _messages(
         self,
         method: Callable[..., grpc.aio.UnaryStreamCall[Any, T]],
         request: Message,
         kind: type[T],
         *,
-        whose: _Whose = _Whose.NOT_SAID,
+        caller: _Caller = _Caller.UNCHECKED,
     ) -> AsyncGenerator[T, None]:
         """Yield the messages of a call to its end."""
         metadata = self.connection.metadata
-        if whose is not _Whose.NOT_SAID:
-            metadata = await self.connection.metadata_of_a_person(or_agent=whose is _Whose.ANYBODY)
+        if caller is not _Caller.UNCHECKED:
+            metadata = await self.connection.person_metadata(or_agent=caller is _Caller.ANYBODY)
         call = method(request, metadata=metadata)
-        async with aclosing(told(call, kind)) as messages:
+        async with aclosing(messages_of(call, kind)) as messages:
             async for message in messages:
                 yield message
 

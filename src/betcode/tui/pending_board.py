@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from betcode.client import Client, ClientError, Link, LinkState, Unreachable
 from betcode.util.signal import ChangeSignal, ResettableEvent
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.prompts import Deny, DenyAndStop, Given, Prompt, Question, Reply, give_answer
+from betcode.wording.prompts import Deny, DenyAndStop, Prompt, PromptAnswer, Question, Reply, send_answer
 
 _REFRESH_S = 20.0  # the times of prompts change without an event
 
@@ -62,7 +62,7 @@ class PendingBoard:
         # Closed while our answer is in transit
         self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}
         self._listeners: list[Listener] = []
-        self._unsent: deque[tuple[Prompt, Given]] = deque()  # not sent yet
+        self._unsent: deque[tuple[Prompt, PromptAnswer]] = deque()  # not sent yet
         self._has_unsent = ResettableEvent()
         self._connected = ResettableEvent()
         self._changed = ChangeSignal()
@@ -94,7 +94,7 @@ class PendingBoard:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def answer(self, prompt: Prompt, given: Given) -> bool:
+    def answer(self, prompt: Prompt, given: PromptAnswer) -> bool:
         """Queue the answer until the daemon accepts it; False if an answer to this prompt is already queued."""
         if prompt.request_id not in self._open or prompt.request_id in self._deliveries:
             return False
@@ -162,12 +162,12 @@ class PendingBoard:
             while self._unsent:
                 tasks.start_soon(self._deliver, *self._unsent.popleft())
 
-    async def _deliver(self, prompt: Prompt, given: Given) -> None:
+    async def _deliver(self, prompt: Prompt, given: PromptAnswer) -> None:
         request_id = prompt.request_id
         failure = ""
         while True:
             try:
-                await give_answer(self._client, prompt, given)
+                await send_answer(self._client, prompt, given)
             except Unreachable:
                 if request_id not in self._open:
                     break  # it was closed before our answer arrived
@@ -190,7 +190,7 @@ class PendingBoard:
             await self._refresh()  # another client may have answered part of a group
         self._notify(BoardChanged())
 
-    def _accepted(self, prompt: Prompt, given: Given) -> None:
+    def _accepted(self, prompt: Prompt, given: PromptAnswer) -> None:
         """Close a prompt after the daemon has accepted our answer; there may be no event about it."""
         del self._deliveries[prompt.request_id]
         shown, resolved = self._over.pop(prompt.request_id, (None, v1.PermissionResolved(request_id=prompt.request_id)))

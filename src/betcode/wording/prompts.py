@@ -170,7 +170,7 @@ class Edit:
     text: str = ""
 
 
-Given = Allow | AllowSession | AllowEdited | Deny | DenyAndStop | Reply
+PromptAnswer = Allow | AllowSession | AllowEdited | Deny | DenyAndStop | Reply
 Typed = Allow | AllowSession | Edit | Deny | DenyAndStop | Reply | ShowAll | ShowChoices
 
 
@@ -327,7 +327,7 @@ class OpenPrompts:
         return prompt
 
 
-async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
+async def send_answer(client: Client, prompt: Prompt, typed: PromptAnswer) -> None:
     """Send the answer to the daemon.
 
     Raises:

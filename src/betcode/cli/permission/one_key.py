@@ -15,9 +15,9 @@ from betcode.wording.prompts import (
     AllowSession,
     Deny,
     DenyAndStop,
-    Given,
     Permission,
     Prompt,
+    PromptAnswer,
     Reply,
     ShowAll,
     chosen_options,
@@ -40,7 +40,7 @@ class Write:
     """Type the answer as a line."""
 
 
-Pressed = Given | ShowAll | Skip | Quit | Write
+Pressed = PromptAnswer | ShowAll | Skip | Quit | Write
 
 _ENDS = frozenset({"q", "", "\x04"})  # the last two mean the end of input
 

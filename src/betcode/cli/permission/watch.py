@@ -27,13 +27,13 @@ from betcode.wording.prompts import (
     Deny,
     DenyAndStop,
     Edit,
-    Given,
     OpenPrompts,
     Permission,
     Prompt,
+    PromptAnswer,
     ShowAll,
     ShowChoices,
-    give_answer,
+    send_answer,
     understand,
 )
 
@@ -143,7 +143,7 @@ class PermissionWatcher:
 
         return await first_of(quit_by_key, asked.receive)
 
-    async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
+    async def _ask(self, prompt: Prompt) -> PromptAnswer | Skip | Quit | None:
         """Ask for the answer; None if the prompt is no longer open."""
         self._show(prompt, whole=False)
         await self._ignore_early_keys(prompt)
@@ -174,7 +174,7 @@ class PermissionWatcher:
             await self._open_prompts.gone(prompt)
         self._keys.discard_input()
 
-    async def _written(self, prompt: Prompt) -> Given | None:
+    async def _written(self, prompt: Prompt) -> PromptAnswer | None:
         """Read an answer as a line, as in a conversation; None to ask again."""
         self._screen.ask(prompt.question)
         line = await self._while_open(prompt, by_key=False)
@@ -204,11 +204,11 @@ class PermissionWatcher:
             self._screen.show(line)
         self._keys.discard_input()
 
-    async def _send_answer(self, prompt: Prompt, typed: Given) -> bool:
+    async def _send_answer(self, prompt: Prompt, typed: PromptAnswer) -> bool:
         """Send the answer; return whether the prompt is settled."""
         self._answered_here.add(prompt.request_id)
         try:
-            await give_answer(self._client, prompt, typed)
+            await send_answer(self._client, prompt, typed)
         except ClientError as error:
             self._answered_here.discard(prompt.request_id)
             self._screen.note(error.message)

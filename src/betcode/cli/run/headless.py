@@ -35,13 +35,13 @@ from betcode.wording.prompts import (
     Allow,
     Deny,
     DenyAndStop,
-    Given,
     OpenPrompts,
     Permission,
     Prompt,
+    PromptAnswer,
     Question,
     first_option,
-    give_answer,
+    send_answer,
 )
 from betcode.wording.render import DESCRIBED, Describer
 
@@ -217,7 +217,7 @@ class HeadlessTurn:
                 allowed = Allow(by_policy=True) if isinstance(prompt, Permission) else first_option(prompt)
                 await self._answer_or_park(prompt, allowed)
 
-    async def _answer_or_park(self, prompt: Prompt, typed: Given) -> None:
+    async def _answer_or_park(self, prompt: Prompt, typed: PromptAnswer) -> None:
         """Send the answer. A prompt that this run may not answer, such as in a run of an agent, is left to people."""
         if await self._send_answer(prompt, typed) not in (None, ErrorCode.PERMISSION_STALE):
             self._parked.append(prompt.request_id)
@@ -274,11 +274,11 @@ class HeadlessTurn:
                 if await self._send_answer(prompt, typed) != ErrorCode.INVALID_REQUEST:
                     break  # it cannot be answered here and remains open
 
-    async def _send_answer(self, prompt: Prompt, typed: Given) -> str | None:
+    async def _send_answer(self, prompt: Prompt, typed: PromptAnswer) -> str | None:
         """Send the answer; return why it was rejected, or None."""
         self._answered_here.add(prompt.request_id)
         try:
-            await give_answer(self._client, prompt, typed)
+            await send_answer(self._client, prompt, typed)
         except ClientError as error:
             self._screen.note(error.message)
             return error.code

@@ -27,14 +27,14 @@ from betcode.wording.prompts import (
     Deny,
     DenyAndStop,
     Edit,
-    Given,
     OpenPrompts,
     Permission,
     Prompt,
+    PromptAnswer,
     Question,
     ShowAll,
     ShowChoices,
-    give_answer,
+    send_answer,
     understand,
 )
 from betcode.wording.times import when_again
@@ -326,11 +326,11 @@ class PlainConversation:
             case answer:
                 await self._answer(prompt, answer)
 
-    async def _answer(self, prompt: Prompt, answer: Given) -> None:
+    async def _answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
         if isinstance(answer, Deny | DenyAndStop):  # set at once: the answer may end this conversation
             self._denied = self._denied or self._input_ended
         try:
-            await give_answer(self._client, prompt, answer)
+            await send_answer(self._client, prompt, answer)
         except ClientError as error:
             self._screen.note(error.message + when_again(error.retry_after_s))
             if error.code == ErrorCode.INVALID_REQUEST and not self._input_ended:

@@ -9,10 +9,10 @@ from betcode.wording.prompts import (
     AllowEdited,
     Deny,
     Edit,
-    Given,
     OpenPrompts,
     Permission,
     Prompt,
+    PromptAnswer,
     ShowAll,
     ShowChoices,
     understand,
@@ -27,7 +27,7 @@ class Asker:
         self._open_prompts = desk
         self._keyboard = Keyboard()
 
-    async def ask(self, prompt: Prompt) -> Given | None:
+    async def ask(self, prompt: Prompt) -> PromptAnswer | None:
         """Return the answer; None if the prompt is no longer open."""
         if not self._open_prompts.has(prompt):
             return None

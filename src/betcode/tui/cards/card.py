@@ -36,7 +36,7 @@ from betcode.tui.tasks import begin
 from betcode.tui.widgets.line_view import LineKind, LineView, ViewLine
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import InvalidEdit
-from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of
+from betcode.wording.prompts import AllowEdited, Prompt, PromptAnswer, fields_of
 from betcode.wording.terminal_text import one_line
 
 if TYPE_CHECKING:  # the input widgets are created when somebody types
@@ -81,7 +81,7 @@ class Card(Vertical, can_focus=True):
     class Answered(Message):
         """A person has decided."""
 
-        def __init__(self, prompt: Prompt, given: Given) -> None:
+        def __init__(self, prompt: Prompt, given: PromptAnswer) -> None:
             super().__init__()
             self.prompt = prompt
             self.given = given
@@ -292,7 +292,7 @@ class Card(Vertical, can_focus=True):
             self._answer(AllowEdited(edited))
         self._draw(from_the_top=True)
 
-    def _answer(self, given: Given) -> None:
+    def _answer(self, given: PromptAnswer) -> None:
         assert self._state is not None
         self._trouble = ""
         self.post_message(self.Answered(self._state.asked, given))

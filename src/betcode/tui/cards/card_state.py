@@ -10,9 +10,9 @@ from betcode.wording.prompts import (
     AllowSession,
     Deny,
     DenyAndStop,
-    Given,
     Permission,
     Prompt,
+    PromptAnswer,
     Question,
     Reply,
     chosen_options,
@@ -65,7 +65,7 @@ class CardState:
 class GiveAnswer:
     """A person has decided."""
 
-    given: Given
+    given: PromptAnswer
 
 
 @dataclass(frozen=True, slots=True)

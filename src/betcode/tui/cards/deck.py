@@ -17,7 +17,7 @@ from betcode.tui.composer.composer import Composer
 from betcode.tui.keyboard.sequencer import SequencedApp
 from betcode.tui.pending_board import AnswerDelivery, BoardChanged, News, PendingBoard, PromptClosed, PromptOpened
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.prompts import Given, Prompt
+from betcode.wording.prompts import Prompt, PromptAnswer
 
 _NOTICE_S = 12.0
 _HOLD_S = 1.0  # a slow daemon does not block the keyboard for longer
@@ -168,7 +168,7 @@ class CardDeck(Vertical):
         message.stop()
         self._answer(message.prompt, message.given)
 
-    def _answer(self, prompt: Prompt, given: Given) -> None:
+    def _answer(self, prompt: Prompt, given: PromptAnswer) -> None:
         if self._board.delivery(prompt.request_id) is AnswerDelivery.NONE:
             self._hold_input(prompt.request_id)
             if not self._board.answer(prompt, given):

@@ -15,7 +15,7 @@ from betcode.tui.cards.card_state import (
     typed,
 )
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.prompts import Allow, AllowSession, Deny, DenyAndStop, Given, Reply
+from betcode.wording.prompts import Allow, AllowSession, Deny, DenyAndStop, PromptAnswer, Reply
 
 OFFERS = [v1.GrantOffer(pattern="Bash(ls)", label="this command"), v1.GrantOffer(pattern="Bash", label="every use")]
 BASH = v1.PermissionRequest(request_id="a", tool_name="Bash", input_json='{"command": "ls"}', grant_offers=OFFERS)
@@ -54,7 +54,7 @@ def pressed(state: CardState, *keys: str, now: float = 20.0) -> tuple[CardState,
         ("a 2", AllowSession("Bash")),
     ],
 )
-def test_one_key_is_one_answer(keys: str, given: Given) -> None:
+def test_one_key_is_one_answer(keys: str, given: PromptAnswer) -> None:
     assert pressed(permission(), *keys.split())[1] == GiveAnswer(given)
 
 
