@@ -1,7 +1,7 @@
 """The durable log: one SQLite file with sessions, events, runs, inputs, prompts and blobs.
 
-This room keeps what it is given and gives it back: all of a commit or nothing, each number once. What the events mean,
-who is told of them and when to try again is the business of `sessions`. SQL stays in here.
+A commit is stored completely or not at all, and each sequence number once. The engine decides what events mean, who
+receives them and when to retry. SQL occurs only in this package, divided into folders by subject.
 """
 
 from betcode.storage.open_store import open_store

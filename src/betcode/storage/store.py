@@ -37,7 +37,7 @@ from betcode.storage.sqlite.writer import AGAIN, Again, Writer
 
 logger = logging.getLogger(__name__)
 
-_SEARCH_WAITS_S = 0.5  # for the index, so that what was said a moment ago is found
+_SEARCH_WAITS_S = 0.5  # for the index, so that the newest events are found
 
 
 class SqliteStore(SqliteSessions, SqlitePrompts):
@@ -91,7 +91,7 @@ class SqliteStore(SqliteSessions, SqlitePrompts):
         finally:
             written = [change.row.request_id for change in changes if isinstance(change, SavePrompt)]
             if written:
-                self._prompt_bell.ring(written)  # also where the caller was cancelled: it may be on disk
+                self._prompt_signal.notify(written)  # also if the caller was cancelled: it may be on disk
         self._indexer.note([change.session for change in changes if isinstance(change, AppendEvents)])
 
     async def fork_session(self, source: SessionKey, new: NewSession, state: SessionState, fork: ForkedPart) -> bool:
@@ -114,7 +114,7 @@ class SqliteStore(SqliteSessions, SqlitePrompts):
             return deleting.marked_sessions(db, session)[0]
 
         deleted = await self._writer.write(mark)
-        self._prompt_bell.ring()
+        self._prompt_signal.notify()
         self._indexer.note((session,))
         return deleted
 
@@ -131,7 +131,7 @@ class SqliteStore(SqliteSessions, SqlitePrompts):
         try:
             page = await self._searcher.call(lambda path: search_queries.find(path, question))
         except (apsw.CorruptError, apsw.NotADBError):
-            logger.warning("the search index is damaged, and is made again")
+            logger.warning("the search index is damaged and is rebuilt")
             self._indexer.begin_again()
             return SearchPage(complete=False)
         except apsw.Error as error:
@@ -140,7 +140,7 @@ class SqliteStore(SqliteSessions, SqlitePrompts):
 
 
 def _slices_of(session: SessionKey, *, with_mark: bool = False) -> Callable[[apsw.Connection], Again | None]:
-    """A job that deletes one slice each time it runs, until only the mark is left, and then that if it is to go too."""
+    """A job that deletes one slice each time it runs, until only the mark remains; then that too, if `with_mark`."""
 
     def delete(db: apsw.Connection) -> Again | None:
         if deleting.delete_slice(db, session):

@@ -1,4 +1,4 @@
-"""Numbered changes of the schema: each is applied once, in order, and left alone afterwards."""
+"""Numbered changes of the schema: each is applied once, in order, and not changed afterwards."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite dat
 
 
 def migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring the database to the newest schema; a copy of an older one stays beside it.
+    """Bring the database to the newest schema; a copy of the older database is stored in the same directory.
 
     Raises:
         DatabaseUnusable: it belongs to another program or to a newer betcode.

@@ -53,7 +53,7 @@ _BEFORE_ALL = -(2**63)
 
 
 def add(db: apsw.Connection, entry: AuditEntry) -> None:
-    """One row behind the last; the writer's transaction makes number and hash its own."""
+    """Add a row after the last one; the writer's transaction makes its number and hash unique."""
     last = db.execute(_LAST).fetchone()
     number, before = (last[0] + 1, last[1]) if last else (1, FIRST_HASH)
     db.execute(_ADD, (number, *_values(entry), hash_of(number, entry, before)))
@@ -66,7 +66,7 @@ def peer_of_answer(db: apsw.Connection, session_id: str, request_id: str) -> str
 
 
 def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int) -> list[AuditRow]:
-    """Rows that are wanted behind number `after`, in order; None: from the first of them."""
+    """Matching rows after number `after`, in order; None: from the first."""
     wanted = _WANTED + (_OF_SESSION if which.session_id else "")
     values: dict[str, int | str] = {"since": which.since_ns, "until": which.until_ns, "session": which.session_id}
     # An index knows between which rows those of a time are; the others need not be looked at.
@@ -86,7 +86,7 @@ def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int)
 def check(
     db: apsw.Connection, so_far: AuditVerification, limit: int, noted: AuditHead | None = None
 ) -> AuditVerification:
-    """Compare up to `limit` more rows with their hashes. What is behind a broken row is not looked at."""
+    """Compare up to `limit` more rows with their hashes. Rows after a broken one are not checked."""
     total, rows, head = so_far.total, so_far.rows, so_far.head
     if not total:
         total = _number(db, "SELECT count(*) FROM audit", {}) or 0
@@ -156,7 +156,7 @@ def _values(entry: AuditEntry) -> tuple[int | str, ...]:
 
 
 def _fetched(db: apsw.Connection, question: str, values: Mapping[str, int | str] | Sequence[int | str]) -> list[Any]:
-    """The rows; what is no text in them has halves of surrogate pairs, which no row was ever written with."""
+    """The rows. Bytes that are not text become lone surrogates, which no row was written with."""
     try:
         return db.execute(question.format(columns=_COLUMNS), values).fetchall()
     except UnicodeDecodeError:

@@ -5,25 +5,25 @@ from collections.abc import Sequence
 
 from betcode.util.signal import ChangeSignal
 
-_REMEMBERED = 256  # rings
+_REMEMBERED = 256  # notifications
 
 
-class PromptBell:
-    """Counts; who waits sees the newest count, however many there were."""
+class PromptSignal:
+    """A version that grows with every write; waiting tasks see the newest one."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._rung = ChangeSignal()
-        self._written: deque[Sequence[str] | None] = deque(maxlen=_REMEMBERED)  # the newest rings, the last at the end
+        self._changed = ChangeSignal()
+        self._written: deque[Sequence[str] | None] = deque(maxlen=_REMEMBERED)  # the newest at the end
 
-    def ring(self, request_ids: Sequence[str] | None = None) -> None:
-        """These prompts were written; None: it is not known which."""
+    def notify(self, request_ids: Sequence[str] | None = None) -> None:
+        """Report that these prompts were written; None: unknown which."""
         self.version += 1
         self._written.append(request_ids)
-        self._rung.notify()
+        self._changed.notify()
 
     def since(self, version: int) -> list[str] | None:
-        """The prompts that were written behind that version, each once; None: that is not known any more."""
+        """The prompts that were written after that version, each once; None if they are no longer known."""
         number = self.version - version
         if number > len(self._written):
             return None
@@ -37,4 +37,4 @@ class PromptBell:
     async def changed(self, since: int) -> None:
         """Return when the version is another."""
         while self.version == since:
-            await self._rung.wait()
+            await self._changed.wait()

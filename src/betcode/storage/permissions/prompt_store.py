@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from betcode.storage.permissions import audit_log, prompt_queries
-from betcode.storage.permissions.prompt_signal import PromptBell
+from betcode.storage.permissions.prompt_signal import PromptSignal
 from betcode.storage.sqlite.access import DatabaseAccess, DatabaseStore, reads
 
 
@@ -12,17 +12,17 @@ class SqlitePrompts(DatabaseStore):
 
     def __init__(self, database: DatabaseAccess) -> None:
         super().__init__(database)
-        self._prompt_bell = PromptBell()
+        self._prompt_signal = PromptSignal()
 
     @property
     def prompts_version(self) -> int:
-        return self._prompt_bell.version
+        return self._prompt_signal.version
 
     def prompts_since(self, version: int) -> Sequence[str] | None:
-        return self._prompt_bell.since(version)
+        return self._prompt_signal.since(version)
 
     async def prompts_changed(self, since: int) -> None:
-        await self._prompt_bell.changed(since)
+        await self._prompt_signal.changed(since)
 
     open_prompts = reads(prompt_queries.open_prompts)
     kept_prompts = reads(prompt_queries.kept_prompts)

@@ -72,7 +72,7 @@ class SqliteReports:
                 gone += db.changes()
             return gone
 
-        return await self._write(forget) if await self._read(has_old) else 0  # most looks find nothing to write
+        return await self._write(forget) if await self._read(has_old) else 0  # mostly there is nothing to write
 
 
 def _activity(row: Sequence[Any]) -> PushedActivity:

@@ -120,7 +120,7 @@ class SqliteWorktrees:
         return None if row is None else _worktree_row(row)
 
     async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
-        """What they are called, by their ids; those that are not known are left out."""
+        """Their names by their ids; unknown ids are omitted."""
         wanted = "SELECT id, name FROM worktrees WHERE id IN (SELECT value FROM json_each(?))"
         return await self._read(lambda db: dict(db.execute(wanted, (json.dumps(list(worktrees)),))))
 
@@ -143,7 +143,7 @@ class SqliteWorktrees:
         await self._write(lambda db: db.execute("DELETE FROM worktrees WHERE id = ?", (worktree,)))
 
     async def keep_output(self, worktree: WorktreeId, output: bytes) -> None:
-        """What its setup wrote, in place of what was kept before."""
+        """Replace the stored output of its setup."""
         keep = """INSERT INTO setup_outputs (worktree, output) SELECT id, ?2 FROM worktrees WHERE id = ?1
             ON CONFLICT (worktree) DO UPDATE SET output = excluded.output"""
         await self._write(lambda db: db.execute(keep, (worktree, output)))
@@ -160,7 +160,7 @@ class SqliteWorktrees:
         return await self._read(lambda db: [SessionId(text) for (text,) in db.execute(_OPEN_SESSIONS, (worktree,))])
 
     async def save_snapshot(self, row: TurnSnapshot) -> None:
-        """Of a session that was deleted meanwhile nothing is kept."""
+        """Save a snapshot, unless the session was deleted meanwhile."""
         values = (row.turn, row.top, row.start_tree, row.end_tree, row.started_ns, row.ended_ns, row.note, row.session)
         await self._write(lambda db: db.execute(_SAVE_SNAPSHOT, values))
 
@@ -170,7 +170,7 @@ class SqliteWorktrees:
         return await self._read(lambda db: [_snapshot_row(row) for row in db.execute(wanted, (session,))])
 
     async def unnoted_ends(self) -> Sequence[tuple[WatchedSession, int, int]]:
-        """Sessions of which turns have ended while nobody could note it, with the first and the last of these turns."""
+        """Sessions with turns whose end was not recorded, with the first and the last of these turns."""
         return await self._read(lambda db: [_unended(row) for row in db.execute(_UNENDED)])
 
     async def sessions_with_snapshots(self) -> frozenset[SessionId]:

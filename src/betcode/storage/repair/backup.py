@@ -11,7 +11,7 @@ from betcode.storage.repair.integrity_check import problems
 from betcode.storage.sqlite.database import connect_to_look, unusable
 from betcode.util.atomic_files import install_file
 
-_STEP_PAGES = 2_000  # progress is told after each, and a signal gets through
+_STEP_PAGES = 2_000  # progress is reported after each, and signals are handled
 
 Progress = Callable[[int, int], None]  # pages copied, pages in all
 
@@ -54,7 +54,7 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
                 while not backup.done:
                     backup.step(_STEP_PAGES)
                     on_progress(backup.page_count - backup.remaining, backup.page_count)
-            # One file, also when somebody looks into it; a daemon changes it back.
+            # One file, even if another program opens it; a daemon changes the mode back.
             copy.pragma("journal_mode", "delete")
         finally:
             copy.close()

@@ -21,7 +21,7 @@ LIMIT ?
 
 
 def problems(path: Path, *, full: bool) -> Iterator[str]:
-    """What is wrong with the database, in words, nothing where it is whole; `full` compares the indices too.
+    """The problems of the database as sentences, none if it is intact; `full` compares the indices too.
 
     Raises:
         DatabaseUnusable: it cannot be read at all, or is none of ours.

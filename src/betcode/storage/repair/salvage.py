@@ -20,7 +20,7 @@ _TABLES = (
     *("blobs", "blob_pieces", "permission_grants", "audit", "session_bonds"),
     *("reported_events", "agent_activities"),
 )
-# What belongs to nobody any more cannot be shown, and would be taken for damage again.
+# Rows without an owner cannot be shown, and the next check would report them as damage.
 _ORPHANS = (
     ("events", "place >> 40 NOT IN (SELECT key FROM sessions)"),
     ("inputs", "session NOT IN (SELECT key FROM sessions)"),
@@ -33,7 +33,7 @@ _ORPHANS = (
     ("permission_grants", "session NOT IN (SELECT key FROM sessions)"),
     ("session_bonds", "session NOT IN (SELECT key FROM sessions)"),
 )
-# A session's number of the last event must not be behind its events, nor beyond all that can be.
+# A session's last number must not be smaller than that of any of its events, nor larger than a number can be.
 _LAST_SEQ = """
 UPDATE sessions SET last_seq = max(iif(last_seq BETWEEN 0 AND 1099511627775, last_seq, 0), coalesce(
     (SELECT max(seq) FROM events WHERE place BETWEEN (key << 40) AND ((key << 40) | 1099511627775)), 0))
@@ -66,7 +66,7 @@ def salvage(damaged: Path, target: Path) -> Salvaged:
     try:
         source = connect_to_look(damaged)
         try:
-            # It opens what is cut short too, and passes over a table or index whose description is damaged.
+            # It opens truncated files too, and skips a table or index whose description is damaged.
             source.pragma("writable_schema", 1)
             columns = _tables(source, damaged)
             make_private(target)
@@ -142,7 +142,7 @@ def _copy_table(
 
 
 def _keep_epoch(source: apsw.Connection, db: apsw.Connection) -> None:
-    """Numbers may have been lost, so the next opening begins another epoch: it finds no token of its own beside."""
+    """Numbers may have been lost, so the next opening starts a new epoch: it finds no matching token file."""
     try:
         meta = dict(source.execute("SELECT name, value FROM meta NOT INDEXED"))
     except (apsw.Error, UnicodeDecodeError):

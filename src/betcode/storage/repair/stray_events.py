@@ -26,7 +26,7 @@ class _NoCell(Exception):
 
 
 def stray_events(path: Path) -> Iterator[StrayEvent]:
-    """Every event that stands on some page of the file; deleted ones may be among them, and the same one twice.
+    """Every event found on any page of the file; some may be deleted ones, or duplicates.
 
     Raises:
         OSError: the file cannot be read.
@@ -82,7 +82,7 @@ def _payload(file: BinaryIO, page: bytes, at: int, length: int, page_bytes: int)
 
 
 def _event(place: int, record: bytes) -> StrayEvent:
-    """A record of three columns: the place, which stands as nothing here, a whole number, and bytes."""
+    """A record of three columns: the row id (stored as null), an integer, and bytes."""
     head, at = _varint(record, 0)
     kinds: list[int] = []
     while at < head:

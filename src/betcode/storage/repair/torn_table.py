@@ -17,7 +17,7 @@ def readable_rows(source: apsw.Connection, table: str, columns: Sequence[str]) -
     """Rows, some at a time and some of them more than once; None for each stretch that cannot be read.
 
     First the tree is walked through, page after page, which needs no order in it. Where that ends at a damaged page,
-    rows are asked for by their numbers, which leads to what lies behind.
+    rows are requested by their numbers, which finds the rows after it.
     """
     # NOT INDEXED: the tree of the table itself is asked, whatever state its indices are in.
     question = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED"
@@ -66,7 +66,7 @@ def _after(source: apsw.Connection, question: str, after: int, count: int) -> li
 
 
 def _behind(source: apsw.Connection, question: str, damaged: int) -> int | None:
-    """The first number after the damaged one from which it goes on: further away each time, then back to the edge.
+    """The first readable number after the damaged one: search in growing steps, then back to the edge.
 
     Numbers of events lie far apart from session to session, so that one leap may pass over a whole history.
     """

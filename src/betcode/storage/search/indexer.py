@@ -22,7 +22,7 @@ _MADE_AGAIN_AFTER_S = 0.1
 
 
 class Indexer:
-    """Whoever commits tells it which sessions have more; whoever searches may wait until that much is in."""
+    """Commits report which sessions have new events; a search may wait until they are indexed."""
 
     def __init__(self, log: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._path = log
@@ -36,7 +36,7 @@ class Indexer:
         self._hurry = threading.Event()  # someone waits, or it is to end
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="search-indexer", daemon=True)
-        self._stirred.set()  # what an earlier daemon left unread
+        self._stirred.set()  # events that an earlier daemon did not index
         self._thread.start()
 
     def note(self, sessions: Sequence[int]) -> None:
@@ -50,7 +50,7 @@ class Indexer:
             self._stirred.set()
 
     async def up_to_date(self, within_s: float) -> bool:
-        """Whether everything that was committed before this call is in the index; waited for so long."""
+        """Whether everything committed before this call is in the index; waits at most for that time."""
         future: asyncio.Future[bool] = self._loop.create_future()
         with self._lock:
             self._waiting.append(future)
@@ -116,7 +116,7 @@ class Indexer:
     def _wait(self) -> None:
         self._stirred.wait()
         self._hurry.wait(_LAG_S)
-        # In this order: what is noted from here on stirs it again.
+        # In this order: a session that is noted from here on sets the event again.
         if not self._ending.is_set():
             self._hurry.clear()
             self._stirred.clear()

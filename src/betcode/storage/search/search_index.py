@@ -1,4 +1,4 @@
-"""The full-text index: a separate file beside the log, built from the log alone, so that it can be rebuilt.
+"""The full-text index: a separate file, built from the log alone, so that it can be rebuilt.
 
 It is no part of the log's file: SQLite has one writer per file, and no commit of the log waits for this one.
 """
@@ -18,7 +18,7 @@ from betcode.v1.agent_pb2 import AgentEvent
 logger = logging.getLogger(__name__)
 
 TOKENS = "unicode61 remove_diacritics 2"  # how text becomes words; a question is read the same way
-_VERSION = 1  # of what is indexed and how; another one begins again
+_VERSION = 1  # of the indexed content; a new version rebuilds the index
 _STEP_ROWS = 1_000
 _STEP_BYTES = 1024 * 1024
 _FORGET_ROWS = 2_000
@@ -81,7 +81,7 @@ class SearchIndex:
         return [key for key, last in there.items() if last > read.get(key, 0)] + [k for k in read if k not in there]
 
     def step(self, session: int) -> bool:
-        """Take in a little of what a session has new, its position in the same transaction; whether more is left."""
+        """Index some of a session's new events, with its position, in one transaction; whether there are more."""
         if self._log.execute(_IS_THERE, (session,)).fetchone() is None:
             return self._forget(session)
         after = self._db.execute("SELECT seq FROM positions WHERE session = ?", (session,)).get or 0
@@ -105,7 +105,7 @@ class SearchIndex:
         return rows == _STEP_ROWS or size > _STEP_BYTES
 
     def merge(self) -> bool:
-        """One step of merging the index: only that removes the words of deleted documents. Whether more is left."""
+        """One step of merging the index; only that removes the words of deleted documents. Whether there is more."""
         before = self._db.total_changes()
         with self._db:
             self._db.execute("INSERT INTO documents (documents, rank) VALUES ('merge', ?)", (-_MERGE_PAGES,))
@@ -176,7 +176,7 @@ def _files(path: Path) -> Iterable[Path]:
 
 
 def _text(data: bytes) -> str:
-    """The words of one event; none where it is not searched or cannot be read."""
+    """The text of one event; none if its kind is not indexed or it cannot be read."""
     try:
         document = document_of(AgentEvent.FromString(data))
     except DecodeError:

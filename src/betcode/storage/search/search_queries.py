@@ -91,7 +91,7 @@ def find(log: Path, question: SearchQuery) -> SearchPage:
 
 
 def _places(db: apsw.Connection, session: SessionId | None) -> tuple[int, int] | None:
-    """Where to look; None where there is no such session."""
+    """The scope of the search; None if there is no such session."""
     if session is None:
         return _EVERYWHERE
     key = db.execute("SELECT key FROM sessions WHERE session_id = ? AND deleted = 0", (session,)).get
@@ -99,7 +99,7 @@ def _places(db: apsw.Connection, session: SessionId | None) -> tuple[int, int] |
 
 
 def _excerpts(match: str, documents: dict[int, Document]) -> dict[int, str]:
-    """What stands around the words, found by the index's own rules: the few documents of a page are indexed whole."""
+    """The text around the matches, found by the index's own rules: the few documents of a page are indexed again."""
     if not documents:
         return {}
     db = apsw.Connection(":memory:")

@@ -1,6 +1,6 @@
 """Copy a session's history into a fork, a slice at a time, so that no other commit waits long.
 
-Until all of it is there the fork is marked as deleted: nobody sees it, and a daemon that is killed meanwhile leaves
+Until it is complete the fork is marked as deleted: it is invisible, and a daemon that is killed meanwhile leaves
 something that the next one takes away like any other half deleted session.
 """
 
@@ -54,14 +54,14 @@ _NO_PAYLOADS = "INSERT INTO input_payloads (input, payload) SELECT key, x'' FROM
 
 
 def begin(db: apsw.Connection, new: NewSession, state: SessionState) -> SessionKey:
-    """A session that nobody sees yet."""
+    """Create a session that is not visible yet."""
     fork = create_session(db, new, state, ())
     hide(db, fork)
     return fork
 
 
 def copy_slice(db: apsw.Connection, source: SessionKey, fork: SessionKey, until: Seq) -> bool:
-    """Copy a little more; whether more may be left. What is deleted meanwhile is found missing by `reveal`."""
+    """Copy some rows; whether there may be more. `reveal` detects rows that were deleted meanwhile."""
     shift = first_place(fork) - first_place(source)
     copied = db.execute(
         "SELECT max(place) FROM events WHERE place BETWEEN ? AND ?", (first_place(fork), last_place(fork))

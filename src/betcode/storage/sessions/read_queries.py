@@ -127,7 +127,7 @@ def read_events(db: apsw.Connection, session: SessionKey, after: Seq, limit_byte
 def read_before(
     db: apsw.Connection, session: SessionKey, before: Seq, not_before: Seq, limit_bytes: int, limit_events: int
 ) -> Page:
-    """Only what is given is read, and one event more."""
+    """Reads only the events that it returns, and one more."""
     events: list[bytes] = []
     room = limit_bytes
     window = (place_of(session, not_before), place_of(session, min(before, SEQ_MASK)), limit_events + 1)

@@ -69,12 +69,12 @@ def marked_sessions(db: apsw.Connection, only: SessionKey = _ALL) -> list[Delete
 
 
 def delete_mark(db: apsw.Connection, session: SessionKey) -> None:
-    """Delete the last row of a session that has nothing else left."""
+    """Delete the last row of a session that has no other rows."""
     db.execute("DELETE FROM sessions WHERE key = ? AND deleted = 1", (session,))
 
 
 def delete_slice(db: apsw.Connection, session: SessionKey) -> bool:
-    """Take away a little of a marked session; whether more is left."""
+    """Delete some rows of a marked session; whether there are more."""
     first = first_place(session)
     bounds = {"first": first, "last": last_place(session), "rows": _SLICE_ROWS, "bytes": _SLICE_BYTES}
     end = db.execute(_END_OF_SLICE, bounds).get

@@ -88,7 +88,7 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
 
 
 def _apply_beside(db: apsw.Connection, change: SaveClients | ForgetClients | SaveBinding | SaveMetadata) -> None:
-    """What is kept beside the log."""
+    """Apply a change of the tables other than the log."""
     match change:
         case SaveClients() | ForgetClients():
             connections.apply(db, change)
@@ -189,7 +189,7 @@ def probe(db: apsw.Connection) -> None:
 
 
 def append(db: apsw.Connection, session: SessionKey, events: Sequence[StoredEvent]) -> None:
-    """Events behind the last one of their session, each number greater than the one before."""
+    """Append events to their session, in ascending order of their numbers."""
     if not events:
         return
     row = db.execute(_END_OF_LOG, (first_place(session), last_place(session), session)).fetchone()

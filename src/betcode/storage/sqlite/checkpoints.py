@@ -1,4 +1,4 @@
-"""Checkpoint the write-ahead log beside the writer, so that the log stays small."""
+"""Checkpoint the write-ahead log concurrently with the writer, so that the log stays small."""
 
 import asyncio
 import logging
@@ -107,7 +107,7 @@ class Checkpoints:
             self._on_fatal(error)
 
     def _checkpoint(self) -> None:
-        """Copy beside the writer; when the log is large all the same, hold the writer while the rest is copied."""
+        """Copy while the writer works; if the log is still large, stop the writer while the rest is copied."""
         written = self._written
         try:
             pages, _copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

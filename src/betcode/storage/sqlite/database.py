@@ -12,9 +12,9 @@ from betcode.domain.errors import BetcodeError, DatabaseUnusable, StorageDegrade
 Durability = Literal["normal", "full"]
 
 _OPENING_TIMEOUT_MS = 5_000
-WRITER_TIMEOUT_MS = 250  # another program's lock is soon told to those who wait; they try again
+WRITER_TIMEOUT_MS = 250  # another program's lock is soon reported to the callers; they retry
 _READER_TIMEOUT_MS = 1_000
-_CHECKPOINT_TIMEOUT_MS = 100  # the writer stands still meanwhile
+_CHECKPOINT_TIMEOUT_MS = 100  # the writer waits meanwhile
 _WAL_KEPT_BYTES = 16 * 1024 * 1024
 
 # What each trouble is called where people read it. Everything here may pass, so a commit that met it is tried again.
@@ -39,7 +39,7 @@ _PASSING_ERRNO = {
 
 
 def connect(path: Path, *, durability: Durability = "normal") -> apsw.Connection:
-    """A connection that may write; it waits for nobody but another program's lock.
+    """A connection that may write; it waits only for another program's lock.
 
     Raises:
         DatabaseUnusable: a setting does not hold.
@@ -76,7 +76,7 @@ def connect_reader(path: Path) -> apsw.Connection:
 
 
 def connect_to_look(path: Path, *, timeout_ms: int = _OPENING_TIMEOUT_MS) -> apsw.Connection:
-    """A connection that changes nothing, not even how the file is kept; for whoever looks at it from outside.
+    """A connection that changes nothing, not even the journal mode; for programs other than the daemon.
 
     Raises:
         DatabaseUnusable: there is no such file, or it cannot be opened.
@@ -122,7 +122,7 @@ def _hold(db: apsw.Connection, path: Path, name: str, wanted: str | int) -> None
 
 
 def make_private(path: Path) -> None:
-    """The file exists and is its owner's alone; SQLite gives the files beside it the same mode."""
+    """Make sure that the file exists and is private; SQLite gives its other files the same mode."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Before any connection: closing a descriptor of the file lets go of the locks that this process has on it.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

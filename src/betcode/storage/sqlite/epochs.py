@@ -71,7 +71,7 @@ def end(db: apsw.Connection, path: Path) -> None:
 
 
 def _change_token(db: apsw.Connection, path: Path, old: str, values: dict[str, str], *, announce: bool) -> None:
-    """Store `values` and a new token, here and beside, so that a kill at any moment is not taken for a backup."""
+    """Store `values` and a new token, also in the token file, so that a kill is not mistaken for a restored backup."""
     new = secrets.token_hex(16)
     if announce:
         _write_beside(path, old, new)

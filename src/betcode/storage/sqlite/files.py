@@ -56,7 +56,7 @@ def open_files(path: Path, durability: Durability, boot_id: str, migrations: Seq
     except DatabaseUnusable:
         if not reserve.give_back(path):
             raise
-        # SQLite makes its index of the write-ahead log before anything can be read, and a full disk has no room for it.
+        # SQLite creates its index of the write-ahead log before anything can be read, and on a full disk it cannot.
         opened = _open_connections(path, durability, boot_id, migrations)
     if not opened.unwritable:
         reserve.make(path)
@@ -111,7 +111,7 @@ def _begin(db: apsw.Connection, begin: Callable[[apsw.Connection], epochs.Epoch]
 
 
 def close_files(path: Path, opened: OpenedDatabase, *, clean: bool) -> None:
-    """Close every connection; if everything went well, the next opening finds it said so."""
+    """Close every connection; after a clean shutdown, leave a mark for the next opening."""
     for connection in (*opened.readers, opened.checkpoints):
         connection.close()
     try:

@@ -8,7 +8,7 @@ import apsw
 
 from betcode.storage.sqlite.database import connect_to_look, unusable
 
-_STEPS = 10_000  # of SQLite's machine, between two looks at the time
+_STEPS = 10_000  # of SQLite's virtual machine, between two checks of the time
 _LOCK_MS = 500
 
 

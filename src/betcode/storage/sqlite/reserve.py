@@ -12,7 +12,7 @@ _BYTES = 128 * 1024  # SQLite's index of the write-ahead log takes 32 KiB at fir
 
 
 def make(path: Path) -> None:
-    """Take the room, where there is some; the database works without."""
+    """Reserve disk space, if there is some; the database works without."""
     reserve = _reserve(path)
     try:
         descriptor = open_file(reserve, os.O_WRONLY | os.O_CREAT)
@@ -23,16 +23,16 @@ def make(path: Path) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        logger.debug("no room is kept in reserve: %s", error)
+        logger.debug("no disk space is reserved: %s", error)
 
 
 def give_back(path: Path) -> bool:
-    """Whether there was room in reserve, which is free now."""
+    """Free the reserved disk space; whether there was some."""
     try:
         _reserve(path).unlink()
     except OSError:
         return False
-    logger.warning("the database could not be opened: room that was kept in reserve is used")
+    logger.warning("the database could not be opened: the reserved disk space is used")
     return True
 
 

@@ -39,7 +39,7 @@ class DatabaseUse:
 
 
 def database_use(path: Path, most: int) -> DatabaseUse:
-    """Raises DatabaseUnusable where it cannot be read."""
+    """Raises DatabaseUnusable if it cannot be read."""
     try:
         db = connect_to_look(path)
         try:

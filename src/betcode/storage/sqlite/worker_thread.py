@@ -36,7 +36,7 @@ class GilYield:
             self._loop.call_soon(self._wait)
 
     def finished(self) -> None:
-        """In the thread: nothing is left to do."""
+        """In the thread: there are no more jobs."""
         self._finished.set()
 
     def _wait(self) -> None:
@@ -56,7 +56,7 @@ class Job(Generic[T]):
         self.future: asyncio.Future[T] = loop.create_future()
 
     def settle(self, result: T | None, error: BaseException | None) -> None:
-        """On the loop: tell whoever still waits."""
+        """On the loop: give the result to a caller that still waits."""
         if self.future.done():
             return
         if error is None:
@@ -99,7 +99,7 @@ class WorkerThread(Generic[T]):
             error: BaseException | None = None
             try:
                 result = asked.work(self._thing)
-            except Exception as failure:  # noqa: BLE001 - it belongs to whoever asked, and is raised there
+            except Exception as failure:  # noqa: BLE001 - it is raised in the caller
                 error = failure
             self._loop.call_soon_threadsafe(asked.settle, result, error)
             if self._queue.empty():

@@ -51,7 +51,7 @@ class Writer:
     ) -> None:
         """`begin` is called in the thread before the first commit, and again before each until it succeeds."""
         self._begin = begin
-        self.gate = threading.Lock()  # held in a transaction; whoever must stop the writer for a moment takes it
+        self.gate = threading.Lock()  # held in a transaction; acquire it to pause the writer
         self._db = db
         self._loop = asyncio.get_running_loop()
         self._on_fatal = on_fatal
@@ -78,7 +78,7 @@ class Writer:
         return await outcome(job.future)
 
     def write_later(self, work: Callable[[apsw.Connection], object]) -> None:
-        """Work that nobody waits for; a failure is logged, no more."""
+        """Queue work without waiting for it; a failure is only logged."""
         job = Job(self._loop, work)
         job.future.add_done_callback(lambda future: future.exception())
         self._submit(job)
@@ -111,7 +111,7 @@ class Writer:
         self._refuse_the_rest()
 
     def _serve(self, first: AnyJob) -> bool:
-        """Commit `first` and what waits behind it, tell everyone; whether to go on."""
+        """Commit `first` and the jobs that wait behind it, and give the results; whether to continue."""
         group, going_on = self._gather(first)
         self._in_hand = group
         done = self._commit(group)
@@ -146,7 +146,7 @@ class Writer:
                 done = self._transact(group)
         except apsw.Error as error:
             if len(group) > 1 and not isinstance(error, apsw.BusyError):
-                # One that is too large for the room that is left must not keep the small ones out.
+                # A commit that is too large for the remaining space must not block the small ones.
                 return [each for job in group for each in self._commit((job,))]
             self._say(error)
             return [_Done(job, error=told(error)) for job in group]
