@@ -15,7 +15,7 @@ from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
-from betcode.config.jsonc_edit import comments
+from betcode.config.edit.jsonc_edit import comments
 from betcode.domain.permissions.audit import AuditFilter
 from betcode.domain.values.identifiers import new_session_id
 from betcode.v1 import agent_pb2

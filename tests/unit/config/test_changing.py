@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config import file_edit as changing
-from betcode.config.file_edit import (
+from betcode.config.edit import file_edit as changing
+from betcode.config.edit.file_edit import (
     NO_FILE,
     ChangedMeanwhile,
     NotChanged,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.config.jsonc_edit import CannotEdit, comments, with_value, without
+from betcode.config.edit.jsonc_edit import CannotEdit, comments, with_value, without
 from betcode.util.jsonc import NotJson, parse
 
 _SCALARS = st.none() | st.booleans() | st.integers(-99, 99) | st.text('ab"\\/*{}[],: é\ud800', max_size=6)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from betcode.config.file_edit import state_of
+from betcode.config.edit.file_edit import state_of
 from betcode.config.load import load_settings
 from betcode.config.paths import choose_places
 from betcode.config.reload import SettingsReloader

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from betcode.config.file_edit import faults_in
+from betcode.config.edit.file_edit import faults_in
+from betcode.config.edit.jsonc_edit import with_value
 from betcode.config.file_reader import WrongFile, read_text
 from betcode.config.first_run import RULES_DIRECTORY
-from betcode.config.jsonc_edit import with_value
 from betcode.config.load import FILE_NAME
 from betcode.config.origins import Layer
 from betcode.config.plain_file import read_plain

@@ -11,7 +11,7 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import uncut_table
-from betcode.config.file_edit import NotChanged, change, setting_of, value_of
+from betcode.config.edit.file_edit import NotChanged, change, setting_of, value_of
 from betcode.config.file_reader import WrongFile, read_file, read_text
 from betcode.config.load import Loaded, WrongSetting, combined, resolve
 from betcode.config.origins import OF_PROJECTS, Layer

@@ -9,7 +9,7 @@ from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import can_ask, confirm
-from betcode.config.file_edit import NotChanged, faults_in, rewrite, state_of
+from betcode.config.edit.file_edit import NotChanged, faults_in, rewrite, state_of
 from betcode.config.file_reader import WrongFile, read_text
 from betcode.config.load import WrongSetting
 from betcode.config.origins import Layer

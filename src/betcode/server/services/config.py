@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.config.file_edit import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
+from betcode.config.edit.file_edit import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
 from betcode.config.file_reader import WrongFile, read_file, read_text
 from betcode.config.load import Loaded, WrongSetting, combined, from_environment, from_flags, project_files
 from betcode.config.origins import OF_PROJECTS, Layer

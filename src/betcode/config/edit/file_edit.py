@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from betcode.config.edit.jsonc_edit import CannotEdit, with_value, without
 from betcode.config.file_reader import FILE_BYTES, FileRead, WrongFile, read_text, suggestion, understood
-from betcode.config.jsonc_edit import CannotEdit, with_value, without
 from betcode.config.load import WrongSetting, combined, wrong_value
 from betcode.config.origins import OF_PROJECTS, Fault, Layer, SettingOrigin, UncheckedSetting
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting

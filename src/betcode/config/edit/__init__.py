@@ -1,0 +1,1 @@
+"""Change a settings file: validate, edit JSON with comments, replace the file atomically."""
