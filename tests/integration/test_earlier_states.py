@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from betcode.client import open_client
+from betcode.storage.sqlite.epochs import kernel_boot_id
 from betcode.v1 import agent_pb2 as v1
 from support.daemon.process import running_daemon
 from support.daemon.session import Talk, assert_whole, is_idle, settled_text
@@ -28,8 +29,10 @@ def unpack(archive: Path, root: Path) -> None:
     state.mkdir(mode=0o700)
     with tarfile.open(archive) as packed:
         packed.extractall(state, filter="data")
-    # The prompts of the archive expired a week after it was made.
     database = apsw.Connection(str(state / "betcode.db"))
+    # The machine was not restarted since: after a restart, sequence numbers would continue behind a gap.
+    database.execute("UPDATE meta SET value = ? WHERE name = 'boot_id'", (kernel_boot_id(),))
+    # The prompts of the archive expired a week after it was made.
     database.execute("UPDATE pending_permissions SET expires_at = ?", (time.time_ns() + 10**15,))
     database.close()
 
