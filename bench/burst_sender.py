@@ -11,11 +11,11 @@ from pathlib import Path
 import anyio
 
 from betcode.client import open_client
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 
 
 async def main(state_dir: Path, session: str, number: int) -> None:
-    async with open_client(choose_places({}, state_dir=state_dir, config_dir=state_dir / "config")) as client:
+    async with open_client(choose_paths({}, state_dir=state_dir, config_dir=state_dir / "config")) as client:
         await client.handshake()
         print("{}", flush=True)
         began = time.perf_counter()

@@ -79,7 +79,7 @@ def _figures(what: str, bursts: list[_Burst]) -> list[Figure]:
 
 
 async def _measured(daemon: Daemon, number: int, send: Callable[[Daemon, str, int], Awaitable[float]]) -> _Burst:
-    state_dir = daemon.places.state_dir
+    state_dir = daemon.paths.state_dir
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(state_dir)}
     new = NewConversation(str(state_dir), provider="claude", environment=environment)
     session = await daemon.client.start_session(new)
@@ -96,7 +96,7 @@ async def _measured(daemon: Daemon, number: int, send: Callable[[Daemon, str, in
 async def _messages(daemon: Daemon, session: str, number: int) -> float:
     """All are open at once: the agent answers when it has them all. Until the last is answered."""
     await daemon.client.send(session, f"collect {number}")
-    with Program("-m", "bench.burst_sender", str(daemon.places.state_dir), session, str(number)) as sender:
+    with Program("-m", "bench.burst_sender", str(daemon.paths.state_dir), session, str(number)) as sender:
         await sender.says()
         accepted_s = (await sender.says())["accepted_s"]
         await _until(daemon, session, "turn_complete", number + 1)

@@ -13,14 +13,14 @@ import anyio
 
 from bench.figure import percentile
 from betcode.client import Client, open_client
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 
 _PAUSE_S = 0.01
 
 
 async def main(state_dir: Path) -> None:
     took_s: list[float] = []
-    async with open_client(choose_places({}, state_dir=state_dir, config_dir=state_dir / "config")) as client:
+    async with open_client(choose_paths({}, state_dir=state_dir, config_dir=state_dir / "config")) as client:
         with anyio.open_signal_receiver(signal.SIGTERM) as signals:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_call, client, took_s)

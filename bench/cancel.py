@@ -25,7 +25,7 @@ async def measure(effort: Effort) -> list[Figure]:
         for run in range(effort.runs):
             effort.progress(f"run {run + 1} of {effort.runs}")
             seen += await _cancels(daemon, effort.size(_CANCELS))
-        for directory in daemon.places.runs.iterdir():
+        for directory in daemon.paths.runs.iterdir():
             own += _agents_own(_records(directory))
     baseline = "the agent's own: interrupt in, result out"
     return [

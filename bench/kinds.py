@@ -62,9 +62,9 @@ async def measure(effort: Effort) -> list[Figure]:
         async with running_daemon(effort.root, claude_bin=program) as daemon:
             for kind in _KINDS:
                 effort.progress(kind.name)
-                before = {run.name for run in daemon.places.runs.iterdir()}
+                before = {run.name for run in daemon.paths.runs.iterdir()}
                 seen = await _answers(daemon, kind, effort.root, effort.size(_ANSWERS))
-                (run,) = (each for each in daemon.places.runs.iterdir() if each.name not in before)
+                (run,) = (each for each in daemon.paths.runs.iterdir() if each.name not in before)
                 own = list(_agents_own(_records(run), kind))
                 figures.append(_added(kind, own, seen))
                 if kind.own_mb:
@@ -154,7 +154,7 @@ def _agents_own(records: Iterator[Record], kind: _Kind) -> Iterator[float]:
 
 def _resident_mb(daemon: Daemon) -> float:
     """The agent that was started last."""
-    agents = [one.pid for holder in holder_pids(daemon.places.runs) for one in descendants(holder)]
+    agents = [one.pid for holder in holder_pids(daemon.paths.runs) for one in descendants(holder)]
     return resident_bytes(max(agents)) / _MB
 
 

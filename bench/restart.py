@@ -36,23 +36,23 @@ async def measure(effort: Effort) -> list[Figure]:
 
 async def _gap(state_dir: Path) -> tuple[float, float]:
     """The longest pauses between two events: undisturbed, and with a restart in between."""
-    async with running_daemon(state_dir) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(state_dir) as daemon, open_client(daemon.paths) as client:
         session = await daemon.flood_session(100_000, rate=_RATE)
         await client.send(session, "begin")
         try:
             with anyio.fail_after(BOUND_S):
-                return await _listen(client, session, daemon.places)
+                return await _listen(client, session, daemon.paths)
         finally:
-            await _command(daemon.places, "stop", "--agents")
+            await _command(daemon.paths, "stop", "--agents")
 
 
-async def _listen(client: Client, session: str, places: Paths) -> tuple[float, float]:
+async def _listen(client: Client, session: str, paths: Paths) -> tuple[float, float]:
     heard: list[float] = []
     pauses: list[float] = []
     restarted = anyio.Event()
 
     async def restart() -> None:
-        await _command(places, "restart")
+        await _command(paths, "restart")
         restarted.set()
 
     async with anyio.create_task_group() as tasks, aclosing(client.follow(session)) as events:
@@ -70,8 +70,8 @@ async def _listen(client: Client, session: str, places: Paths) -> tuple[float, f
     return max(pauses[_BEFORE // 4 : _BEFORE]), max(pauses[_BEFORE:])
 
 
-async def _command(places: Paths, *arguments: str) -> None:
-    argv = [sys.executable, "-m", "betcode", "daemon", *arguments, "--state-dir", str(places.state_dir)]
-    argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(places.state_dir), "LANG": "C.UTF-8"}
+async def _command(paths: Paths, *arguments: str) -> None:
+    argv = [sys.executable, "-m", "betcode", "daemon", *arguments, "--state-dir", str(paths.state_dir)]
+    argv += ["--config-dir", str(paths.config_dir), "--socket", str(paths.socket)]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(paths.state_dir), "LANG": "C.UTF-8"}
     await anyio.run_process(argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -42,8 +42,8 @@ def terminal_environment(daemon: Daemon, home: Path) -> Mapping[str, str]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
-        "BETCODE_STATE_DIR": str(daemon.places.state_dir),
-        "BETCODE_CONFIG_DIR": str(daemon.places.config_dir),
+        "BETCODE_STATE_DIR": str(daemon.paths.state_dir),
+        "BETCODE_CONFIG_DIR": str(daemon.paths.config_dir),
         "PYTHONPATH": str(Path.cwd()),  # for the baseline, which is one of these files
     }
 

@@ -18,7 +18,7 @@ import grpc
 from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import descendants, send_signal
 
@@ -74,8 +74,8 @@ class Program:
 class Daemon:
     """A daemon process that serves."""
 
-    def __init__(self, places: Paths, process: subprocess.Popen[bytes], client: Client, start_s: float) -> None:
-        self.places = places
+    def __init__(self, paths: Paths, process: subprocess.Popen[bytes], client: Client, start_s: float) -> None:
+        self.paths = paths
         self.client = client
         self.start_s = start_s  # from nothing to SERVING
         self._process = process
@@ -86,7 +86,7 @@ class Daemon:
 
     @property
     def address(self) -> str:
-        return f"unix:{self.places.socket}"
+        return f"unix:{self.paths.socket}"
 
     async def flood_session(self, lines: int, *, rate: float = 0, text_bytes: int = 0, directory: str = "/") -> str:
         """A session whose agent answers each message with so many deltas."""
@@ -99,9 +99,9 @@ class Daemon:
 @asynccontextmanager
 async def running_daemon(state_dir: Path, *, claude_bin: Path | None = None) -> AsyncIterator[Daemon]:
     """A daemon on this state directory; leaving the block ends it and every process that it left running."""
-    places = choose_places({}, state_dir=state_dir, config_dir=state_dir / "config")
+    paths = choose_paths({}, state_dir=state_dir, config_dir=state_dir / "config")
     argv = [sys.executable, "-m", "betcode.daemon", "--state-dir", str(state_dir)]
-    argv += ["--config-dir", str(places.config_dir)]
+    argv += ["--config-dir", str(paths.config_dir)]
     argv += ["--claude-bin", str(claude_bin)] if claude_bin else []
     began = time.perf_counter()
     process = subprocess.Popen(  # noqa: ASYNC220 - nobody else is waiting, and its time is what is measured
@@ -113,12 +113,12 @@ async def running_daemon(state_dir: Path, *, claude_bin: Path | None = None) -> 
         start_new_session=True,
     )
     try:
-        await serving(places.socket, process)
+        await serving(paths.socket, process)
         start_s = time.perf_counter() - began
-        async with open_client(places) as client:
-            yield Daemon(places, process, client, start_s)
+        async with open_client(paths) as client:
+            yield Daemon(paths, process, client, start_s)
     finally:
-        _end(process, places.runs)
+        _end(process, paths.runs)
 
 
 async def serving(socket: Path, process: subprocess.Popen[bytes]) -> None:

@@ -35,7 +35,7 @@ _READABLE_S = 0.6  # a card takes no key before somebody could have read it
 async def pictures(root: Path) -> dict[str, str]:
     """Each picture by its name."""
     made: dict[str, str] = {}
-    async with running_daemon(root) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(root) as daemon, open_client(daemon.paths) as client:
         tour = await _session(daemon, client, "negative Fibonacci numbers")
         await client.send(await _session(daemon, client, "the flaky test"), "show me a tool")
         await client.send(await _session(daemon, client, "notes for the release"), "hello")

@@ -138,7 +138,7 @@ async def test_several_cards_are_counted_and_answered_in_any_order(daemon: Daemo
 async def test_an_answer_of_another_client_closes_the_card_with_a_notice_and_loses_no_typing(
     daemon: Daemon, tmp_path: Path
 ) -> None:
-    async with asking_screen(daemon, tmp_path) as here, open_client(daemon.places) as other:
+    async with asking_screen(daemon, tmp_path) as here, open_client(daemon.paths) as other:
         await here.ask(BASH, BASH)
         await here.screen.shows("y allow")
         [waiting] = await other.pending(here.session_id)

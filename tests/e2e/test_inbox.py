@@ -63,7 +63,7 @@ async def test_it_is_usable_on_a_small_screen_and_removes_prompts_that_others_an
 ) -> None:
     async with (
         asking_screen(daemon, tmp_path / "here", size=(40, 15)) as here,
-        open_client(daemon.places) as somebody,
+        open_client(daemon.paths) as somebody,
     ):
         screen = here.screen
         await here.ask(BASH, 'and Bash {"command": "git fetch"}')

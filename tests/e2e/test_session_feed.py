@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def _connected(daemon: Daemon) -> AsyncIterator[Client]:
     identity = ClientIdentity(client_type="tui")
-    async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS) as client:
+    async with open_client(daemon.paths, identity, ladder_ms=QUICK_LADDER_MS) as client:
         yield client
 
 

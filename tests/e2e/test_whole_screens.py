@@ -25,7 +25,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
 @pytest.fixture(scope="module")
 async def session_id(daemon: Daemon) -> str:
     """A session of one turn, and two others in the list."""
-    async with open_client(daemon.places, ClientIdentity("somebody")) as client:
+    async with open_client(daemon.paths, ClientIdentity("somebody")) as client:
         for name in ("Rewrite the parser", "日本語の名前"):
             made = await client.start_session(NewConversation(str(daemon.work), provider="claude"))
             await client.rename(made, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.domain.agents.commands import AttachedFile, SendMessage
 from betcode.domain.errors import AgentCannot, BetcodeError, CompactionUnsupported, ForkRefused
 from betcode.domain.runs.crash_policy import CrashPolicy
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.anyio
 
 @asynccontextmanager
 async def unable(root: Path) -> AsyncIterator[EngineSession]:
-    places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
-    async with engine(root, CrashPolicy(), places=places, kind=Unable) as here:
+    paths = choose_paths({}, state_dir=root / "state", config_dir=root / "config")
+    async with engine(root, CrashPolicy(), paths=paths, kind=Unable) as here:
         yield here
         await here.supervisor.close(here.session)
 

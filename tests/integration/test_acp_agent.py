@@ -25,7 +25,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def room(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Daemon, Client]]:
     root = tmp_path_factory.mktemp("acp")
-    async with running_daemon(root) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(root) as daemon, open_client(daemon.paths) as client:
         yield daemon, client
 
 
@@ -219,7 +219,7 @@ async def test_a_model_that_the_agent_does_not_have_is_told(room: tuple[Daemon, 
 
 
 async def test_the_agent_lives_on_when_its_daemon_is_killed(room: tuple[Daemon, Client], tmp_path: Path) -> None:
-    async with running_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await acp_talk(daemon, client)
         await talk.say("say before\nwait go\nsay after")
         await talk.until(lambda event: "waiting" in event.text_delta.text)

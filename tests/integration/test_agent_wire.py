@@ -25,12 +25,12 @@ IN_OPEN = 0x20
 
 
 def lines_of(daemon: Daemon, kind: RecordKind) -> list[dict[str, Any]]:
-    return [json.loads(line) for run in runs_in(daemon.places.runs) for line in run.lines(kind)]
+    return [json.loads(line) for run in runs_in(daemon.paths.runs) for line in run.lines(kind)]
 
 
 @pytest.mark.behaviour("wire.stdout.invalid-json-skipped")
 async def test_a_line_that_is_no_json_is_logged_as_a_warning_and_skipped(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         (daemon.work / "broken").write_text("this is no JSON\n")
         talk = await obedient_talk(daemon, client)
         events = await talk.turn("play broken\nsay afterwards")
@@ -48,7 +48,7 @@ async def test_every_request_of_the_agent_gets_one_response_or_is_withdrawn(tmp_
     asks = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "make"}, "tool_use_id": "toolu_w"}
     withdrawn = {"type": "control_request", "request_id": "gone", "request": asks}
     cancel = {"type": "control_cancel_request", "request_id": "gone"}
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         (daemon.work / "odd").write_text("".join(json.dumps(frame) + "\n" for frame in (unknown, withdrawn)))
         (daemon.work / "cancel").write_text(json.dumps(cancel) + "\n")
         talk = await obedient_talk(daemon, client)
@@ -73,7 +73,7 @@ async def test_every_request_of_the_agent_gets_one_response_or_is_withdrawn(tmp_
 async def test_attachments_reach_the_agent_with_name_type_and_bytes(tmp_path: Path) -> None:
     picture = AttachedFile("a.png", "image/png", b"\x89PNG\r\n\x1a\n" + bytes(20))
     text = AttachedFile("b.txt", "text/plain", b"in words")
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await client.send(talk.session_id, "say seen", (picture, text))
         await talk.until(is_idle)
@@ -90,7 +90,7 @@ async def test_attachments_reach_the_agent_with_name_type_and_bytes(tmp_path: Pa
 @pytest.mark.behaviour("launch.no-hooks-no-claude-md")
 async def test_the_daemon_runs_no_hooks_of_a_project_and_opens_no_claude_md(tmp_path: Path) -> None:
     """The stand-in for the agent runs no hooks and reads no CLAUDE.md either, so whatever does is the daemon."""
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         rules = daemon.work / ".claude" / "settings.json"
         write_rules(rules, deny=["Bash(touch *)"])
         events = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd")

@@ -34,8 +34,8 @@ async def numbered(client: Client, session_id: str, after: int = 0) -> list[v1.A
 async def test_every_attached_client_gets_a_permission_request_whoever_holds_the_lock(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path) as daemon,
-        open_client(daemon.places, ClientIdentity("typist")) as typist,
-        open_client(daemon.places, ClientIdentity("watcher")) as watcher,
+        open_client(daemon.paths, ClientIdentity("typist")) as typist,
+        open_client(daemon.paths, ClientIdentity("watcher")) as watcher,
     ):
         talk = await obedient_talk(daemon, typist)
         assert (await typist.input_lock.request(talk.session_id)).granted
@@ -49,12 +49,12 @@ async def test_every_attached_client_gets_a_permission_request_whoever_holds_the
 
 @pytest.mark.behaviour("events.sequence.per-session")
 async def test_each_session_counts_from_1_however_many_clients_are_attached(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         crowded, lonely = await obedient_talk(daemon, client), await obedient_talk(daemon, client)
         seen: list[list[v1.AgentEvent]] = []
 
         async def attend() -> None:
-            async with open_client(daemon.places) as own:
+            async with open_client(daemon.paths) as own:
                 seen.append(await numbered(own, crowded.session_id))
 
         async with anyio.create_task_group() as tasks:
@@ -71,7 +71,7 @@ async def test_each_session_counts_from_1_however_many_clients_are_attached(tmp_
 
 @pytest.mark.behaviour("reconnect.during-tool")
 async def test_a_client_that_comes_back_while_a_tool_runs_gets_the_rest_and_then_live_events(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         (daemon.work / "hold").write_text("ran")
         await talk.say("tool\nsay done")
@@ -80,7 +80,7 @@ async def test_a_client_that_comes_back_while_a_tool_runs_gets_the_rest_and_then
         await talk.answer(request, allow=True)
         await becomes_true((daemon.work / "at-ran").exists)  # the tool runs, and nobody is attached
         missed: list[v1.AgentEvent] = []
-        async with open_client(daemon.places) as again:
+        async with open_client(daemon.paths) as again:
             with anyio.fail_after(PATIENCE_S):
                 async with aclosing(again.follow(talk.session_id, left_at)) as events:
                     async for event in events:

@@ -21,12 +21,12 @@ def here(tmp_path: Path) -> Iterator[Shell]:
 
 
 def runs(here: Shell) -> bool:
-    return is_held(here.places.lock)
+    return is_held(here.paths.lock)
 
 
 def claudes(here: Shell) -> Path:
     """Nothing of ours is there yet, and something of Claude Code's."""
-    shutil.rmtree(here.places.config_dir)
+    shutil.rmtree(here.paths.config_dir)
     claude = Path(here.environment["HOME"]) / ".claude"
     (claude / "rules").mkdir(parents=True)
     (claude / "settings.json").write_text('{"model": "opus"}')
@@ -95,10 +95,10 @@ def test_the_first_start_offers_the_settings_of_claude_code(here: Shell) -> None
         person.type("y\n")
         person.expect("settings.json and rules/ (1 file)")
         assert person.ended() == 0
-    copy = here.places.config_dir / "settings.json"
+    copy = here.paths.config_dir / "settings.json"
     assert copy.read_text() == '{"model": "opus"}'
     assert not copy.is_symlink()
-    assert (here.places.config_dir / "rules/a.md").read_text() == "a"
+    assert (here.paths.config_dir / "rules/a.md").read_text() == "a"
     assert "unknown setting" not in here.daemon.log
     here.run("daemon", "stop")
     with here.terminal("session", "list") as person:
@@ -112,7 +112,7 @@ def test_who_does_not_want_them_is_not_asked_again(here: Shell) -> None:
         person.expect("Copy your settings and rules")
         person.type("n\n")
         person.expect("The daemon is running at")
-    assert list(here.places.config_dir.iterdir()) == []
+    assert list(here.paths.config_dir.iterdir()) == []
     here.run("daemon", "stop")
     with here.terminal("daemon", "start") as person:
         assert "Copy your settings" not in person.expect("The daemon is running at")
@@ -147,10 +147,10 @@ def test_a_script_is_told_how_and_nothing_is_copied(here: Shell) -> None:
     done = here.run("session", "list")
     assert done.returncode == 0
     assert done.stderr == "To copy your Claude Code settings: betcode config import\n"
-    assert not here.places.config_dir.exists()
+    assert not here.paths.config_dir.exists()
     assert here.run("session", "list").stderr == ""
 
 
 def test_where_there_is_nothing_to_copy_nobody_is_asked(here: Shell) -> None:
-    shutil.rmtree(here.places.config_dir)
+    shutil.rmtree(here.paths.config_dir)
     assert here.run("session", "list").stderr == ""

@@ -59,7 +59,7 @@ def test_an_unknown_bench_is_named() -> None:
 async def test_the_clock_starts_with_the_agent_and_not_with_who_is_present(tmp_path: Path) -> None:
     async with demo_sessions(tmp_path) as (daemon, client):
         talk = await demo_talk(daemon, client, flood=100)
-        argv = [sys.executable, "-m", "bench.followers", grpc_target(daemon.places.socket), talk.session_id, "1"]
+        argv = [sys.executable, "-m", "bench.followers", grpc_target(daemon.paths.socket), talk.session_id, "1"]
         with anyio.fail_after(PATIENCE_S):
             async with await anyio.open_process(argv, cwd=ROOT, stderr=None) as follower:
                 assert follower.stdout is not None

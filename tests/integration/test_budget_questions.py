@@ -37,7 +37,7 @@ class Asked:
 @asynccontextmanager
 async def asked_for_more(root: Path) -> AsyncIterator[Asked]:
     """A session whose one turn is spent, with a message that waits until a person allows another."""
-    async with obedient_daemon(root) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(root) as daemon, open_client(daemon.paths) as client:
         budget = v1.Budget(max_turns=1)
         new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment, budget=budget)
         talk = Talk(client, await client.start_session(new))
@@ -191,7 +191,7 @@ async def test_a_session_whose_budget_is_lowered_below_what_it_spent_keeps_no_sl
     tmp_path: Path, then: v1.BudgetAction.ValueType
 ) -> None:
     settings = {"agents": {"turn_limit": 1}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         talk, busy, other = [await obedient_talk(daemon, client) for _ in range(3)]
         await talk.turn("say one")  # its agent stays
         await busy.say("wait go")
@@ -212,7 +212,7 @@ async def test_a_session_whose_budget_is_lowered_below_what_it_spent_keeps_no_sl
 
 
 async def test_a_limit_that_no_answer_could_raise_is_refused(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         new = NewConversation(str(daemon.work), provider="claude", budget=v1.Budget(max_cost_usd=1e-10))
         with pytest.raises(Refused) as refused:
             await client.start_session(new)

@@ -23,7 +23,7 @@ REFUSE = v1.BUDGET_ACTION_REFUSE
 
 @asynccontextmanager
 async def world(root: Path) -> AsyncIterator[tuple[Daemon, Client]]:
-    async with obedient_daemon(root) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(root) as daemon, open_client(daemon.paths) as client:
         yield daemon, client
 
 

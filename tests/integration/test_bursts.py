@@ -31,7 +31,7 @@ async def test_what_was_said_without_a_daemon_is_read_to_its_end(tmp_path: Path)
             await talk.until("text_delta")
         daemon.kill()
         with anyio.fail_after(PATIENCE_S):
-            while not all(_turn_is_over(run) for run in runs_in(daemon.places.runs)):  # noqa: ASYNC110 - of files
+            while not all(_turn_is_over(run) for run in runs_in(daemon.paths.runs)):  # noqa: ASYNC110 - of files
                 await anyio.sleep(0.05)
         await daemon.start()
         for lines, talk in zip(_FLOODS, talks, strict=True):

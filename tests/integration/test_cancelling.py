@@ -42,7 +42,7 @@ class Here:
 
     @property
     def runs(self) -> list[RunOnDisk]:
-        return runs_in(self.daemon.places.runs)[self.before :]
+        return runs_in(self.daemon.paths.runs)[self.before :]
 
     async def assert_usable(self, runs: int) -> None:
         """The next message is answered, and so many agents were needed in all."""
@@ -54,9 +54,9 @@ class Here:
 
 @asynccontextmanager
 async def a_session(daemon: Daemon) -> AsyncIterator[Here]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
-        yield Here(daemon, client, talk, len(runs_in(daemon.places.runs)))
+        yield Here(daemon, client, talk, len(runs_in(daemon.paths.runs)))
         await client.close(talk.session_id)  # no slot stays taken
 
 
@@ -210,7 +210,7 @@ async def test_two_cancels_at_once_are_one(patient: Here) -> None:
     daemon, client, talk = patient.daemon, patient.client, patient.talk
     await talk.say("wait never")
     await talk.until(waits)
-    async with open_client(daemon.places) as other, anyio.create_task_group() as tasks:
+    async with open_client(daemon.paths) as other, anyio.create_task_group() as tasks:
         for each in (client, other, client, other):
             tasks.start_soon(each.cancel, talk.session_id)
     assert ends(await talk.until(is_idle)) == ["cancelled"]

@@ -90,7 +90,7 @@ def test_what_is_gone_or_was_never_there_is_refused(here: Shell) -> None:
     assert (done.returncode, "No agent has run" in done.stderr) == (5, True)
     session = talked(here, "say hello")
     here.run("daemon", "stop", "--agents")
-    oldest, newest = sorted(here.places.runs.iterdir())
+    oldest, newest = sorted(here.paths.runs.iterdir())
     shutil.rmtree(oldest)
     told = here.json("cassette", "save", session, "-o", "part.ndjson", "--yes", "--json")
     assert (told["runs"], told["missing_runs"]) == (1, 1)

@@ -126,7 +126,7 @@ def test_a_broken_row_is_named_with_and_without_a_daemon(here: Shell) -> None:
     assert here.run("daemon", "stop").returncode == 0
     assert here.run("audit", "verify").stdout == whole
     assert here.run("daemon", "status").returncode != 0  # none was started for it
-    db = apsw.Connection(str(here.places.database))
+    db = apsw.Connection(str(here.paths.database))
     db.execute("DROP TRIGGER audit_is_not_changed; UPDATE audit SET outcome = 'allow' WHERE number = 3")
     db.close()
     for _ in range(2):

@@ -19,19 +19,19 @@ from support.processes.command import Shell, shell
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Shell]:
     with shell(tmp_path) as commands:
-        (commands.places.config_dir / "settings.json").unlink()
+        (commands.paths.config_dir / "settings.json").unlink()
         yield commands
 
 
 def file(here: "Shell | InProcess") -> Path:
-    return here.places.config_dir / "settings.json"
+    return here.paths.config_dir / "settings.json"
 
 
 class InProcess:
     """The commands that need neither a terminal nor a daemon, without a process of their own for each."""
 
     def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.work, self.places = shell.work, shell.places
+        self.work, self.paths = shell.work, shell.paths
         self._monkeypatch, self._capsys = monkeypatch, capsys
         for name, value in shell.environment.items():
             monkeypatch.setenv(name, value)
@@ -256,7 +256,7 @@ def test_the_settings_of_claude_code_are_copied_when_asked_for(here: Shell, tmp_
     assert not copy.is_symlink()
     assert copy.read_text() == (claude / "settings.json").read_text()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert (here.places.config_dir / "rules/style.md").read_text() == "short words"
+    assert (here.paths.config_dir / "rules/style.md").read_text() == "short words"
     assert here.run("config", "validate").stdout == "The settings are valid\n"
     copy.write_text("{}")
     again = here.run("config", "import")

@@ -22,11 +22,11 @@ def test_start_returns_when_it_serves_and_stop_when_it_is_gone(tmp_path: Path) -
         assert started["started"] is True
         status = here.json("daemon", "status", "--json")
         assert (status["running"], status["serving"], status["pid"]) == (True, True, started["pid"])
-        assert status["socket"] == str(here.places.socket)
+        assert status["socket"] == str(here.paths.socket)
         again = here.json("daemon", "start", "--json")
-        assert again == {"started": False, "pid": started["pid"], "socket": str(here.places.socket)}
+        assert again == {"started": False, "pid": started["pid"], "socket": str(here.paths.socket)}
         assert here.json("daemon", "stop", "--json") == {"stopped": True, "pid": started["pid"]}
-        assert not is_held(here.places.lock)
+        assert not is_held(here.paths.lock)
         assert here.json("daemon", "stop", "--json") == {"stopped": False, "pid": 0}
 
 
@@ -79,7 +79,7 @@ def test_commands_at_the_same_moment_start_one_daemon(tmp_path: Path) -> None:
         ]
         ended = [starter.communicate(timeout=PATIENCE_S) for starter in starters]
         assert [starter.returncode for starter in starters] == [0] * 4, [errors for _, errors in ended]
-        holder = read_holder(here.places.lock)
+        holder = read_holder(here.paths.lock)
         assert holder is not None
         assert {json.loads(out)["pid"] for out, _ in ended} == {holder.pid}
 
@@ -110,9 +110,9 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
 
 def test_a_daemon_that_is_about_to_be_gone_is_waited_for_and_another_started(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
-        here.places.state_dir.mkdir(parents=True, exist_ok=True)
-        leaving = LockOwner(pid=os.getpid(), started="", socket=str(here.places.socket), version="")
-        with hold_lock(here.places.lock, leaving):
+        here.paths.state_dir.mkdir(parents=True, exist_ok=True)
+        leaving = LockOwner(pid=os.getpid(), started="", socket=str(here.paths.socket), version="")
+        with hold_lock(here.paths.lock, leaving):
             starting = subprocess.Popen(
                 here.argv("daemon", "start"),
                 env=here.environment,
@@ -158,7 +158,7 @@ def test_another_socket_of_the_same_state_is_named(tmp_path: Path) -> None:
         here.run("daemon", "start")
         done = here.run("session", "list", "--socket", str(tmp_path / "other.sock"))
         assert done.returncode == 2
-        assert f"--socket {here.places.socket}" in done.stderr
+        assert f"--socket {here.paths.socket}" in done.stderr
 
 
 def test_a_daemon_killed_under_a_waiting_command_is_found_again(tmp_path: Path) -> None:
@@ -185,15 +185,15 @@ def test_a_daemon_killed_under_a_waiting_command_is_found_again(tmp_path: Path) 
 
 
 def _holder(here: Shell) -> int:
-    holder = read_holder(here.places.lock)
+    holder = read_holder(here.paths.lock)
     return holder.pid if holder else 0
 
 
 def test_a_daemon_of_another_version_is_mentioned(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         assert "To update it" not in here.run("daemon", "start").stderr
-        said = json.loads(here.places.lock.read_text())
-        here.places.lock.write_text(json.dumps(said | {"version": "0.0.1"}))
+        said = json.loads(here.paths.lock.read_text())
+        here.paths.lock.write_text(json.dumps(said | {"version": "0.0.1"}))
         again = here.run("daemon", "start")
         assert again.returncode == 0
         assert f"The daemon (pid {said['pid']}) is betcode 0.0.1, and this is {said['version']}" in again.stderr

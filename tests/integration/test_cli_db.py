@@ -120,7 +120,7 @@ def test_a_copy_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
 
 def test_unnamed_backups_share_a_directory_and_are_thinned(here: Shell) -> None:
     said(here, "say words")
-    backups = here.places.state_dir / "backups"
+    backups = here.paths.state_dir / "backups"
     backups.mkdir()
     for day in (1, 2, 3):
         (backups / f"betcode-2026010{day}-000000.db").touch()
@@ -142,7 +142,7 @@ def test_a_file_is_not_replaced_without_force(here: Shell, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["betcode.db", "betcode.db-wal", "betcode.db-shm", "../state/betcode.db", "fifo"])
 def test_a_backup_never_replaces_a_file_in_use(here: Shell, name: str) -> None:
-    state = here.places.state_dir
+    state = here.paths.state_dir
     state.mkdir(parents=True)
     (state / "betcode.db").write_text("in use")
     os.mkfifo(state / "fifo")
@@ -164,7 +164,7 @@ def test_a_full_disk_leaves_no_partial_backup(here: Shell, tmp_path: Path) -> No
 def test_a_damaged_database_is_recognised_repaired_and_saved(here: Shell) -> None:
     sessions = [said(here, f"say {'many words ' * 2000} {number}") for number in range(3)]
     stop(here)
-    database = here.places.database
+    database = here.paths.database
     whole = database.read_bytes()
     scrambled(database, pages=6)
     checked = here.run("db", "check", "--json")
@@ -182,7 +182,7 @@ def test_a_damaged_database_is_recognised_repaired_and_saved(here: Shell) -> Non
 def test_every_row_is_saved_where_only_an_index_is_damaged(here: Shell) -> None:
     session = said(here, "say words")
     stop(here)
-    database = here.places.database
+    database = here.paths.database
     db = sqlite3.connect(database)
     rows = db.execute("SELECT count(*) FROM events").fetchone()[0]
     page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sessions_newest'").fetchone()[0]
@@ -199,9 +199,9 @@ def test_every_row_is_saved_where_only_an_index_is_damaged(here: Shell) -> None:
 def test_an_intact_database_is_not_changed(here: Shell) -> None:
     said(here, "say words")
     stop(here)
-    before = here.places.database.read_bytes()
+    before = here.paths.database.read_bytes()
     assert here.json("db", "repair", "--json") == {"repaired": False, "whole": True}
-    assert here.places.database.read_bytes() == before
+    assert here.paths.database.read_bytes() == before
 
 
 @pytest.mark.parametrize("verb", [("repair",), ("restore", "copy.db")])
@@ -217,13 +217,13 @@ def test_nothing_is_replaced_under_a_daemon(here: Shell, verb: tuple[str, ...]) 
 def test_a_file_that_is_not_a_backup_is_not_restored(here: Shell, tmp_path: Path, content: bytes) -> None:
     said(here, "say words")
     stop(here)
-    before = here.places.database.read_bytes()
+    before = here.paths.database.read_bytes()
     wrong = tmp_path / "wrong.db"
     wrong.write_bytes(content)
     refused = here.run("db", "restore", str(wrong))
     assert refused.returncode in (5, 7)
     assert "Traceback" not in refused.stderr
-    assert here.places.database.read_bytes() == before
+    assert here.paths.database.read_bytes() == before
 
 
 def test_without_a_database_each_command_says_so(here: Shell) -> None:
@@ -258,12 +258,12 @@ def test_closed_sessions_past_their_time_are_forgotten_by_the_daemon(tmp_path: P
         kept, closed = said(here, "say words"), said(here, "say words")
         assert here.run("session", "close", closed).returncode == 0
         stop(here)
-        db = sqlite3.connect(here.places.database)
+        db = sqlite3.connect(here.paths.database)
         db.execute("UPDATE sessions SET updated_ns = updated_ns - 10000000000")
         db.commit()
         db.close()
         assert here.run("daemon", "start").returncode == 0
-        log = here.places.daemon_log
+        log = here.paths.daemon_log
         until = time.monotonic() + PATIENCE_S
         while "older than sessions.history_keep" not in log.read_text():
             assert time.monotonic() < until

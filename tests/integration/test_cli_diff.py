@@ -27,7 +27,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 async def session(here: Shell, anyio_backend: str) -> str:
     """A session with two turns, both of which changed something."""
     assert here.run("daemon", "start").returncode == 0
-    async with open_client(here.places) as client:
+    async with open_client(here.paths) as client:
         new = NewConversation(str(here.work), provider="claude", environment=here.environment)
         talk = Talk(client, await client.start_session(new))
         first = "echo three >> a; mv old new; printf '\\033]0;title\\007\\n' > escape; printf '\\377\\0' > byte"

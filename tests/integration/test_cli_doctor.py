@@ -22,13 +22,13 @@ def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:
         before = here.run("doctor")
         assert (before.returncode, before.stdout.splitlines()[-1]) == (0, "No problems found"), before.stdout
         assert "none is running" in before.stdout
-        assert not here.places.socket.exists(), "it starts none"
+        assert not here.paths.socket.exists(), "it starts none"
         here.run("daemon", "start", "--claude-bin", str(agent_program(tmp_path)))
         well = here.run("doctor", "--json")
         assert (well.returncode, json.loads(well.stdout)["well"]) == (0, True), well.stdout
         here.run("run", "say hello")
-        here.places.socket.chmod(0o666)
-        (holder,) = holder_pids(here.places.runs)
+        here.paths.socket.chmod(0o666)
+        (holder,) = holder_pids(here.paths.runs)
         here.daemon_signal("KILL")
         alone = here.run("doctor")
         assert (alone.returncode, alone.stdout.splitlines()[-1]) == (1, "1 problem found"), alone.stdout
@@ -39,8 +39,8 @@ def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:
 
 def test_an_unreadable_state_directory_is_a_finding(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
-        here.places.state_dir.mkdir()
-        here.places.lock.symlink_to(here.places.lock)
+        here.paths.state_dir.mkdir()
+        here.paths.lock.symlink_to(here.paths.lock)
         done = here.run("doctor")
         assert (done.returncode, done.stderr) == (1, "")
         assert "cannot be checked" in done.stdout
@@ -51,8 +51,8 @@ def test_repair_sets_an_unusable_run_aside_and_the_session_works_again(tmp_path:
     with shell(tmp_path) as here:
         begun = here.run("run", "--json", "say hello")
         session = json.loads(begun.stdout.splitlines()[0])["session_id"]
-        (run,) = here.places.runs.iterdir()
-        (here.places.runs / "stray").write_text("not a run")
+        (run,) = here.paths.runs.iterdir()
+        (here.paths.runs / "stray").write_text("not a run")
         (run / "lock").unlink()
         os.mkfifo(run / "lock")
         if not is_running:
@@ -77,9 +77,9 @@ def test_repair_sets_an_unusable_run_aside_and_the_session_works_again(tmp_path:
         moved = json.loads(done.stdout)["set_aside"]
         assert [one["name"] for one in moved] == sorted([run.name, "stray"]), done.stderr
         assert not run.exists()
-        assert Path(moved[0]["moved_to"]).parent == here.places.set_aside
-        assert sorted(path.name for path in here.places.set_aside.iterdir()) == sorted([run.name, "stray"])
-        assert (here.places.set_aside / "stray").read_text() == "not a run"
+        assert Path(moved[0]["moved_to"]).parent == here.paths.set_aside
+        assert sorted(path.name for path in here.paths.set_aside.iterdir()) == sorted([run.name, "stray"])
+        assert (here.paths.set_aside / "stray").read_text() == "not a run"
         assert "all usable" in here.run("doctor").stdout
         again = here.run("run", "--session", session, "say again")
         assert (again.returncode, again.stdout) == (0, "again\n"), again.stderr

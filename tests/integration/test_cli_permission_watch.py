@@ -101,7 +101,7 @@ def test_a_key_that_comes_as_the_prompt_changes_answers_nothing(here: Shell) -> 
 def deny(here: Shell, request_id: str) -> None:
     """Answered by somebody else, at once."""
     response = v1.PermissionResponse(request_id=request_id, decision=v1.DENY)
-    with grpc.insecure_channel(f"unix:{here.places.socket}") as channel:
+    with grpc.insecure_channel(f"unix:{here.paths.socket}") as channel:
         AgentServiceStub(channel).AnswerPermission(v1.AnswerPermissionRequest(response=response), timeout=PATIENCE_S)
 
 

@@ -17,7 +17,7 @@ PROJECT_RULES = '{"permissions": {"allow": ["Bash(make *)"], "deny": ["Read(./se
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with asking_shell(tmp_path_factory.mktemp("policy")) as commands:
-        settings = commands.places.config_dir / "settings.json"
+        settings = commands.paths.config_dir / "settings.json"
         settings.write_text(json.dumps(json.loads(settings.read_text()) | {"permissions": USER_RULES}, indent=1))
         (commands.work / ".claude").mkdir()
         (commands.work / ".claude/settings.json").write_text(PROJECT_RULES)
@@ -25,7 +25,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def line_of(here: Shell, rule: str) -> int:
-    lines = (here.places.config_dir / "settings.json").read_text().splitlines()
+    lines = (here.paths.config_dir / "settings.json").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if rule in line)
 
 
@@ -34,7 +34,7 @@ def checked(here: Shell, *words: str) -> Any:
 
 
 def test_the_deciding_rule_is_named_with_file_and_line(here: Shell) -> None:
-    settings = here.places.config_dir / "settings.json"
+    settings = here.paths.config_dir / "settings.json"
     shown = here.run("policy", "check", "Bash(git status && git push origin)")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == [

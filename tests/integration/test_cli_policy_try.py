@@ -21,7 +21,7 @@ use Write {"file_path": "long.txt", "content": "CONTENT"}
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with asking_shell(tmp_path_factory.mktemp("try")) as commands:
-        settings = commands.places.config_dir / "settings.json"
+        settings = commands.paths.config_dir / "settings.json"
         rules = {"permissions": {"allow": ["Bash(git *)"]}}
         settings.write_text(json.dumps(json.loads(settings.read_text()) | rules))
         done = commands.run("run", "--json", "--on-ask", "deny", stdin=USES.replace("CONTENT", "x" * 300_000))
@@ -53,14 +53,13 @@ def test_changed_decisions_are_counted_and_named(here: Shell) -> None:
 
 
 def test_the_same_rules_change_nothing(here: Shell) -> None:
-    same = here.run("policy", "try", str(here.places.config_dir / "settings.json"))
+    same = here.run("policy", "try", str(here.paths.config_dir / "settings.json"))
     assert same.stdout.splitlines()[-1] == "Nothing would change"
 
 
 def test_older_calls_are_skipped(here: Shell) -> None:
     assert (
-        here.json("policy", "try", str(here.places.config_dir / "settings.json"), "--since", "0s", "--json")["uses"]
-        == 0
+        here.json("policy", "try", str(here.paths.config_dir / "settings.json"), "--since", "0s", "--json")["uses"] == 0
     )
 
 

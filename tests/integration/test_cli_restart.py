@@ -58,7 +58,7 @@ def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path
 def test_a_daemon_that_could_not_start_again_is_not_stopped(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         pid = here.json("daemon", "start", "--json")["pid"]
-        settings = here.places.config_dir / "settings.json"
+        settings = here.paths.config_dir / "settings.json"
         before = settings.read_text()
         settings.write_text('{"notify": {"webhook": {"url": "https://example.com/"}}}')
         done = here.run("daemon", "restart")
@@ -115,9 +115,9 @@ def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -
         done = here.run("daemon", verb, "--agents")
         assert done.returncode == 0, done.stderr
         assert "1 agent ended, 0 continue" in done.stdout
-        assert holder_pids(here.places.runs) == frozenset()
+        assert holder_pids(here.paths.runs) == frozenset()
         assert not [pid for pid in here.daemon.agent_pids if Path(f"/proc/{pid}").exists()]
-        assert is_held(here.places.lock) is (verb == "restart")
+        assert is_held(here.paths.lock) is (verb == "restart")
         here.run("daemon", "start")
         _, errors = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 1, errors
@@ -127,10 +127,10 @@ def test_agents_without_a_daemon_are_ended_too(tmp_path: Path) -> None:
     with shell(tmp_path) as here, running(here, "wait go") as run:
         waits(run)
         here.run("daemon", "stop")
-        assert len(holder_pids(here.places.runs)) == 1
+        assert len(holder_pids(here.paths.runs)) == 1
         done = here.json("daemon", "stop", "--agents", "--json")
         assert (done["stopped"], done["agents_ended"], done["agents_left"]) == (True, 1, 0)
-        assert holder_pids(here.places.runs) == frozenset()
+        assert holder_pids(here.paths.runs) == frozenset()
         assert here.run("daemon", "stop", "--agents").stdout == "No daemon and no agent is running\n"
         run.kill()
 

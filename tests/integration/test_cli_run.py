@@ -24,10 +24,10 @@ def test_the_first_command_starts_a_daemon_that_stays(tmp_path: Path) -> None:
         done = here.run("run", "say hello there")
         assert (done.returncode, done.stdout) == (0, "hello there\n")
         assert "Starting the daemon" not in done.stderr
-        holder = read_holder(here.places.lock)
+        holder = read_holder(here.paths.lock)
         assert holder is not None
         assert here.run("run", "say again").stdout == "again\n"
-        assert read_holder(here.places.lock) == holder
+        assert read_holder(here.paths.lock) == holder
 
 
 def test_only_the_answer_is_on_stdout(here: Shell) -> None:
@@ -149,7 +149,7 @@ def test_no_daemon_and_none_to_be_started_exits_with_2(tmp_path: Path) -> None:
         done = here.run("run", "--no-start", "hello")
         assert done.returncode == 2
         assert "betcode daemon start" in done.stderr
-        assert not here.places.lock.exists()
+        assert not here.paths.lock.exists()
 
 
 @pytest.mark.behaviour("exit-code.2")

@@ -44,7 +44,7 @@ def test_the_service_lives_through_a_kill_and_its_agents_through_its_end(here: S
     assert "enable-linger" in installed.stderr
     assert here.run("run", "--provider", "demo", "hello").returncode == 0
     assert ".scope" in systemctl(here, "list-units", "betcode-run-*", "--no-legend")
-    first = read_holder(here.places.lock)
+    first = read_holder(here.paths.lock)
     assert first is not None
     assert str(first.pid) == systemctl(here, "show", "-p", "MainPID", "--value", "betcode.service")
     end = os.pidfd_open(first.pid)
@@ -52,10 +52,10 @@ def test_the_service_lives_through_a_kill_and_its_agents_through_its_end(here: S
     select.select([end], [], [], PATIENCE_S)
     os.close(end)
     assert here.run("daemon", "start").returncode == 0
-    second = read_holder(here.places.lock)
+    second = read_holder(here.paths.lock)
     assert second is not None
     assert second.pid != first.pid
-    assert len(holder_pids(here.places.runs)) == 1
+    assert len(holder_pids(here.paths.runs)) == 1
     removed = here.run("daemon", "uninstall")
     assert (removed.returncode, unit(here).exists()) == (0, False), removed.stderr
     assert systemctl(here, "is-active", "betcode.service") == "inactive"
@@ -68,12 +68,12 @@ def test_a_daemon_that_runs_already_makes_way_and_later_starts_go_through_the_se
     assert here.json("daemon", "install", "--json")["changed"] is False
     assert here.run("daemon", "stop").returncode == 0
     assert here.run("daemon", "start").returncode == 0
-    holder = read_holder(here.places.lock)
+    holder = read_holder(here.paths.lock)
     assert holder is not None
     assert systemctl(here, "show", "-p", "MainPID", "--value", "betcode.service") == str(holder.pid)
     flagged = here.run("daemon", "restart", "--set", "agents.turn_limit=2")
     assert (flagged.returncode, "which ignores --set" in flagged.stderr) == (5, True)
-    assert read_holder(here.places.lock) == holder
+    assert read_holder(here.paths.lock) == holder
 
 
 def test_a_service_that_cannot_start_leaves_no_unit(here: Shell) -> None:

@@ -58,7 +58,7 @@ def test_without_a_daemon_the_client_says_its_version_and_starts_none(tmp_path: 
     assert done.returncode == 0
     assert done.stdout.splitlines() == [f"betcode  {__version__}", "daemon   not running"]
     assert shell.json("version", "--json")["daemon"] is None
-    assert not shell.places.socket.exists()
+    assert not shell.paths.socket.exists()
 
 
 def test_the_versions_of_all_three_are_shown(shell: Shell) -> None:

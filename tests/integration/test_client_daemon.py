@@ -49,7 +49,7 @@ def numbers(events: list[v1.AgentEvent]) -> list[int]:
 
 @pytest.mark.behaviour("reconnect.from-last-sequence", "reconnect.cli-memory", "resume.exclusive-start")
 async def test_a_follower_that_begins_at_any_event_gets_exactly_the_rest(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = await begun(client, daemon)
         accepted = await client.send(session, "say one two three four five")
         whole = [event for event in await until_rest(client, session) if event.sequence]
@@ -64,7 +64,7 @@ async def test_a_follower_that_begins_at_any_event_gets_exactly_the_rest(tmp_pat
 async def test_batches_over_a_broken_line_are_the_same_events(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path) as daemon,
-        open_client(daemon.places, ladder_ms=QUICK_LADDER, sleep=daemon.until_it_serves) as client,
+        open_client(daemon.paths, ladder_ms=QUICK_LADDER, sleep=daemon.until_it_serves) as client,
     ):
         session = await begun(client, daemon)
         await client.send(session, "count 300\nwait go\ncount 300")
@@ -90,7 +90,7 @@ async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: 
     heard: list[v1.AgentEvent] = []
     async with (
         obedient_daemon(tmp_path) as daemon,
-        open_client(daemon.places, ladder_ms=QUICK_LADDER) as client,
+        open_client(daemon.paths, ladder_ms=QUICK_LADDER) as client,
         anyio.create_task_group() as tasks,
     ):
         session = await begun(client, daemon)
@@ -121,7 +121,7 @@ async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: 
 async def test_a_message_sent_while_no_daemon_runs_arrives_once(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path) as daemon,
-        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+        open_client(daemon.paths, sleep=daemon.until_it_serves) as client,
     ):
         session = await begun(client, daemon)
         daemon.kill()
@@ -136,7 +136,7 @@ async def test_a_message_sent_while_no_daemon_runs_arrives_once(tmp_path: Path) 
 @pytest.mark.behaviour("converse.turn.many-per-stream", "converse.close.client-half", "converse.reopen.replays-missed")
 async def test_a_conversation_continues_over_a_killed_daemon(tmp_path: Path) -> None:
     heard: list[v1.AgentEvent] = []
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places, ladder_ms=QUICK_LADDER) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths, ladder_ms=QUICK_LADDER) as client:
         conversation = client.converse(await begun(client, daemon))
         prompts = ["say first", "say second", "say third"]
         with anyio.fail_after(PATIENCE_S):
@@ -159,7 +159,7 @@ async def test_a_conversation_continues_over_a_killed_daemon(tmp_path: Path) -> 
 
 
 async def test_prompts_are_listed_and_answered_once(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = await begun(client, daemon)
         await client.send(session, "tool")
         with anyio.fail_after(PATIENCE_S):
@@ -186,16 +186,16 @@ async def test_a_process_inside_an_agent_gets_no_ticket(tmp_path: Path) -> None:
         "from betcode.client.ticket import fetch_ticket\n"
         "asyncio.run(fetch_ticket(pathlib.Path(sys.argv[1])))\n"
     )
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-        assert await fetch_ticket(daemon.places.ticket_socket)
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
+        assert await fetch_ticket(daemon.paths.ticket_socket)
         session = await begun(client, daemon)
-        await client.send(session, f"spawn {sys.executable} {asker} {daemon.places.ticket_socket}")
+        await client.send(session, f"spawn {sys.executable} {asker} {daemon.paths.ticket_socket}")
         said = "".join(event.text_delta.text for event in await until_rest(client, session))
         assert "Refused" in said
 
 
 async def test_a_value_too_long_for_its_event_is_read_whole(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = await begun(client, daemon)
         await client.send(session, "count 1 700000")
         cuts = [(event, cut) for event in await until_rest(client, session) for cut in event.cuts]
@@ -208,7 +208,7 @@ async def test_a_value_too_long_for_its_event_is_read_whole(tmp_path: Path) -> N
 
 
 async def test_health_and_unknown_sessions_are_reported(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         assert await client.is_serving()
         assert (await client.health()).metadata["pid"] == str(daemon.pid)
         with pytest.raises(Refused) as refused:
@@ -218,7 +218,7 @@ async def test_health_and_unknown_sessions_are_reported(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_is_given_up_ends_in_the_scope_that_gave_it_up(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         os.kill(daemon.pid, signal.SIGSTOP)
         try:
             for call in (client.list_sessions, client.handshake):

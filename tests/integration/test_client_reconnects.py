@@ -19,7 +19,7 @@ STOPPING = Break(grpc.StatusCode.UNAVAILABLE, "DAEMON_STOPPING")
 
 
 async def followed(root: Path, service: ScriptedService, waits: Waits, links: list[Link] | None = None) -> list[int]:
-    async with scripted(root, service) as places, open_client(places, sleep=waits) as client:
+    async with scripted(root, service) as paths, open_client(paths, sleep=waits) as client:
         with anyio.fail_after(PATIENCE_S):
             on_link = (lambda _link: None) if links is None else links.append
             async with aclosing(client.follow("s", on_link=on_link)) as events:
@@ -90,7 +90,7 @@ async def test_a_permanent_fault_is_reported_in_the_end(tmp_path: Path) -> None:
 async def test_a_malformed_request_is_never_repeated(tmp_path: Path) -> None:
     service = ScriptedService(replies=[Break(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST", {"field": "x"})])
     waits = Waits()
-    async with scripted(tmp_path, service) as places, open_client(places, sleep=waits) as client:
+    async with scripted(tmp_path, service) as paths, open_client(paths, sleep=waits) as client:
         with pytest.raises(Refused) as refused:
             await client.send("s", "hello")
     assert (refused.value.code, refused.value.details) == ("INVALID_REQUEST", {"field": "x"})
@@ -103,14 +103,14 @@ async def test_a_full_daemon_is_called_again_after_its_delay(tmp_path: Path) -> 
     full = Break(grpc.StatusCode.RESOURCE_EXHAUSTED, "POOL_EXHAUSTED", {"retry_after_ms": "5000"})
     service = ScriptedService(replies=[full, full])
     waits = Waits()
-    async with scripted(tmp_path, service) as places, open_client(places, sleep=waits) as client:
+    async with scripted(tmp_path, service) as paths, open_client(paths, sleep=waits) as client:
         await client.send("s", "hello")
     assert waits.seconds == [5.0, 5.0]
 
 
 async def test_a_repeated_message_keeps_its_id(tmp_path: Path) -> None:
     service = ScriptedService(replies=[GONE, GONE, Break(grpc.StatusCode.INTERNAL)])
-    async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
+    async with scripted(tmp_path, service) as paths, open_client(paths, sleep=Waits()) as client:
         accepted = await client.send("s", "hello")
     assert {request.request.message.idempotency_key for request in service.submitted} == {accepted.message_id}
     assert len(service.submitted) == 4
@@ -119,7 +119,7 @@ async def test_a_repeated_message_keeps_its_id(tmp_path: Path) -> None:
 
 async def test_a_repeated_creation_asks_for_the_same_session(tmp_path: Path) -> None:
     service = ScriptedService(replies=[GONE, Break(grpc.StatusCode.INTERNAL)])
-    async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
+    async with scripted(tmp_path, service) as paths, open_client(paths, sleep=Waits()) as client:
         await client.start_session(NewConversation("/tmp"))
         first = {request.request.start.new_session_id for request in service.submitted}
         await client.start_session(NewConversation("/tmp"))
@@ -130,7 +130,7 @@ async def test_a_repeated_creation_asks_for_the_same_session(tmp_path: Path) -> 
 async def test_every_call_carries_the_client_identity(tmp_path: Path) -> None:
     service = ScriptedService()
     phone = ClientIdentity("phone-1", "phone")
-    async with scripted(tmp_path, service) as places, open_client(places, phone, sleep=Waits()) as client:
+    async with scripted(tmp_path, service) as paths, open_client(paths, phone, sleep=Waits()) as client:
         await client.send("s", "hello")
         async with aclosing(client.follow("s")) as events:
             await anext(events)
@@ -139,10 +139,10 @@ async def test_every_call_carries_the_client_identity(tmp_path: Path) -> None:
 
 async def test_a_socket_without_a_daemon_is_unreachable(tmp_path: Path) -> None:
     service = ScriptedService()
-    async with scripted(tmp_path, service) as places:
+    async with scripted(tmp_path, service) as paths:
         pass
     waits = Waits()
-    async with open_client(places, sleep=waits) as client:
+    async with open_client(paths, sleep=waits) as client:
         with pytest.raises(Unreachable):
             await client.list_sessions()
     assert len(waits.seconds) == 6
@@ -151,11 +151,11 @@ async def test_a_socket_without_a_daemon_is_unreachable(tmp_path: Path) -> None:
 @pytest.mark.parametrize("directory", ["a b%20#?ü", "x" * 100])
 async def test_a_socket_with_an_odd_or_a_long_path_can_be_reached(tmp_path: Path, directory: str) -> None:
     service = ScriptedService()
-    async with scripted(tmp_path, service) as places:
+    async with scripted(tmp_path, service) as paths:
         place = tmp_path / directory
         place.mkdir()
-        (place / "daemon.sock").symlink_to(places.socket)
-        other = replace(places, socket=place / "daemon.sock")
+        (place / "daemon.sock").symlink_to(paths.socket)
+        other = replace(paths, socket=place / "daemon.sock")
         async with open_client(other, sleep=Waits()) as client:
             assert (await client.send("s", "hello")).sequence == 7
 
@@ -164,7 +164,7 @@ async def test_a_conversation_resends_unacknowledged_messages(tmp_path: Path) ->
     service = ScriptedService(log=[text_event(1)], script=[(1, GONE)])
     heard: list[v1.AgentEvent] = []
     first = second = ""
-    async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
+    async with scripted(tmp_path, service) as paths, open_client(paths, sleep=Waits()) as client:
         conversation = client.converse("s")
         with anyio.fail_after(PATIENCE_S):
             async with aclosing(conversation.events()) as events:

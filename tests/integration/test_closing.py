@@ -54,7 +54,7 @@ async def nobody_but(daemon: Daemon) -> None:
 
 @pytest.mark.parametrize("how", ["close", "delete"])
 async def test_closing_while_the_agent_is_being_started_leaves_no_agent(daemon: Daemon, how: str) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.say("wait never")
         assert await (client.close if how == "close" else client.delete)(talk.session_id)
@@ -65,7 +65,7 @@ async def test_closing_while_the_agent_is_being_started_leaves_no_agent(daemon: 
 
 
 async def test_what_is_closed_and_deleted_at_once_by_several_is_gone_once(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.say("wait never")
         await talk.until(waits)
@@ -89,7 +89,7 @@ async def test_who_watches_a_turn_is_told_that_its_session_was_closed_or_deleted
                 at_work.set()
 
     with anyio.fail_after(PATIENCE_S):
-        async with open_client(daemon.places) as client, anyio.create_task_group() as tasks:
+        async with open_client(daemon.paths) as client, anyio.create_task_group() as tasks:
             talk = await a_talk(daemon, client)
             tasks.start_soon(watch, client, talk.session_id)
             await talk.say("wait never")
@@ -101,7 +101,7 @@ async def test_who_watches_a_turn_is_told_that_its_session_was_closed_or_deleted
 
 
 async def test_messages_of_a_closed_session_do_not_stay_open(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         first = await talk.say("wait never")
         await talk.until(waits)
@@ -124,7 +124,7 @@ def stubborn_agent(root: Path) -> Path:
 async def test_who_asks_to_close_and_leaves_has_closed_it_all_the_same(tmp_path: Path) -> None:
     async with (
         running_daemon(tmp_path, claude_bin=stubborn_agent(tmp_path)) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
         daemon.agent_service() as hasty,
     ):
         talk = await a_talk(daemon, client)
@@ -138,14 +138,14 @@ async def test_who_asks_to_close_and_leaves_has_closed_it_all_the_same(tmp_path:
 
 
 async def test_a_daemon_killed_while_it_closes_is_followed_by_one_that_goes_on_with_it(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.say("wait never")
         await talk.until(waits)
-    (run,) = runs_in(daemon.places.runs)
+    (run,) = runs_in(daemon.paths.runs)
     agent = run.agent_pid
     daemon.kill()
-    with closing(sqlite3.connect(daemon.places.database)) as database:
+    with closing(sqlite3.connect(daemon.paths.database)) as database:
         database.execute("UPDATE sessions SET status = 'closed'")  # and it had no time to tell the holder
         database.commit()
     await daemon.start()
@@ -154,11 +154,11 @@ async def test_a_daemon_killed_while_it_closes_is_followed_by_one_that_goes_on_w
 
 
 async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.say("wait more")
         await talk.until(waits)
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         holder = holder_pid(run.directory)
         assert holder is not None
         daemon.kill()
@@ -174,10 +174,10 @@ async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> Non
 
 
 async def test_a_message_for_an_agent_that_a_dead_daemon_sent_home_goes_to_the_next_one(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.turn("say first")
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         daemon.kill()
         os.kill(run.agent_pid, signal.SIGSTOP)  # so that it is still there when the next daemon comes
         async with attach(run.directory) as attachment:
@@ -193,11 +193,11 @@ async def test_a_message_for_an_agent_that_a_dead_daemon_sent_home_goes_to_the_n
 
 
 async def test_deleting_a_session_whose_holder_is_stopped_ends_both_and_harms_nobody(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.say("wait never")
         await talk.until(waits)
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         holder = holder_pid(run.directory)
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)

@@ -67,7 +67,7 @@ async def test_a_long_answer_can_be_stopped_and_the_agent_stays(tmp_path: Path) 
         turn = next(event.turn_complete for event in events if event.HasField("turn_complete"))
         assert turn.stop_reason == "cancelled"
         await talk.turn("hello")
-        assert len(runs_in(daemon.places.runs)) == 1
+        assert len(runs_in(daemon.paths.runs)) == 1
 
 
 async def test_a_killed_agent_is_followed_by_one_that_plays_the_message_again(tmp_path: Path) -> None:
@@ -75,11 +75,11 @@ async def test_a_killed_agent_is_followed_by_one_that_plays_the_message_again(tm
         talk = await demo_talk(daemon, client, speed=0)
         first = await talk.say("permission")
         await talk.asked()
-        os.kill(runs_in(daemon.places.runs)[0].agent_pid, signal.SIGKILL)
+        os.kill(runs_in(daemon.paths.runs)[0].agent_pid, signal.SIGKILL)
         await talk.answer(await talk.asked(), allow=True)
         await talk.until(is_idle)
         assert states_of(talk.events, first.message_id).count("CONSUMED") == 1
-        assert len(runs_in(daemon.places.runs)) == 2
+        assert len(runs_in(daemon.paths.runs)) == 2
         assert_whole(talk.events)
 
 
@@ -94,7 +94,7 @@ async def test_a_daemon_that_finds_idle_sessions_starts_no_agent(tmp_path: Path)
         await daemon.start()
         assert (await talk.summary()).status == "idle"
         await becomes_true(lambda: [process.pid for process in daemon.processes()] == [daemon.pid])
-        assert len(runs_in(daemon.places.runs)) == 1, "no other agent was started meanwhile"
+        assert len(runs_in(daemon.paths.runs)) == 1, "no other agent was started meanwhile"
         await talk.turn("hello again")
         await becomes_true(lambda: len(daemon.processes()) == 3)  # and a holder with its agent
 
@@ -103,7 +103,7 @@ async def test_a_journal_of_one_session_can_be_played_in_another(tmp_path: Path)
     async with demo_sessions(tmp_path) as (daemon, client):
         talk = await demo_talk(daemon, client, speed=0)
         original = await talk.turn("what is this?")
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         copy = await demo_talk(daemon, client, speed=0, cassette=run.directory)
         played = await copy.turn("again, please")
         assert settled_text(played) == settled_text(original)

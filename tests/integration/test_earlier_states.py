@@ -44,7 +44,7 @@ def is_number(number: int) -> Callable[[v1.AgentEvent], bool]:
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name.removesuffix(".tar.xz"))
 async def test_sessions_of_an_earlier_version_continue(tmp_path: Path, archive: Path) -> None:
     unpack(archive, tmp_path)
-    async with running_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         listed = {each.name: each for each in (await client.list_sessions()).sessions}
         assert set(listed) == {"first", "closed", "question", "permission"}
         talks = {name: Talk(client, each.id) for name, each in listed.items()}

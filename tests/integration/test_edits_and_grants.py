@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_an_edited_command_is_held_against_the_rules_where_it_would_begin(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(
             user_rules(daemon), ask=["Read(./private/notes.txt)"], deny=["Read(./private/secret.txt)"], allow=["Bash"]
         )
@@ -34,9 +34,9 @@ async def test_an_edited_command_is_held_against_the_rules_where_it_would_begin(
 
 
 async def test_an_answer_makes_no_grant_past_the_limit_and_the_prompt_stays_open(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
-        with apsw.Connection(str(daemon.places.database)) as db, db:
+        with apsw.Connection(str(daemon.paths.database)) as db, db:
             [(key,)] = db.execute("SELECT key FROM sessions WHERE session_id = ?", (talk.session_id,)).fetchall()
             db.executemany(
                 "INSERT INTO permission_grants (session, tool_name, pattern, action, created_ns, granted_by,"

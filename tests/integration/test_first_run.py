@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import read_holder
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from support.daemon.process import Daemon, agent_program
 from support.patience import PATIENCE_S
 from support.processes.command import Terminal, end_inside
@@ -29,8 +29,8 @@ class Newcomer:
         self.environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(runtime), **coverage}
 
     @property
-    def places(self) -> Paths:
-        return choose_places(self.environment)
+    def paths(self) -> Paths:
+        return choose_paths(self.environment)
 
     def first_run(self, **more: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -46,7 +46,7 @@ class Newcomer:
     def end(self) -> None:
         """Leave no process behind."""
         daemon = Daemon(self.home / "unused")
-        daemon.places = self.places
+        daemon.paths = self.paths
         daemon.end_everything()
         end_inside(self.home)
 
@@ -68,12 +68,12 @@ def test_without_a_terminal_one_turn_is_answered_and_the_daemon_stays(newcomer: 
     assert len(first.stdout.split()) > 5
     agent = [line for line in first.stderr.splitlines() if line.startswith("Agent: ")]
     assert agent == ["Agent: the built-in demo, because claude is not on the PATH; it needs no account"]
-    holder = read_holder(newcomer.places.lock)
+    holder = read_holder(newcomer.paths.lock)
     assert holder is not None
     again = newcomer.first_run()
     assert again.returncode == 0, again.stderr
     assert "Starting the daemon" not in again.stderr
-    assert read_holder(newcomer.places.lock) == holder
+    assert read_holder(newcomer.paths.lock) == holder
     argv = [sys.executable, "-m", "betcode", "session", "list", "--json"]
     listed = json.loads(subprocess.run(argv, env=newcomer.environment, stdout=subprocess.PIPE, check=True).stdout)
     assert [one["provider"] for one in listed["sessions"]] == ["demo", "demo"]
@@ -108,7 +108,7 @@ def test_on_a_terminal_the_demo_is_led_into(newcomer: Newcomer) -> None:
         assert terminal.ended() == 0
     finally:
         terminal.close()
-    assert read_holder(newcomer.places.lock) is not None
+    assert read_holder(newcomer.paths.lock) is not None
 
 
 def test_on_a_capable_terminal_the_screen_suggests_what_to_try(newcomer: Newcomer) -> None:
@@ -156,10 +156,10 @@ def test_a_claude_that_is_installed_afterwards_is_used_by_betcode_alone(newcomer
 def test_the_state_directory_can_be_chosen(newcomer: Newcomer, tmp_path: Path) -> None:
     daemon = Daemon(tmp_path / "apart")
     try:
-        done = newcomer.first_run(BETCODE_STATE_DIR=str(daemon.places.state_dir))
+        done = newcomer.first_run(BETCODE_STATE_DIR=str(daemon.paths.state_dir))
         assert done.returncode == 0, done.stderr
-        assert daemon.places.database.exists()
-        assert not newcomer.places.state_dir.exists()
+        assert daemon.paths.database.exists()
+        assert not newcomer.paths.state_dir.exists()
     finally:
         daemon.end_everything()
         end_inside(tmp_path)

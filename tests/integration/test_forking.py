@@ -25,7 +25,7 @@ async def whole(talk: Talk) -> list[v1.AgentEvent]:
 
 
 async def test_a_fork_outlives_what_it_came_from(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say the word elephant")
         await talk.turn("count 1 300000")  # its settled text is a blob
@@ -52,7 +52,7 @@ async def test_a_fork_outlives_what_it_came_from(tmp_path: Path) -> None:
 
 
 async def test_where_nothing_can_be_forked_nothing_is_made(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         wanted = {
             ErrorCode.FORK_REFUSED: client.fork(talk.session_id),
@@ -68,7 +68,7 @@ async def test_where_nothing_can_be_forked_nothing_is_made(tmp_path: Path) -> No
 
 
 async def test_what_was_queued_or_asked_in_the_original_is_not_open_in_the_fork(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.say("wait go")
         await talk.until("text_delta")
@@ -89,7 +89,7 @@ async def test_what_was_queued_or_asked_in_the_original_is_not_open_in_the_fork(
 
 
 async def test_a_fork_that_races_the_deletion_of_the_original_is_whole_or_not_there(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         base = await obedient_talk(daemon, client)
         await base.turn("count 6000 1")
         last = (await base.summary()).last_sequence

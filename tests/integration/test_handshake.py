@@ -28,7 +28,7 @@ async def opened(client: Client) -> str:
 @pytest.mark.behaviour("version.client.checks-first")
 async def test_versions_are_asked_before_a_session_is_opened_and_once(tmp_path: Path) -> None:
     other = OtherDaemon()
-    async with serving(tmp_path, other) as places, open_client(places, ClientIdentity(client_type="cli")) as client:
+    async with serving(tmp_path, other) as paths, open_client(paths, ClientIdentity(client_type="cli")) as client:
         assert await opened(client)
         assert await opened(client)
         await client.handshake()
@@ -43,8 +43,8 @@ async def test_versions_are_asked_before_a_session_is_opened_and_once(tmp_path: 
 async def test_a_stream_is_opened_only_after_the_handshake(tmp_path: Path) -> None:
     other = OtherDaemon(events=[v1.AgentEvent(sequence=1)])
     async with (
-        serving(tmp_path, other) as places,
-        open_client(places) as client,
+        serving(tmp_path, other) as paths,
+        open_client(paths) as client,
         aclosing(client.follow("s")) as events,
     ):
         assert [event.sequence async for event in events] == [1]
@@ -95,7 +95,7 @@ CASES = [
 async def test_every_pair_of_versions_ends_as_it_should(tmp_path: Path, case: Case) -> None:
     case.daemon.calls.clear()
     identity = ClientIdentity(version=case.own)
-    async with serving(tmp_path, case.daemon) as places, open_client(places, identity) as client:
+    async with serving(tmp_path, case.daemon) as paths, open_client(paths, identity) as client:
         if case.outdated:
             with pytest.raises(Outdated) as refused:
                 await opened(client)
@@ -111,7 +111,7 @@ async def test_every_pair_of_versions_ends_as_it_should(tmp_path: Path, case: Ca
 
 
 async def test_a_daemon_that_knows_no_versions_is_used_as_it_is(tmp_path: Path) -> None:
-    async with scripted(tmp_path, ScriptedService()) as places, open_client(places) as client:
+    async with scripted(tmp_path, ScriptedService()) as paths, open_client(paths) as client:
         assert await opened(client)
         handshake = await client.handshake()
         assert not handshake.knows_versions
@@ -124,8 +124,8 @@ async def test_without_batches_events_are_taken_one_by_one(tmp_path: Path) -> No
     granted = tuple(name for name in ALL if name != "event_batching")
     other = OtherDaemon(outcome=taken(granted=granted), events=[v1.AgentEvent(sequence=n) for n in (1, 2, 3)])
     async with (
-        serving(tmp_path, other) as places,
-        open_client(places) as client,
+        serving(tmp_path, other) as paths,
+        open_client(paths) as client,
         aclosing(client.follow("s", after=1)) as events,
     ):
         assert [event.sequence async for event in events] == [2, 3]
@@ -148,7 +148,7 @@ async def test_what_was_not_granted_is_not_called_and_says_what_it_needs(
     version = said()
     version.feature_flags.append(flag)
     other = OtherDaemon(version, taken("context_compaction disabled", granted=("event_batching",)))
-    async with serving(tmp_path, other) as places, open_client(places) as client:
+    async with serving(tmp_path, other) as paths, open_client(paths) as client:
         with pytest.raises(Refused) as refused:
             await client.compact("s")
         assert not (await client.handshake()).warnings, "what is not asked for need not be known"
@@ -166,7 +166,7 @@ async def test_an_agent_that_is_too_old_is_told_and_hinders_nothing_else(tmp_pat
         rejection_reason="Claude Code v0.9.0 < required v1.0.20", upgrade_url="https://example.org/install"
     )
     other = OtherDaemon(version, outcome)
-    async with serving(tmp_path, other) as places, open_client(places) as client:
+    async with serving(tmp_path, other) as paths, open_client(paths) as client:
         handshake = await client.handshake()
         assert "Claude Code v0.9.0 < required v1.0.20" in handshake.agent_refusal
         assert "https://example.org/install" in handshake.agent_refusal
@@ -179,6 +179,6 @@ async def test_a_warning_in_the_trailers_of_a_call_is_handed_on(tmp_path: Path) 
     trailers = (("x-betcode-deprecation-bin", warning.SerializeToString()), ("x-betcode-deprecation-bin", b"\xff"))
     told: list[version_pb2.DeprecationWarning] = []
     other = OtherDaemon(trailers=trailers)
-    async with serving(tmp_path, other) as places, open_client(places, on_deprecation=told.append) as client:
+    async with serving(tmp_path, other) as paths, open_client(paths, on_deprecation=told.append) as client:
         await client.list_sessions()
     assert told == [warning]

@@ -46,7 +46,7 @@ class AnsweredMeanwhile(ScriptedService):
 
 async def test_a_prompt_answered_at_the_deadline_is_not_parked(tmp_path: Path) -> None:
     out, err = StringIO(), StringIO()
-    async with scripted(tmp_path, AnsweredMeanwhile()) as places, open_client(places) as client:
+    async with scripted(tmp_path, AnsweredMeanwhile()) as paths, open_client(paths) as client:
         screen = Screen(out, err, colour=False)
         turn = HeadlessTurn(client, "s", screen, output=OutputFormat.TEXT, policy=ask_policy("wait=1ms"), is_new=True)
         with anyio.fail_after(PATIENCE_S):

@@ -26,11 +26,11 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("what", ["", "ran.txt"], ids=["with-its-settings", "what-is-used-alone"])
 async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goes_on(tmp_path: Path, what: str) -> None:
-    places = Paths(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
-    write_rules(places.config_dir / "settings.json", allow=["Bash(touch *)"], deny=["Read(//srv/secret/**)"])
+    paths = Paths(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
+    write_rules(paths.config_dir / "settings.json", allow=["Bash(touch *)"], deny=["Read(//srv/secret/**)"])
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    async with engine(tmp_path, CrashPolicy(), places=places) as hung:
+    async with engine(tmp_path, CrashPolicy(), paths=paths) as hung:
         other = EngineSession(
             hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere
         )

@@ -169,7 +169,7 @@ async def test_a_name_that_is_looked_up_for_ever_holds_up_no_stop(tmp_path: Path
         claude_bin=agent_program(tmp_path),
         environment={"PYTHONPATH": str(site)},
     ) as daemon:
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             await (await obedient_talk(daemon, client)).say("tool")
             await becomes_true((tmp_path / "asked").exists)
         assert await daemon.stop() == 0

@@ -40,7 +40,7 @@ def test_what_a_person_denied_is_counted_once(here: Shell) -> None:
 
 @pytest.mark.anyio
 async def test_a_denial_by_the_agent_itself_is_in_the_audit_with_the_rule(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(project_rules(daemon), deny=["Read(secret.txt)"])
         use = {"type": "tool_use", "id": "toolu_x", "name": "Read", "input": json.loads(USED)}
         result = {"type": "tool_result", "tool_use_id": "toolu_x", "content": "It is denied.", "is_error": True}

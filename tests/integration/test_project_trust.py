@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.permissions.audit import AuditFilter
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
-    places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
+    paths = choose_paths({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
     project = tmp_path / "project"
     write_rules(project / ".claude" / "settings.json", allow=["Bash(make *)"])
     environment = {"HOME": str(tmp_path)}
     use = ToolUse("Bash", {"command": "make it"})
     (tmp_path / "state").mkdir()
     async with (
-        store_at(places.database) as store,
-        open_engine(store, {}, EngineSettings(), places.runs, places=places) as supervisor,
+        store_at(paths.database) as store,
+        open_engine(store, {}, EngineSettings(), paths.runs, paths=paths) as supervisor,
     ):
         policy = supervisor.policy
 

@@ -45,7 +45,7 @@ async def test_the_reminder_queries_of_the_specification_find_what_is_due(tmp_pa
         await timed.client.answer_permission(answered.request_id, v1.ALLOW_ONCE)
         await other.until(is_idle)
         asked_s = open_one.asked_at.seconds
-        with closing(sqlite3.connect(f"file:{timed.daemon.places.database}?mode=ro", uri=True)) as db:
+        with closing(sqlite3.connect(f"file:{timed.daemon.paths.database}?mode=ro", uri=True)) as db:
             db.execute(documented_view())
 
             def due(query: str, now: int) -> list[tuple[str, ...]]:

@@ -40,7 +40,7 @@ def statuses(events: list[v1.AgentEvent]) -> list[str]:
 
 @pytest.mark.behaviour("permission.screen.allow", "events.order.auto-allowed-tool")
 async def test_an_allow_rule_answers_and_nobody_is_asked(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(user_rules(daemon), allow=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         events = await talk.turn("tool")
@@ -57,7 +57,7 @@ async def test_an_allow_rule_answers_and_nobody_is_asked(tmp_path: Path) -> None
 
 @pytest.mark.behaviour("permission.screen.deny", "permission.screen.deny-beats-allow", "wire.stdin.deny")
 async def test_a_deny_rule_answers_and_the_agent_is_told_which(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(user_rules(daemon), allow=["Bash"], deny=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         events = await talk.turn("tool")
@@ -71,7 +71,7 @@ async def test_a_deny_rule_answers_and_the_agent_is_told_which(tmp_path: Path) -
 @pytest.mark.behaviour("permission.screen.silence-asks", "events.permission-request")
 @pytest.mark.behaviour("events.order.prompted-tool", "events.status.waiting")
 async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(user_rules(daemon), allow=["Bash(make *)"])
         talk = await obedient_talk(daemon, client)
         await talk.say("tool")
@@ -79,7 +79,7 @@ async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
         assert request.deciding_rule == "no rule covers touch ran.txt"
         assert list(request.segments) == ["touch ran.txt"]
         (of_agent,) = [
-            line for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.OUT) if REQUEST in line
+            line for run in runs_in(daemon.paths.runs) for line in run.lines(RecordKind.OUT) if REQUEST in line
         ]
         assert json.loads(of_agent)["request_id"] == request.request_id
         assert (request.tool_name, request.description) == ("Bash", "a mark")
@@ -98,7 +98,7 @@ async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("question.never-by-rule")
 async def test_an_ask_rule_asks_where_another_allows_and_no_rule_answers_a_question(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(user_rules(daemon), allow=["AskUserQuestion", "Bash"], ask=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         await talk.say("tool")
@@ -113,20 +113,20 @@ async def test_an_ask_rule_asks_where_another_allows_and_no_rule_answers_a_quest
 
 
 async def test_a_projects_allow_rules_count_from_the_moment_it_is_trusted(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(project_rules(daemon), allow=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         await talk.say("tool")
         await talk.answer(await talk.asked(), allow=False)
         await talk.until(is_idle)
-        TrustedProjects(daemon.places.state_dir / FILE_NAME).set(str(daemon.work), trusted=True, by="me")
+        TrustedProjects(daemon.paths.state_dir / FILE_NAME).set(str(daemon.work), trusted=True, by="me")
         assert "permission_request" not in kinds(await talk.turn("tool"))
         assert ran(daemon) == 1
 
 
 def grant(daemon: Daemon, talk: Talk, pattern: str, *, allows: bool = True) -> None:
     """Put a grant where a daemon finds it when it takes the session up."""
-    with apsw.Connection(str(daemon.places.database)) as db:
+    with apsw.Connection(str(daemon.paths.database)) as db:
         [(key,)] = db.execute("SELECT key FROM sessions WHERE session_id = ?", (talk.session_id,)).fetchall()
         db.execute(
             "INSERT INTO permission_grants (session, tool_name, pattern, action, created_ns, granted_by, request_id)"
@@ -137,7 +137,7 @@ def grant(daemon: Daemon, talk: Talk, pattern: str, *, allows: bool = True) -> N
 
 @pytest.mark.behaviour("permission.screen.grant", "permission.grant.session-scope")
 async def test_a_grant_answers_in_its_session_and_in_no_other(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk, other = await obedient_talk(daemon, client), await obedient_talk(daemon, client)
         grant(daemon, talk, "Bash(touch *)")
         assert "permission_request" not in kinds(await talk.turn("tool"))
@@ -148,7 +148,7 @@ async def test_a_grant_answers_in_its_session_and_in_no_other(tmp_path: Path) ->
 
 @pytest.mark.behaviour("permission.screen.deny-beats-grant")
 async def test_a_deny_beats_a_grant_and_so_does_what_was_refused_for_the_session(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(user_rules(daemon), deny=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         grant(daemon, talk, "Bash")
@@ -168,10 +168,10 @@ class TestEveryCall:
 
     @pytest.mark.behaviour("permission.screen.deny")
     async def test_our_rules_object_and_the_agents_own_decide_the_rest(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
             write_rules(user_rules(daemon), allow=["Bash"])
             assert await self.peeked(client, daemon) == "peeked"
-            [run] = runs_in(daemon.places.runs)
+            [run] = runs_in(daemon.paths.runs)
             assert not any(b"PreToolUse" in line for line in run.lines(RecordKind.IN))  # it was left alone
             write_rules(user_rules(daemon), deny=["Bash(rm *)"])
             assert await self.peeked(client, daemon) == "peeked"
@@ -187,41 +187,41 @@ class TestEveryCall:
             assert settled_text(await talk.until(is_idle)) == "kept out"
 
     async def test_where_a_command_begins_is_known_when_the_agent_asks_about_it_later(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
             write_rules(user_rules(daemon), ask=["Read(./private/notes.txt)"], allow=["Bash(cat *)"])
             talk = await obedient_talk(daemon, client)
             await talk.say("peek private")
             assert (await talk.asked()).deciding_rule == f"ask Read(./private/notes.txt) ({user_rules(daemon)}:1)"
 
     async def test_it_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
             write_rules(user_rules(daemon), deny=["Bash(ls *)"], screen_all="never")
             await daemon.restart()
             assert await self.peeked(client, daemon) == "peeked"
             write_rules(user_rules(daemon), screen_all="always")
             await daemon.restart()
             assert await self.peeked(client, daemon) == "peeked"
-            last = runs_in(daemon.places.runs)[-1]
+            last = runs_in(daemon.paths.runs)[-1]
             assert any(b"hook_callback" in line for line in last.lines(RecordKind.OUT))
 
     async def test_a_running_agent_is_told_when_the_first_such_rule_is_written(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
             talk = await obedient_talk(daemon, client)
             await talk.say("say begin\nwait go\npeek")
             await talk.until("text_delta")
             write_rules(project_rules(daemon), deny=["Bash(ls *)"])
-            [run] = runs_in(daemon.places.runs)
+            [run] = runs_in(daemon.paths.runs)
             await becomes_true(lambda: b"".join(run.lines(RecordKind.OUT)).count(b"control_response") == 2)
             (daemon.work / "go").touch()
             assert settled_text(await talk.until(is_idle)).endswith("kept out")
 
     async def test_a_message_waits_until_the_agent_says_that_it_shows_every_use(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
             talk = await obedient_talk(daemon, client)
             await talk.turn("say one")
             write_rules(project_rules(daemon), deny=["Bash(ls *)"])
             assert settled_text(await talk.turn("peek")).endswith("kept out")
-            [run] = runs_in(daemon.places.runs)
+            [run] = runs_in(daemon.paths.runs)
             records = [record.data for record in run.records()]
             said = next(number for number, data in enumerate(records) if b'"content": "peek"' in data)
             assert any(b'"control_response"' in data for data in records[:said])
@@ -230,18 +230,18 @@ class TestEveryCall:
     async def test_a_daemon_that_dies_while_it_decides_denies_once(self, tmp_path: Path, step: str) -> None:
         async with running_daemon(tmp_path, claude_bin=agent_program(tmp_path)) as daemon:
             write_rules(user_rules(daemon), deny=["Bash(ls *)"])
-            async with open_client(daemon.places) as client:
+            async with open_client(daemon.paths) as client:
                 talk = await obedient_talk(daemon, client)
                 await talk.say("say begin\nwait go\npeek")
                 await talk.until("text_delta")
             daemon.kill()
             (daemon.work / "go").touch()
-            [run] = runs_in(daemon.places.runs)
+            [run] = runs_in(daemon.paths.runs)
             await becomes_true(lambda: any(b"hook_callback" in line for line in run.lines(RecordKind.OUT)))
             daemon.launch(BETCODE_FAULT=step)
             await daemon.ended()
             await daemon.start()
-            async with open_client(daemon.places) as client:
+            async with open_client(daemon.paths) as client:
                 talk = Talk(client, talk.session_id)
                 assert settled_text(await talk.until(is_idle)).endswith("kept out")
             assert [kept.outcome for kept in decisions(daemon)] == ["deny"]
@@ -252,7 +252,7 @@ class TestEveryCall:
 async def test_an_automatic_answer_waits_for_no_slot(tmp_path: Path) -> None:
     """Another session may have the only one: what a rule allows goes on where it is."""
     settings = {"agents": {"turn_limit": 1}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         write_rules(user_rules(daemon), allow=["Bash(touch *)"])
         os.utime(user_rules(daemon), (1_000_000_000, 1_000_000_000))
         talk, other = await obedient_talk(daemon, client), await obedient_talk(daemon, client)

@@ -71,7 +71,7 @@ async def conversation(daemon: Daemon, client: Client) -> Talk:
     await talk.answer(await talk.asked(), allow=False, message=f"no {SECRET}")
     await talk.until(is_idle)
     await client.rename(talk.session_id, f"about {SECRET}")
-    draft = daemon.places.state_dir / "screen" / "drafts" / talk.session_id
+    draft = daemon.paths.state_dir / "screen" / "drafts" / talk.session_id
     draft.mkdir(parents=True)
     (draft / "draft.json").write_text(SECRET)
     return talk
@@ -80,7 +80,7 @@ async def conversation(daemon: Daemon, client: Client) -> Talk:
 @asynccontextmanager
 async def world(root: Path) -> AsyncIterator[tuple[Daemon, Client, Talk, Talk]]:
     """A session with the words, and another one beside it."""
-    async with obedient_daemon(root) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(root) as daemon, open_client(daemon.paths) as client:
         make_repository(daemon.work)
         commit(daemon.work, {"README": "a project"})
         elsewhere = root / "elsewhere"
@@ -93,21 +93,21 @@ async def world(root: Path) -> AsyncIterator[tuple[Daemon, Client, Talk, Talk]]:
 
 async def test_no_byte_of_a_deleted_session_is_left_in_the_state_directory(tmp_path: Path) -> None:
     async with world(tmp_path) as (daemon, client, talk, other):
-        state = daemon.places.state_dir
+        state = daemon.paths.state_dir
         await becomes_true(lambda: any("snapshots" in name for name in holding(state)))
         assert {name.split("/")[0] for name in holding(state)} >= {"runs", "screen", "snapshots"}
         assert await client.delete(talk.session_id)
         assert holding(state) == []
         await other.turn("say it goes on")  # nothing of it comes back with later commits
         assert holding(state) == []
-        assert len(list(daemon.places.runs.iterdir())) == 1
+        assert len(list(daemon.paths.runs.iterdir())) == 1
     assert holding(tmp_path / "state") == []
 
 
 @pytest.mark.parametrize("step", ["delete-marked", "delete-files-removed"])
 async def test_a_deletion_that_was_cut_short_is_finished_at_the_next_start(tmp_path: Path, step: str) -> None:
     async with world(tmp_path) as (daemon, _client, talk, _other):
-        state = daemon.places.state_dir
+        state = daemon.paths.state_dir
         daemon.kill()
         await daemon.start(BETCODE_FAULT=step)
         async with daemon.agent_service() as agent:
@@ -133,4 +133,4 @@ async def test_a_caller_that_leaves_does_not_stop_the_deletion(tmp_path: Path) -
                 }:
                     pass
             call.cancel()
-        await becomes_true(lambda: holding(daemon.places.state_dir) == [])
+        await becomes_true(lambda: holding(daemon.paths.state_dir) == [])

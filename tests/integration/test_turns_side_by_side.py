@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def sessions(root: Path, amount: int, **agents: object) -> AsyncIterator[tuple[Daemon, list[Talk]]]:
     """A daemon with these settings, and so many sessions in it."""
-    async with obedient_daemon(root, settings={"agents": agents}) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(root, settings={"agents": agents}) as daemon, open_client(daemon.paths) as client:
         yield daemon, [await obedient_talk(daemon, client) for _ in range(amount)]
 
 
@@ -92,7 +92,7 @@ async def test_when_memory_is_short_the_longest_idle_agent_is_retired_and_a_work
         async def at_once(_seconds: float) -> None:
             """Try again without waiting."""
 
-        async with open_client(daemon.places, sleep=at_once) as hasty:
+        async with open_client(daemon.paths, sleep=at_once) as hasty:
             with pytest.raises(ClientError, match="none of them is idle") as refused:
                 await hasty.send(third.session_id, "say three")
         assert refused.value.code == "POOL_EXHAUSTED"
@@ -138,7 +138,7 @@ async def test_past_the_warm_limit_the_longest_idle_agent_is_ended(tmp_path: Pat
 async def test_a_session_keeps_the_environment_of_the_client_that_made_it(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings={"agents": {"idle_retire": "0.2s"}}) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         talk = await obedient_talk(daemon, client, LC_MESSAGES="of-my-own")
         assert settled_text(await talk.turn("env LC_MESSAGES")) == "of-my-own"
@@ -149,7 +149,7 @@ async def test_a_session_keeps_the_environment_of_the_client_that_made_it(tmp_pa
 
 
 async def test_a_session_without_an_environment_gets_the_login_shells(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = await client.start_session(NewConversation(str(daemon.work), provider="claude"))
         talk = Talk(client, session)
         assert settled_text(await talk.turn("env PATH")) != ""
@@ -206,6 +206,6 @@ async def test_a_clean_stop_sends_idle_agents_home_and_leaves_those_at_work(tmp_
 
 
 async def test_a_state_directory_with_odd_characters_in_its_name_serves(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path / "100% #odd? name") as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path / "100% #odd? name") as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         assert "here" in settled_text(await talk.turn("say here"))

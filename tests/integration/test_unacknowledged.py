@@ -19,7 +19,7 @@ SOON = {"agents": {"hang_after": "1s"}}
 
 
 async def test_it_is_ended_with_a_clear_error_and_nothing_is_said_to_it(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path, settings=SOON) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=SOON) as daemon, open_client(daemon.paths) as client:
         write_rules(project_rules(daemon), deny=["Bash(ls *)"])
         (daemon.work / "deaf").touch()
         talk = await obedient_talk(daemon, client)
@@ -29,7 +29,7 @@ async def test_it_is_ended_with_a_clear_error_and_nothing_is_said_to_it(tmp_path
         assert len(errors) == 2, "it is tried once more"
         assert all("rules that deny or ask would not hold" in error for error in errors)
         assert "permissions.screen_all" in errors[-1]
-        for run in runs_in(daemon.places.runs):
+        for run in runs_in(daemon.paths.runs):
             assert not any(b"peek" in line for line in run.lines(RecordKind.IN))
         (daemon.work / "deaf").unlink()
         assert settled_text(await talk.turn("peek")) == "kept out"
@@ -46,25 +46,25 @@ def settings_of(command_line: bytes) -> dict[str, object]:
 
 async def test_one_that_refuses_is_replaced_by_one_that_gets_every_rule_at_its_launch(tmp_path: Path) -> None:
     """Rules for a whole tool are not passed at launch where the agent is to show its calls."""
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         write_rules(project_rules(daemon), deny=["WebFetch", "Bash"])
         (daemon.work / "refuses-hooks").touch()
         talk = await obedient_talk(daemon, client)
         events = await talk.turn("peek")
         [refusal] = [event.error.message for event in events if event.HasField("error")]
         assert "refuses to show what it does" in refusal
-        first, last = runs_in(daemon.places.runs)
+        first, last = runs_in(daemon.paths.runs)
         assert not any(b"peek" in line for line in first.lines(RecordKind.IN))
         launched = Path(f"/proc/{last.agent_pid}/cmdline").read_bytes()
         assert settings_of(launched)["deny"] == ["WebFetch", "Bash"]
 
 
 async def test_a_rule_for_a_whole_tool_is_not_passed_at_launch_where_calls_are_screened(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         deny = ["WebFetch", "Bash", "Bash(rm *)", "AskUserQuestion", "ExitPlanMode"]
         write_rules(project_rules(daemon), deny=deny, ask=["AskUserQuestion", "Read(x)"])
         talk = await obedient_talk(daemon, client)
         await talk.turn("hello")
-        [run] = runs_in(daemon.places.runs)
+        [run] = runs_in(daemon.paths.runs)
         launched = Path(f"/proc/{run.agent_pid}/cmdline").read_bytes()
         assert settings_of(launched) == {"deny": ["Bash(**)", "Bash(rm *)"], "ask": ["Read(x)"]}

@@ -30,7 +30,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
 
 @pytest.fixture
 async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         yield client
 
 
@@ -155,7 +155,7 @@ async def test_the_demo_agent_lets_go_too(daemon: Daemon, client: Client) -> Non
 
 
 async def test_a_daemon_that_was_killed_is_followed_by_one_that_takes_it_back(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places, sleep=daemon.until_it_serves) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths, sleep=daemon.until_it_serves) as client:
         talk = await a_talk(daemon, client, tmp_path / "work")
         await begin_to_wait(talk)
         unwanted = await talk.say("say never")
@@ -174,8 +174,8 @@ async def test_a_daemon_that_was_killed_is_followed_by_one_that_takes_it_back(tm
 async def test_two_at_once_and_in_a_race_with_the_agent_are_told_the_truth(tmp_path: Path) -> None:
     async with (
         running_daemon(tmp_path, claude_bin=mindful_program(tmp_path)) as daemon,
-        open_client(daemon.places) as one,
-        open_client(daemon.places) as other,
+        open_client(daemon.paths) as one,
+        open_client(daemon.paths) as other,
     ):
         for steps in (0, 3, 10, 30):
             work = tmp_path / f"work-{steps}"

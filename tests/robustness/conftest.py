@@ -17,5 +17,5 @@ async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
 
 @pytest.fixture
 async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         yield client

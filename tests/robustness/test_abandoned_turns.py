@@ -32,7 +32,7 @@ class Scene:
 
     @property
     def agent(self) -> int:
-        return runs_in(self.daemon.places.runs)[-1].agent_pid
+        return runs_in(self.daemon.paths.runs)[-1].agent_pid
 
     async def say_to_one_that_dies(self, text: str) -> str:
         """The agent that is given this message is killed before it takes it up."""
@@ -62,7 +62,7 @@ class Scene:
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     async with (
         running_daemon(tmp_path / "home", claude_bin=mindful_program(tmp_path), settings=AT_ONCE) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         yield Scene(daemon, await mindful_talk(daemon, client))
 

@@ -19,7 +19,7 @@ async def test_a_daemon_works_and_starts_with_a_clock_past_2262(tmp_path: Path) 
     environment = clock_environment(tmp_path)
     async with (
         running_daemon(tmp_path, claude_bin=agent_program(tmp_path), environment=environment) as daemon,
-        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+        open_client(daemon.paths, sleep=daemon.until_it_serves) as client,
     ):
         talk = await obedient_talk(daemon, client)
         assert settled_text(await talk.turn("say one")) == "one"

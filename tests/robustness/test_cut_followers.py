@@ -46,7 +46,7 @@ def ended(event: v1.AgentEvent) -> bool:
     "resume.exclusive-start", "resume.ascending", "resume.goes-live", "followers.attach.full-history"
 )
 async def test_a_stream_cut_after_every_single_event_misses_nothing(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client, daemon.agent_service() as stub:
+    async with open_client(daemon.paths) as client, daemon.agent_service() as stub:
         session = await a_session(daemon, client)
         await client.send(session, "count 60\nwait more\ncount 20\nsay " + LAST_WORD)
         got: list[v1.AgentEvent] = []
@@ -69,7 +69,7 @@ async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken
     daemon: Daemon, tmp_path: Path
 ) -> None:
     socket = tmp_path / "cut.sock"
-    async with open_cutting_proxy(socket, daemon.places.socket) as proxy, open_client(daemon.places) as direct:
+    async with open_cutting_proxy(socket, daemon.paths.socket) as proxy, open_client(daemon.paths) as direct:
         session = await a_session(daemon, direct)
         # It goes on only after a cut, so that none of them finds everything delivered already.
         await direct.send(
@@ -77,8 +77,8 @@ async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken
         )
         got: list[v1.AgentEvent] = []
         step = 0
-        places = replace(daemon.places, socket=socket)
-        async with open_client(places, ladder_ms=QUICK_LADDER_MS) as client:
+        paths = replace(daemon.paths, socket=socket)
+        async with open_client(paths, ladder_ms=QUICK_LADDER_MS) as client:
             with anyio.fail_after(5 * PATIENCE_S):  # a connection made again for every event
                 async with aclosing(client.follow(session, 0)) as events:
                     async for event in events:
@@ -98,7 +98,7 @@ async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken
 
 @pytest.mark.behaviour("followers.broadcast", "followers.slow.agent-never-blocked", "followers.slow.resync")
 async def test_ten_followers_some_stalled_some_vanishing_and_the_rest_see_the_same(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as client, daemon.agent_service() as stub:
+    async with open_client(daemon.paths) as client, daemon.agent_service() as stub:
         session = await a_session(daemon, client)
         seen: dict[int, list[v1.AgentEvent]] = {}
         request = v1.FollowRequest(session_id=session)

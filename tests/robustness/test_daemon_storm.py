@@ -70,7 +70,7 @@ async def test_a_log_written_by_many_killed_daemons_is_one_reading_of_the_journa
         talk = await demo_talk(daemon, client, flood=lines, rate=400, bytes=40)
         await talk.say("go")
         kills = await storm(daemon, talk, random.Random(SEED), most_events=200)
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         assert kills >= (100 if SOAK else 8)
         assert lives(run.agent_pid)
         numbers = [int(event.text_delta.text.split()[0]) for event in talk.events if is_flood_delta(event)]
@@ -102,7 +102,7 @@ async def test_every_message_is_taken_once_though_daemons_are_killed_meanwhile(t
     chance = random.Random(SEED)
     async with (
         demo_sessions(tmp_path) as (daemon, _),
-        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+        open_client(daemon.paths, sleep=daemon.until_it_serves) as client,
     ):
         talk = await demo_talk(daemon, client, flood=20, rate=400)
         said: list[str] = []
@@ -120,7 +120,7 @@ async def test_every_message_is_taken_once_though_daemons_are_killed_meanwhile(t
         await talk.until(lambda event: said[-1] in event.turn_complete.message_ids)
         await talk.until(is_idle)
         # A daemon that is killed before its agent is started leaves a run without an agent.
-        (run,) = (run for run in runs_in(daemon.places.runs) if run.lines(RecordKind.IN))
+        (run,) = (run for run in runs_in(daemon.paths.runs) if run.lines(RecordKind.IN))
         inputs = [event.user_input.message_id for event in talk.events if event.HasField("user_input")]
         assert inputs == said
         answered = [name for event in talk.events for name in event.turn_complete.message_ids]
@@ -168,7 +168,7 @@ async def test_a_kill_at_a_named_step_loses_and_repeats_nothing(fault: str, tmp_
         assert states_of(talk.events, message[0]).count("CONSUMED") == 1
         inputs = [event.user_input.message_id for event in talk.events if event.HasField("user_input")]
         assert inputs == message
-        (run,) = [run for run in runs_in(daemon.places.runs) if run.lines(RecordKind.OUT)]
+        (run,) = [run for run in runs_in(daemon.paths.runs) if run.lines(RecordKind.OUT)]
         assert lives(run.agent_pid)
         assert_equals_its_journal(talk, run, DemoProvider(), daemon.work)
 
@@ -189,7 +189,7 @@ async def test_an_answer_taken_by_a_dying_daemon_reaches_the_agent_once(tmp_path
             await daemon.ended()
             await daemon.start()
         await talk.until(is_idle)
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         answers = [line for line in run.lines(RecordKind.IN) if request.request_id.encode() in line]
         assert len(answers) == 1
         resolved = [event for event in talk.events if event.permission_resolved.request_id == request.request_id]

@@ -30,7 +30,7 @@ def full_disk(daemon: Daemon, stack: ExitStack) -> None:
 
 
 def locked(daemon: Daemon, stack: ExitStack) -> None:
-    stack.enter_context(locked_by_another_program(daemon.places.database))
+    stack.enter_context(locked_by_another_program(daemon.paths.database))
 
 
 CAUSES = {
@@ -50,7 +50,7 @@ async def health_when(client: Client, wanted: Callable[[HealthDetailsResponse], 
 
 async def launched(daemon: Daemon) -> None:
     process = daemon.launch()
-    await becomes_true(lambda: process.poll() is not None or daemon.places.socket.exists())
+    await becomes_true(lambda: process.poll() is not None or daemon.paths.socket.exists())
     assert process.poll() is None, daemon.stderr[-2000:]
 
 
@@ -64,7 +64,7 @@ async def test_a_daemon_that_cannot_write_serves_what_can_be_read_and_recovers_b
         daemon = Daemon(disk, claude_bin=agent_program(tmp_path))
         try:
             await daemon.start()
-            async with open_client(daemon.places) as client:
+            async with open_client(daemon.paths) as client:
                 asks, works = await obedient_talk(daemon, client), await obedient_talk(daemon, client)
                 await works.say("say before\nwait go\nsay after")
                 await works.until(lambda event: event.text_delta.text == "waiting")
@@ -76,7 +76,7 @@ async def test_a_daemon_that_cannot_write_serves_what_can_be_read_and_recovers_b
                 daemon.kill()
             happen(daemon, stack)
             await launched(daemon)
-            async with open_client(daemon.places, sleep=daemon.until_it_serves) as client:
+            async with open_client(daemon.paths, sleep=daemon.until_it_serves) as client:
                 asks.client = works.client = client
                 details = await health_when(client, lambda each: words in each.degraded_reason)
                 assert details.overall_status == ServingStatus.NOT_SERVING
@@ -121,8 +121,8 @@ async def assert_refused(daemon: Daemon, works: Talk) -> None:
 
 
 def status(daemon: Daemon) -> str:
-    places = daemon.places
-    argv = [sys.executable, "-m", "betcode", "daemon", "status", "--state-dir", str(places.state_dir)]
-    argv += ["--config-dir", str(places.config_dir)]
+    paths = daemon.paths
+    argv = [sys.executable, "-m", "betcode", "daemon", "status", "--state-dir", str(paths.state_dir)]
+    argv += ["--config-dir", str(paths.config_dir)]
     done = subprocess.run(argv, env=daemon.environment, capture_output=True, text=True, timeout=PATIENCE_S)
     return done.stdout

@@ -49,7 +49,7 @@ async def test_no_call_of_a_daemons_life_may_block_the_event_loop(tmp_path: Path
     campaign = add_campaign(tmp_path / "home", daemon.work, "shop")
     try:
         await daemon.start(**environment)
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             works, asks = await obedient_talk(daemon, client), await obedient_talk(daemon, client)
             await works.say("say before\nwait go\nsay after")
             await works.until(waits)
@@ -57,7 +57,7 @@ async def test_no_call_of_a_daemons_life_may_block_the_event_loop(tmp_path: Path
             asked = await asks.asked()
         daemon.kill()
         await daemon.start(**environment)
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             works.client = asks.client = client
             (daemon.work / "go").touch()
             await works.until(is_idle)
@@ -119,7 +119,7 @@ async def use_worktrees(root: Path, client: Client) -> None:
 
 
 async def use_obey(daemon: Daemon, campaign: str) -> None:
-    async with obey_stub(daemon.places.obey_socket) as stub:
+    async with obey_stub(daemon.paths.obey_socket) as stub:
         it = Obeyed(daemon, campaign, stub)
         info = await it.create()
         await it.send(info.id, "hello")

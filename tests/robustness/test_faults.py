@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 def only_run(daemon: Daemon) -> RunOnDisk:
-    (run,) = runs_in(daemon.places.runs)
+    (run,) = runs_in(daemon.paths.runs)
     return run
 
 
@@ -44,7 +44,7 @@ async def refusal_of(daemon: Daemon, talk: Talk) -> str:
     async def at_once(_seconds: float) -> None:
         await anyio.lowlevel.checkpoint()
 
-    async with open_client(daemon.places, sleep=at_once) as hasty:
+    async with open_client(daemon.paths, sleep=at_once) as hasty:
         with pytest.raises(ClientError) as refused:
             await hasty.send(talk.session_id, "say now?")
         return refused.value.code
@@ -146,7 +146,7 @@ async def test_while_another_program_locks_the_database_nothing_is_shown_or_take
     talk = await obedient_talk(daemon, client)
     await talk.say("wait go\ncount 500\nwait more\ncount 10")
     await talk.until(waits)
-    locking = sqlite3.connect(daemon.places.database, isolation_level=None)
+    locking = sqlite3.connect(daemon.paths.database, isolation_level=None)
     locking.execute("BEGIN IMMEDIATE")
     (daemon.work / "go").touch()
     notice = await talk.until(lambda event: event.notice.details.get("degraded") == "true")
@@ -170,7 +170,7 @@ async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_ro
     with small_disk(tmp_path / "disk", 24) as disk:
         async with (
             running_daemon(disk, claude_bin=agent_program(tmp_path / "program")) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             talk = await obedient_talk(daemon, client)
             elsewhere = tmp_path / "go"
@@ -197,7 +197,7 @@ async def test_an_agent_that_no_session_knows_is_ended_at_start(daemon: Daemon, 
     run = only_run(daemon)
     agent, holder = run.agent_pid, holder_of(run)
     daemon.kill()
-    for path in daemon.places.state_dir.glob("betcode.db*"):
+    for path in daemon.paths.state_dir.glob("betcode.db*"):
         path.unlink()
     await daemon.start()
     await gone(agent)
@@ -212,14 +212,14 @@ async def test_after_a_restored_backup_no_number_is_used_again_and_a_gap_says_wh
     await talk.turn("say before")
     await daemon.stop()
     backup = daemon.root / "backup.db"
-    shutil.copy(daemon.places.database, backup)
+    shutil.copy(daemon.paths.database, backup)
     await daemon.start()
     await talk.turn("say lost by the backup")
     seen = talk.position
     await daemon.stop()
-    for path in daemon.places.state_dir.glob("betcode.db-*"):
+    for path in daemon.paths.state_dir.glob("betcode.db-*"):
         path.unlink()
-    shutil.copy(backup, daemon.places.database)
+    shutil.copy(backup, daemon.paths.database)
     await daemon.start()
     after = await talk.turn("say after")  # asks from a number that the restored log does not have
     assert after[0].gap.reason == "restored backup"

@@ -32,7 +32,7 @@ async def mindful(tmp_path: Path) -> AsyncIterator[tuple[Daemon, Client]]:
     """A daemon whose agent knows what it was told before it was killed."""
     async with (
         running_daemon(tmp_path / "home", claude_bin=mindful_program(tmp_path)) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         yield daemon, client
 
@@ -50,7 +50,7 @@ async def test_the_socket_of_a_killed_holder_is_removed(daemon: Daemon, client: 
     await talk.say("wait more")
     await talk.until(waits)
     (daemon.work / "more").touch()
-    run = runs_in(daemon.places.runs)[-1]
+    run = runs_in(daemon.paths.runs)[-1]
     agent, holder = run.agent_pid, holder_pid(run.directory)
     assert holder is not None
     os.kill(holder, signal.SIGKILL)
@@ -62,7 +62,7 @@ async def test_the_socket_of_a_killed_holder_is_removed(daemon: Daemon, client: 
 async def test_the_socket_of_a_holder_that_is_killed_after_its_agent_is_removed(daemon: Daemon, client: Client) -> None:
     talk = await obedient_talk(daemon, client)
     await talk.turn("say hello")
-    run = runs_in(daemon.places.runs)[-1]
+    run = runs_in(daemon.paths.runs)[-1]
     holder = holder_pid(run.directory)
     assert holder is not None
     os.kill(daemon.pid, signal.SIGSTOP)  # it hears of the agent's end when nobody is left to be let go

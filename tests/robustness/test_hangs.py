@@ -35,7 +35,7 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
 ) -> None:
     async with (
         running_daemon(tmp_path, claude_bin=agent_program(tmp_path / "program")) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         retry = {"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "session_id": "s"}
         retry |= {"retry_delay_ms": LATER_MS, "error_status": 429, "error": "rate_limit"}
@@ -52,7 +52,7 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
             await talk.until(waits)
         agents = daemon.agent_pids[-3:]
         os.kill(agents[1], signal.SIGSTOP)  # hears no SIGTERM
-        (run,) = [run for run in runs_in(daemon.places.runs) if run.agent_pid == agents[2]]
+        (run,) = [run for run in runs_in(daemon.paths.runs) if run.agent_pid == agents[2]]
         holder = holder_pid(run.directory)
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)  # and this one's holder hears nobody
@@ -79,11 +79,11 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
 async def test_a_message_for_an_agent_whose_holder_is_stopped_goes_to_another(tmp_path: Path) -> None:
     async with (
         running_daemon(tmp_path, claude_bin=agent_program(tmp_path / "program")) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         talk = await obedient_talk(daemon, client)
         await talk.turn("say one")
-        (run,) = runs_in(daemon.places.runs)
+        (run,) = runs_in(daemon.paths.runs)
         holder = holder_pid(run.directory)
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)  # between two turns: what it is handed it does not take

@@ -78,18 +78,18 @@ async def checked(channel: aio.Channel, service: str = "") -> int:
 async def test_a_listener_that_accepts_no_connections_is_reported_to_check_and_watch(tmp_path: Path) -> None:
     async with (
         running_daemon(tmp_path) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
         daemon.channel() as channel,
         watched(channel) as overall,
     ):
         assert await overall.next() == await checked(channel) == SERVING
         assert sick(await client.health()) == {}
-        hidden = daemon.places.socket.with_name("hidden")
-        daemon.places.socket.rename(hidden)  # connections that are open stay open
+        hidden = daemon.paths.socket.with_name("hidden")
+        daemon.paths.socket.rename(hidden)  # connections that are open stay open
         details = await client.health()
         assert (details.overall_status, list(sick(details))) == (v1.NOT_SERVING, ["local_server"])
         assert await overall.next() == await checked(channel) == NOT_SERVING
-        hidden.rename(daemon.places.socket)
+        hidden.rename(daemon.paths.socket)
         assert sick(await until_well(client)) == {}
         assert await overall.next() == await checked(channel) == SERVING
 
@@ -101,7 +101,7 @@ async def test_a_full_disk_is_told_to_all_who_watch_and_so_is_room(tmp_path: Pat
     with small_disk(tmp_path / "disk", 24) as disk:
         async with (
             running_daemon(disk) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
             daemon.channel() as channel,
             watched(channel, "AgentService") as one,
             watched(channel) as overall,
@@ -141,7 +141,7 @@ async def test_a_database_that_became_read_only_is_told_and_then_well_again(tmp_
 @pytest.mark.behaviour("health.component.pool", "health.degraded.pool", "health.overall.degraded")
 async def test_a_pool_without_a_free_slot_is_degraded_and_with_a_full_line_not_well(tmp_path: Path) -> None:
     limits = {"agents": {"turn_limit": 1, "queue_limit": 1}}
-    async with obedient_daemon(tmp_path, settings=limits) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=limits) as daemon, open_client(daemon.paths) as client:
         first = await obedient_talk(daemon, client)
         await first.say("wait go")
         await first.until(lambda event: event.text_delta.text == "waiting")
@@ -161,7 +161,7 @@ async def test_a_pool_without_a_free_slot_is_degraded_and_with_a_full_line_not_w
 
 async def test_an_agents_program_that_is_gone_is_told_until_it_is_back(tmp_path: Path) -> None:
     program = agent_program(tmp_path / "program")
-    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.paths) as client:
         assert sick(await client.health()) == {}
         program.rename(program.with_name("away"))
         details = await client.health()
@@ -174,7 +174,7 @@ async def test_an_agents_program_that_is_gone_is_told_until_it_is_back(tmp_path:
 @pytest.mark.behaviour("health.degraded.memory")
 async def test_memory_over_its_limit_is_told_until_the_limit_is_another(tmp_path: Path) -> None:
     settings = {"daemon": {"memory_limit": "10MB"}}
-    async with running_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         details = await client.health()
         assert (details.overall_status, details.degraded_reason) == (v1.SERVING, "Memory usage > 80%")
         assert int(details.metadata["memory_bytes"]) > 8_000_000

@@ -39,7 +39,7 @@ def a_tool_result(text: str, tool: str = "toolu_big") -> bytes:
 async def followed_by_a_plain_client(daemon: Daemon, session: str) -> list[v1.AgentEvent]:
     """What a gRPC client with default options, which cannot receive 4 MB at once, gets of a finished turn."""
     got: list[v1.AgentEvent] = []
-    async with aio.insecure_channel(f"unix:{daemon.places.socket}") as channel:
+    async with aio.insecure_channel(f"unix:{daemon.paths.socket}") as channel:
         with anyio.fail_after(PATIENCE_S):
             async for event in AgentServiceStub(channel).ResumeSession(v1.ResumeSessionRequest(session_id=session)):
                 got.append(event)
@@ -156,7 +156,7 @@ async def test_fuzzed_bytes_on_an_agents_stdout_leave_the_daemon_and_the_session
 async def test_a_line_longer_than_the_limit_is_passed_over_and_said(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings={"agents": {"frame_limit": "1MB"}}) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         talk = await obedient_talk(daemon, client)
         (daemon.work / "long").write_bytes(a_tool_result("x" * 3_000_000))

@@ -81,7 +81,7 @@ async def live(daemon: Daemon, client: Client) -> tuple[list[Look], int]:
 
 async def test_what_a_daemon_takes_does_not_grow_with_its_life(tmp_path: Path) -> None:
     settings = {"agents": {"idle_retire": 0.5, "turn_limit": BUSY}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         looks, turns = await live(daemon, client)
         later = looks[len(looks) // 2 :]
         grown = growth(later)

@@ -39,7 +39,7 @@ async def starting(it: Obeyed) -> str:
 
 async def test_every_state_is_found_again(tmp_path: Path) -> None:
     async with obeyed(tmp_path, settings={"obey": {"stop_timeout": "30s"}}) as it:
-        async with open_client(it.daemon.places) as client:
+        async with open_client(it.daemon.paths) as client:
             created = await client.start_session(NewConversation(working_directory=str(it.root), provider="claude"))
         idle = await it.create(CLAUDE, festival_id="F")
         busy = await it.create(CLAUDE, initial_message="wait busy\nsay done")
@@ -55,7 +55,7 @@ async def test_every_state_is_found_again(tmp_path: Path) -> None:
             stopping.cancel()
         (it.root / "deaf").unlink()
         await it.daemon.start()
-        async with obey_stub(it.daemon.places.obey_socket) as stub:
+        async with obey_stub(it.daemon.paths.obey_socket) as stub:
             it.stub = stub
             again = {name: await it.get(name) for name in (created, idle.id, busy.id, leaving.id, unready)}
             assert [info.status for info in again.values()] == [CREATED, RUNNING, WORKING, STOPPING, RUNNING]
@@ -79,11 +79,11 @@ async def test_a_timeout_and_a_provider_outlive_the_daemon(tmp_path: Path) -> No
         orphan = await it.create(CLAUDE)
         await it.stub.Shutdown(pb.ShutdownRequest())
         await it.daemon.ended()
-        db = apsw.Connection(str(it.daemon.places.database))
+        db = apsw.Connection(str(it.daemon.paths.database))
         db.execute("UPDATE sessions SET provider = 'gone' WHERE name = ?", (orphan.agent_name,))
         db.close()
         await it.daemon.start()
-        async with obey_stub(it.daemon.places.obey_socket) as stub:
+        async with obey_stub(it.daemon.paths.obey_socket) as stub:
             it.stub = stub
             await it.until(timed.id, RUNNING)
             late = await refused(stub.SendMessage(pb.SendMessageRequest(session_id=timed.id, message="say hello")))

@@ -50,7 +50,7 @@ async def test_hundreds_at_once_are_all_answered(tmp_path: Path) -> None:
     program = agent_program(tmp_path, "writer.py")
     async with (
         running_daemon(tmp_path, settings=settings, claude_bin=program) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         talk = await a_talk(daemon, client)
         by_rule = [asks("git status") for _ in range(200)]
@@ -84,7 +84,7 @@ async def test_more_than_one_message_can_hold_is_listed_page_by_page(tmp_path: P
     program = agent_program(tmp_path, "writer.py")
     async with (
         running_daemon(tmp_path, claude_bin=program) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
         daemon.agent_service() as plain,  # which takes 4 MiB at once
     ):
         talk = await a_talk(daemon, client)

@@ -37,7 +37,7 @@ async def two_turns(daemon: Daemon, client: Client) -> tuple[Talk, Talk, Path]:
     odd, other = await obedient_talk(daemon, client), await obedient_talk(daemon, client)
     await odd.say("wait odd-goes-on\nsay odd is done")
     await odd.until(lambda event: event.text_delta.text == "waiting")
-    (run,) = daemon.places.runs.iterdir()
+    (run,) = daemon.paths.runs.iterdir()
     await other.say("wait other-goes-on\nsay other is done")
     await other.until(lambda event: event.text_delta.text == "waiting")
     return odd, other, run
@@ -62,9 +62,9 @@ async def assert_reported(daemon: Daemon, client: Client, name: str, problem: st
     with anyio.fail_after(30):
         while not await is_reported():  # noqa: ASYNC110 - it is found when it is used
             await anyio.sleep(0.05)
-    situation = Situation(daemon.places, Settings(), {}, "", 0.0)
+    situation = Situation(daemon.paths, Settings(), {}, "", 0.0)
     found = [one.says for one in doctor_runs.runs(situation) if one.level is Level.TROUBLE]
-    found += [one.says for one in doctor_runs.reported((await client.health()).unusable_runs, daemon.places)]
+    found += [one.says for one in doctor_runs.reported((await client.health()).unusable_runs, daemon.paths)]
     assert f"runs/{name}: {problem}" in found
 
 
@@ -86,12 +86,12 @@ def part(kind: str) -> tuple[str, bool, bool]:
 async def test_a_daemon_starts_and_serves_whatever_a_run_is(tmp_path: Path, stack: ExitStack, kind: str) -> None:
     case = ODD_RUNS[kind]
     async with obedient_daemon(tmp_path) as daemon:
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             odd, other, run = await two_turns(daemon, client)
         daemon.kill()
         await made_odd(case, run, stack)
         await daemon.start()
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             odd.client = other.client = client
             await assert_goes_on(daemon, other, "other-goes-on", "other is done")
             if case.reported and not case.heals_by_itself:
@@ -106,7 +106,7 @@ async def test_a_daemon_starts_and_serves_whatever_a_run_is(tmp_path: Path, stac
 )
 async def test_a_daemon_goes_on_when_a_run_becomes_odd(tmp_path: Path, stack: ExitStack, kind: str) -> None:
     case = ODD_RUNS[kind]
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         odd, other, run = await two_turns(daemon, client)
         await made_odd(case, run, stack)
         if case.reported:
@@ -126,16 +126,16 @@ async def assert_usable(odd: Talk) -> None:
 
 async def test_a_run_of_an_unknown_provider_is_reported_and_its_agent_left_alone(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon:
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             odd, other, run = await two_turns(daemon, client)
         agents = daemon.agent_pids
         daemon.kill()
         changed = "UPDATE sessions SET provider = 'of-the-future' WHERE session_id = ?"
-        database = apsw.Connection(str(daemon.places.database))
+        database = apsw.Connection(str(daemon.paths.database))
         database.execute(changed, (odd.session_id,))
         database.close()
         await daemon.start()
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             other.client = client
             await assert_goes_on(daemon, other, "other-goes-on", "other is done")
             (found,) = (await client.health()).unusable_runs
@@ -180,7 +180,7 @@ async def test_a_run_that_may_not_be_opened_is_its_sessions_trouble_alone(
     daemon = UnprivilegedDaemon(tmp_path, claude_bin=agent_program(tmp_path))
     try:
         await daemon.start()
-        async with open_client(daemon.places, sleep=daemon.until_it_serves) as client:
+        async with open_client(daemon.paths, sleep=daemon.until_it_serves) as client:
             odd, other, run = await two_turns(daemon, client)
             if at_start:
                 daemon.kill()
@@ -202,16 +202,16 @@ async def test_a_run_that_may_not_be_opened_is_its_sessions_trouble_alone(
 
 async def test_entries_that_are_no_runs_are_reported_and_left_alone(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon:
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             _, other, _ = await two_turns(daemon, client)
-            problems = put_strays(daemon.places.runs)
-            before = sorted(daemon.places.runs.iterdir())
+            problems = put_strays(daemon.paths.runs)
+            before = sorted(daemon.paths.runs.iterdir())
             for name, problem in problems.items():
                 await assert_reported(daemon, client, name, problem)
         await daemon.restart()
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             other.client = client
             await assert_goes_on(daemon, other, "other-goes-on", "other is done")
             for name, problem in problems.items():
                 await assert_reported(daemon, client, name, problem)
-        assert sorted(daemon.places.runs.iterdir()) == before
+        assert sorted(daemon.paths.runs.iterdir()) == before

@@ -29,7 +29,7 @@ async def mindful(tmp_path: Path) -> AsyncIterator[tuple[Daemon, Client]]:
     """A daemon whose agent knows what it was told before it was killed."""
     async with (
         running_daemon(tmp_path / "home", claude_bin=mindful_program(tmp_path)) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         yield daemon, client
 
@@ -44,7 +44,7 @@ async def attached(daemon: Daemon, session_id: str, position: int) -> list[v1.Ag
 
 def answers_written(daemon: Daemon) -> int:
     """How many answers the journals of all agents hold."""
-    lines = [line for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.IN)]
+    lines = [line for run in runs_in(daemon.paths.runs) for line in run.lines(RecordKind.IN)]
     return sum(b"control_response" in line for line in lines)
 
 
@@ -122,7 +122,7 @@ async def test_a_message_that_is_begun_anew_after_a_crash_supersedes_what_was_as
         talk = await demo_talk(daemon, client, speed=0)
         await talk.say("show me a tool")
         old = await talk.asked()
-        os.kill(runs_in(daemon.places.runs)[-1].agent_pid, signal.SIGKILL)
+        os.kill(runs_in(daemon.paths.runs)[-1].agent_pid, signal.SIGKILL)
         again = await talk.asked()
         assert again.supersedes == old.request_id
         await talk.answer(again, allow=True)

@@ -141,7 +141,7 @@ async def test_what_never_heals_is_said_once_with_what_to_do(
     program = tmp_path / "claude"
     program.write_text(f'#!/bin/sh\necho x >> tries\necho "{complaint}" >&2\nexit 1\n')
     program.chmod(0o755)
-    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.paths) as client:
         new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment)
         talk = Talk(client, await client.start_session(new))
         message = await talk.say("hello")

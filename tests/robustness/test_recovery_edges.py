@@ -47,7 +47,7 @@ async def talk_with(daemon: Daemon, client: Client, directory: Path | None = Non
 
 async def test_an_agent_killed_before_it_wrote_its_transcript_is_followed_by_a_new_conversation(tmp_path: Path) -> None:
     program = early_agent(tmp_path, "No conversation found with session ID: s")
-    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.paths) as client:
         talk = await talk_with(daemon, client)
         message = await talk.say("argv")
         events = await talk.until(is_idle)
@@ -60,7 +60,7 @@ async def test_an_agent_killed_before_it_wrote_its_transcript_is_followed_by_a_n
 
 async def test_an_agent_that_says_it_cannot_begin_is_not_tried_again(tmp_path: Path) -> None:
     program = early_agent(tmp_path, "Your plan does not allow this")
-    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.paths) as client:
         talk = await talk_with(daemon, client)
         message = await talk.say("say hello")
         first, last = crashes(await talk.until(is_idle))

@@ -29,7 +29,7 @@ def newest_state(database: Path) -> State:
 async def test_a_run_killed_at_its_creation_has_the_carried_state_and_nothing_open(tmp_path: Path) -> None:
     async with (
         running_daemon(tmp_path, claude_bin=agent_program(tmp_path)) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         await daemon.stop()
         await daemon.start(BETCODE_FAULT="run-created:2")
@@ -39,7 +39,7 @@ async def test_a_run_killed_at_its_creation_has_the_carried_state_and_nothing_op
         await talk.until(lambda event: event.text_delta.text == "waiting")
         os.kill(daemon.agent_pids[-1], signal.SIGKILL)
         await daemon.ended()  # while it starts the next agent
-        state = newest_state(daemon.places.database)
+        state = newest_state(daemon.paths.database)
         assert (state.began, state.total_cost) == (True, 0.25)
         assert (state.turn, state.stream, state.pending) == (False, None, {}), "nothing of the lost process is open"
         await daemon.start()

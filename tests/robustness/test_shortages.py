@@ -47,13 +47,13 @@ def connect_in_vain(daemon: Daemon, number: int, stack: ExitStack) -> None:
     for _ in range(number):
         connection = stack.enter_context(socket.socket(socket.AF_UNIX))
         connection.setblocking(False)
-        connection.connect_ex(str(daemon.places.socket))
+        connection.connect_ex(str(daemon.paths.socket))
 
 
 async def test_clients_that_take_every_descriptor_do_not_end_the_daemon_or_an_agent(tmp_path: Path) -> None:
     with limited_daemon(tmp_path, soft=128, hard=128) as daemon:
-        await becomes_true(daemon.places.socket.exists)
-        async with open_client(daemon.places) as client:
+        await becomes_true(daemon.paths.socket.exists)
+        async with open_client(daemon.paths) as client:
             talk = await a_talk(daemon, client)
             await talk.say("wait go\ncount 300\nwait more\nsay end")
             await talk.until(lambda event: event.text_delta.text == "waiting")
@@ -63,7 +63,7 @@ async def test_clients_that_take_every_descriptor_do_not_end_the_daemon_or_an_ag
                 (daemon.work / "go").touch()
                 await talk.until(lambda event: event.text_delta.text.startswith("299"))
                 assert (await client.health()).overall_status  # which looks at every process
-                (run,) = runs_in(daemon.places.runs)
+                (run,) = runs_in(daemon.paths.runs)
             (daemon.work / "more").touch()
             await talk.until(is_idle)
             assert_whole(talk.events)
@@ -73,7 +73,7 @@ async def test_clients_that_take_every_descriptor_do_not_end_the_daemon_or_an_ag
 
 async def test_many_clients_find_room_and_agents_keep_the_limit_of_their_user(tmp_path: Path) -> None:
     with limited_daemon(tmp_path, soft=128, hard=4096) as daemon:
-        await becomes_true(daemon.places.socket.exists)
+        await becomes_true(daemon.paths.socket.exists)
         tell = daemon.work / "tell.py"
         tell.write_text("import resource\nprint(resource.getrlimit(resource.RLIMIT_NOFILE))")
         with ExitStack() as crowd:
@@ -81,7 +81,7 @@ async def test_many_clients_find_room_and_agents_keep_the_limit_of_their_user(tm
                 while open_files(daemon) <= 300:  # a daemon that is slow to accept leaves no room in line
                     connect_in_vain(daemon, 10, crowd)
                     await anyio.lowlevel.checkpoint()
-            async with open_client(daemon.places) as client:
+            async with open_client(daemon.paths) as client:
                 talk = await a_talk(daemon, client)
                 told = settled_text(await talk.turn(f"spawn {sys.executable} {tell}"))
                 assert open_files(daemon) > 300
@@ -91,12 +91,12 @@ async def test_many_clients_find_room_and_agents_keep_the_limit_of_their_user(tm
 async def test_a_removed_directory_of_runs_is_made_again(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings={"agents": {"idle_retire": 0.2}}) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
-        shutil.rmtree(daemon.places.runs)
+        shutil.rmtree(daemon.paths.runs)
         first = await a_talk(daemon, client)
         assert settled_text(await first.turn("say one")) == "one"
-        shutil.rmtree(daemon.places.runs)
+        shutil.rmtree(daemon.paths.runs)
         await becomes_true(lambda: not lives(daemon.agent_pids[0]))
         second = await a_talk(daemon, client)
         assert settled_text(await second.turn("say two")) == "two"
@@ -105,7 +105,7 @@ async def test_a_removed_directory_of_runs_is_made_again(tmp_path: Path) -> None
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
 async def test_a_daemon_whose_database_is_taken_away_ends_and_says_why(tmp_path: Path, replaced: bool) -> None:
     async with obedient_daemon(tmp_path) as daemon:
-        database = daemon.places.database
+        database = daemon.paths.database
         if replaced:
             copy = shutil.copy(database, database.with_name("copy"))
             Path(copy).replace(database)
@@ -119,11 +119,11 @@ async def test_a_daemon_whose_database_is_taken_away_ends_and_says_why(tmp_path:
 async def test_a_daemon_whose_socket_is_removed_makes_way_for_one_that_can_be_reached(
     tmp_path: Path, which: str
 ) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await a_talk(daemon, client)
         await talk.say("wait more\nsay end")
         await talk.until(lambda event: event.text_delta.text == "waiting")
-        getattr(daemon.places, which).unlink()
+        getattr(daemon.paths, which).unlink()
         assert await daemon.ended() == 1
         assert "was removed, so nobody reaches this daemon" in daemon.log
         await daemon.start()
@@ -138,14 +138,14 @@ async def test_an_agent_cannot_start_the_daemon_that_would_hold_it(tmp_path: Pat
         script = daemon.work / "start.sh"
         told = daemon.work / "told"
         os.mkfifo(daemon.work / "dead")
-        places = daemon.places
+        paths = daemon.paths
         betcode = Path(sys.executable).with_name("betcode")
         script.write_text(
-            f"#!/bin/sh\nread line < {daemon.work}/dead\n{betcode} --state-dir {places.state_dir} "
-            f"--config-dir {places.config_dir} session list > {told}.part 2>&1\nmv {told}.part {told}\n"
+            f"#!/bin/sh\nread line < {daemon.work}/dead\n{betcode} --state-dir {paths.state_dir} "
+            f"--config-dir {paths.config_dir} session list > {told}.part 2>&1\nmv {told}.part {told}\n"
         )
         script.chmod(0o755)
-        async with open_client(places) as client:
+        async with open_client(paths) as client:
             talk = await a_talk(daemon, client)
             await talk.say(f"spawn {script}\nsay done")
             await talk.until(lambda event: event.status_change.status != 0)

@@ -24,7 +24,7 @@ async def _changed(talk: Talk, turn: int) -> tuple[str, list[str]]:
 async def test_what_an_agent_changes_while_no_daemon_runs_belongs_to_its_turn(tmp_path: Path) -> None:
     async with running_daemon(tmp_path, claude_bin=agent_program(tmp_path)) as daemon:
         make_repository(daemon.work, {"a": "one\n", ".gitignore": "agent.pids\ngo-*\n"})
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             talk = await obedient_talk(daemon, client)
             await talk.say("wait go-1\nspawn touch first\nwait go-2\nspawn touch second")
             await talk.say("wait go-3")
@@ -35,7 +35,7 @@ async def test_what_an_agent_changes_while_no_daemon_runs_belongs_to_its_turn(tm
         (daemon.work / "go-1").touch()
         await becomes_true((daemon.work / "first").exists)
         await daemon.start()
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             talk.client = client
             (daemon.work / "go-2").touch()
             await talk.until("turn_complete")
@@ -44,7 +44,7 @@ async def test_what_an_agent_changes_while_no_daemon_runs_belongs_to_its_turn(tm
         (daemon.work / "third").touch()
         (daemon.work / "go-3").touch()
         await daemon.start()
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             talk.client = client
             await talk.until(is_idle)
             assert await _changed(talk, 2) == ("", ["third"])

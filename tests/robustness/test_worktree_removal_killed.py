@@ -82,7 +82,7 @@ async def _kill_at(steps: Sequence[str], tmp_path: Path) -> None:
         assert {step: look(tmp_path / step) for step in before} == before
         assert not list(tmp_path.glob(".betcode*"))
         assert not git(repository, "for-each-ref", "refs/betcode")
-        assert not list((daemon.places.state_dir / "trash").iterdir())
+        assert not list((daemon.paths.state_dir / "trash").iterdir())
     finally:
         daemon.end_everything()
 

@@ -66,7 +66,7 @@ class Paths:
         return self.state_dir / "daemon.log"
 
 
-def choose_places(
+def choose_paths(
     environ: Mapping[str, str],
     *,
     state_dir: Path | None = None,

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from betcode.config.flags import flags_of
 from betcode.config.load import WrongSetting
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.providers.specs import DEFAULT
 
 EXIT_WRONG_ARGUMENTS = 5
@@ -49,13 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WrongSetting as wrong:
         parser.error(str(wrong))
     umask = os.umask(0o077)  # for our own files; files for the user have the user's own mode
-    places = choose_places(
-        os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
-    )
+    paths = choose_paths(os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket)
     # Otherwise gRPC writes its own lines into the log, one for each client whose handshake fails.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.disable()  # until it serves: hardly anything made by starting is ever let go of
     # After the arguments were understood: what follows takes most of the start.
     from betcode.daemon.run import run
 
-    return run(places, os.environ, claude_bin=options.claude_bin, flags=flags, umask=umask)
+    return run(paths, os.environ, claude_bin=options.claude_bin, flags=flags, umask=umask)

@@ -55,7 +55,7 @@ _INSIDE = "This command was started by an agent of this daemon: start the daemon
 
 
 def run(
-    places: Paths,
+    paths: Paths,
     environ: Mapping[str, str],
     *,
     claude_bin: Path | None = None,
@@ -68,30 +68,30 @@ def run(
     started_ns = time.time_ns()
     flags = flags or {}
     try:
-        loaded = load_settings(places.config_dir, environ, flags)
+        loaded = load_settings(paths.config_dir, environ, flags)
     except WrongSetting as wrong:
         return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
-    reloader = SettingsReloader(places.config_dir, loaded, environ, flags)
+    reloader = SettingsReloader(paths.config_dir, loaded, environ, flags)
     moment = datetime.fromtimestamp(started_ns / 1e9, UTC).isoformat(timespec="seconds")
-    holder = LockOwner(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
+    holder = LockOwner(pid=os.getpid(), started=moment, socket=str(paths.socket), version=__version__)
     try:
         if START_SIGNALS.stop_requested:
             return EXIT_OK
-        make_private_directory(places.state_dir)
-        make_private_directory(places.runs)
-        if runs_inside(places.runs):
+        make_private_directory(paths.state_dir)
+        make_private_directory(paths.runs)
+        if runs_inside(paths.runs):
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()
-        with hold_lock(places.lock, holder):
-            return _run_locked(places, reloader, environ, claude_bin, started_ns, umask)
+        with hold_lock(paths.lock, holder):
+            return _run_locked(paths, reloader, environ, claude_bin, started_ns, umask)
     except LockHeld as held:
-        return _refuse(_who_holds(places, held.holder), EXIT_CANNOT_SERVE)
+        return _refuse(_who_holds(paths, held.holder), EXIT_CANNOT_SERVE)
     except (SocketTaken, OSError) as trouble:
         return _refuse(f"The state directory cannot be used: {trouble}", EXIT_CANNOT_SERVE)
 
 
 def _run_locked(
-    places: Paths,
+    paths: Paths,
     reloader: SettingsReloader,
     environ: Mapping[str, str],
     claude_bin: Path | None,
@@ -100,7 +100,7 @@ def _run_locked(
 ) -> int:
     settings = reloader.running
     try:
-        log_problem = set_up_logging(settings.logs, places.daemon_log)
+        log_problem = set_up_logging(settings.logs, paths.daemon_log)
     except OSError as trouble:
         return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     if log_problem:
@@ -116,15 +116,15 @@ def _run_locked(
     for remark in features.remarks():
         logger.warning(remark)
     try:
-        tcp = prepare(settings.listen, places.config_dir)
+        tcp = prepare(settings.listen, paths.config_dir)
     except WrongSetting as wrong:
         return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
     about = About(
         version=__version__,
         started_ns=started_ns,
-        socket=str(places.socket),
-        state_dir=str(places.state_dir),
-        config_dir=str(places.config_dir),
+        socket=str(paths.socket),
+        state_dir=str(paths.state_dir),
+        config_dir=str(paths.config_dir),
         default_provider=found.default_for,
         notes=lambda: {**reloader.notes, **({"log_problem": log_problem} if log_problem else {})},
         release=Release(features, found.default_version),
@@ -134,7 +134,7 @@ def _run_locked(
     try:
         return anyio.run(
             _serve,
-            places,
+            paths,
             reloader,
             found,
             about,
@@ -152,7 +152,7 @@ def _run_locked(
 
 
 async def _serve(
-    places: Paths,
+    paths: Paths,
     reloader: SettingsReloader,
     found: AvailableProviders,
     about: About,
@@ -174,7 +174,7 @@ async def _serve(
             # The log opens first and closes last; clients connect when everything that the server needs is ready.
             async with (
                 open_store(
-                    places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
+                    paths.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
                 open_notifying(settings.notify) as notifying,
                 open_exports(counts, settings.observability) as telemetry,
@@ -182,16 +182,16 @@ async def _serve(
                     store.worktrees,
                     git,
                     settings,
-                    places.state_dir,
+                    paths.state_dir,
                     lambda: about.release.features.is_on("worktree_management"),
                 ) as snapshots,
                 open_engine(
                     store,
                     found.providers,
                     with_features(settings.engine, about.release.features),
-                    places.runs,
+                    paths.runs,
                     faults=faults,
-                    places=places,
+                    paths=paths,
                     notifier=notifying,
                     fixed=reloader.read.fixed,
                     counts=counts,
@@ -207,20 +207,20 @@ async def _serve(
                     git,
                     engine,
                     settings,
-                    places.state_dir,
+                    paths.state_dir,
                     snapshots,
                     is_trusted=engine.policy.is_trusted,
                     environment=engine.login_environment,
                     faults=faults,
                     fixed=reloader.read.fixed,
-                    user_file=places.config_dir / FILE_NAME,
+                    user_file=paths.config_dir / FILE_NAME,
                     umask=umask,
                     writable=store.until_begun,
                 ) as worktrees,
                 serve(
                     engine,
                     settings.engine,
-                    places,
+                    paths,
                     replace(about, telemetry_troubles=lambda: telemetry.troubles),
                     store.writable,
                     stop.ask_and_wait,
@@ -230,7 +230,7 @@ async def _serve(
                     ObeyOptions(settings.obey, store.reports, os.environ, umask) if settings.obey.enabled else None,
                 ) as server,
             ):
-                telemetry.watch(gauges_of(engine, server, places.database))
+                telemetry.watch(gauges_of(engine, server, paths.database))
                 _say_serving(engine, about, await about.default_provider({}))
                 service_manager.serving()
                 _spare_what_stays()
@@ -270,11 +270,11 @@ def _say_serving(engine: Engine, about: About, default_provider: str) -> None:
     logger.info("serving", extra=facts)
 
 
-def _who_holds(places: Paths, holder: LockOwner | None) -> str:
+def _who_holds(paths: Paths, holder: LockOwner | None) -> str:
     if holder is None:
-        return f"Another daemon is starting on {places.state_dir}"
+        return f"Another daemon is starting on {paths.state_dir}"
     return (
-        f"A daemon already runs on {places.state_dir}: process {holder.pid}, since {holder.started}; "
+        f"A daemon already runs on {paths.state_dir}: process {holder.pid}, since {holder.started}; "
         "stop it with `betcode daemon stop`"
     )
 

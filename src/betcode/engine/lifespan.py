@@ -73,7 +73,7 @@ async def open_engine(
     *,
     faults: Faults = no_faults,
     crashes: CrashPolicy | None = None,
-    places: Paths | None = None,
+    paths: Paths | None = None,
     notifier: Notifier | None = None,
     fixed: frozenset[str] = frozenset(),
     counts: Counts | None = None,
@@ -86,13 +86,13 @@ async def open_engine(
 ) -> AsyncIterator[Engine]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
-    The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
+    The user's own rules and the list of trusted projects are in `paths`; None: there are none. The settings `fixed` by
     flags and variables hold in all projects. `default_provider` is the kind of agent that the settings' default model
     is for; empty: every one. Agents write files with `umask`; -1: with our own. `own` says which
     programs the daemon itself runs in repositories; None: none. With `trusts_for_claude`, a project that a person
     trusts is entered in Claude Code's own list, too.
     """
-    rules = RuleShelf(places, trusts_for_claude=trusts_for_claude)
+    rules = RuleShelf(paths, trusts_for_claude=trusts_for_claude)
 
     def prepare() -> None:
         runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
 
 @pytest.fixture
 async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         yield client
 
 
@@ -42,7 +42,7 @@ async def place(daemon: Daemon, client: Client, tmp_path: Path) -> Place:
 
 
 def row_of(daemon: Daemon, session_id: str) -> tuple[int, int, int]:
-    with closing(sqlite3.connect(daemon.places.database)) as db:
+    with closing(sqlite3.connect(daemon.paths.database)) as db:
         wanted = "SELECT compaction_sequence, context_tokens, updated_ns FROM sessions WHERE session_id = ?"
         row: tuple[int, int, int] = db.execute(wanted, (session_id,)).fetchone()
         return row
@@ -73,7 +73,7 @@ async def test_an_idle_session_is_compacted_and_says_what_that_saved(daemon: Dae
     told = boundary_of(events)
     assert (told.trigger, told.tokens_after, told.messages_before, told.messages_after) == ("manual", 40, 4, 1)
     assert_whole(place.talk.events)
-    sent = [json.loads(line) for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.IN)]
+    sent = [json.loads(line) for run in runs_in(daemon.paths.runs) for line in run.lines(RecordKind.IN)]
     messages = [frame["message"]["content"] for frame in sent if frame["type"] == "user"]
     assert "/compact" in json.dumps(messages[-1]), "the agent itself is asked to"
 

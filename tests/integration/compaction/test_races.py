@@ -49,7 +49,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
 
 @pytest.fixture
 async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         yield client
 
 
@@ -143,7 +143,7 @@ async def test_cancelled_before_its_agent_begins_it_ends_and_the_agent_stays(tmp
     settings = {"agents": {"idle_retire": "50ms"}, "cancel": {"interrupt": "10m"}}
     async with (
         running_daemon(tmp_path / "home", settings=settings, claude_bin=mindful_program(tmp_path)) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         talk = await obedient_talk(daemon, client, BETCODE_MINDFUL_BEGINS="begin")
         (daemon.work / "begin").touch()
@@ -194,7 +194,7 @@ async def test_ended_before_any_agent_heard_of_it_the_message_behind_it_runs_or_
     tmp_path: Path, how: str, code: str, state: str
 ) -> None:
     settings = {"agents": {"turn_limit": 1, "idle_retire": "50ms"}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await place.talk.summary_when(lambda one: one.run_state == "exited")
         other = await a_place(daemon, client, tmp_path / "there")
@@ -247,7 +247,7 @@ async def test_an_agent_that_dies_in_it_fails_it_and_a_message_goes_on(place: Pl
 
 async def test_an_agent_that_had_gone_home_is_started_for_it(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path, settings={"agents": {"idle_retire": "50ms"}}) as daemon:
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             place = await a_place(daemon, client, tmp_path / "here", "say one")
             await becomes_true(lambda: len([one for one in daemon.processes() if one.pid != daemon.pid]) == 0)
             assert (await client.compact(place.talk.session_id)).messages_after == 1
@@ -255,7 +255,7 @@ async def test_an_agent_that_had_gone_home_is_started_for_it(tmp_path: Path) -> 
 
 
 async def test_an_agent_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await daemon.stop()
         agent_program(tmp_path).unlink()
@@ -267,7 +267,7 @@ async def test_an_agent_that_is_not_there_any_more_is_named(tmp_path: Path) -> N
 
 
 async def test_an_agent_that_does_not_start_fails_it(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await daemon.stop()
         agent_program(tmp_path).write_text("#!/bin/sh\necho no such flag >&2\nexit 2\n")
@@ -283,7 +283,7 @@ async def test_an_agent_that_does_not_start_fails_it(tmp_path: Path) -> None:
 async def test_a_compaction_outlives_its_daemon_and_its_caller_hears_of_it(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path) as daemon,
-        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+        open_client(daemon.paths, sleep=daemon.until_it_serves) as client,
     ):
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         place.direct("wait go")
@@ -308,7 +308,7 @@ async def test_a_compaction_outlives_its_daemon_and_its_caller_hears_of_it(tmp_p
 
 @pytest.mark.parametrize("step", ["after-compaction-asked", "after-hand-over", "after-reading"])
 async def test_a_daemon_killed_at_any_step_leaves_it_done_once(tmp_path: Path, step: str) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await daemon.stop()
         await daemon.start(BETCODE_FAULT=f"{step}:1")
@@ -325,7 +325,7 @@ async def test_a_daemon_killed_at_any_step_leaves_it_done_once(tmp_path: Path, s
 
 
 async def test_an_agent_that_ended_while_no_daemon_ran_has_failed_it(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         place.direct("wait go", "die")
         talk = place.talk
@@ -345,7 +345,7 @@ async def test_an_agent_that_ended_while_no_daemon_ran_has_failed_it(tmp_path: P
 
 async def test_one_that_is_asked_for_while_a_cancelled_agent_makes_way_is_no_rest(tmp_path: Path) -> None:
     settings = {"cancel": {"interrupt": "100ms", "sigint": "10m", "term": "1s"}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         talk = place.talk
         await talk.say("deaf\nignore SIGTERM\npolite stays\nwait never")
@@ -363,7 +363,7 @@ async def test_one_that_is_asked_for_while_a_cancelled_agent_makes_way_is_no_res
 
 async def test_one_asked_for_while_the_agent_makes_way_is_not_told_as_rest(tmp_path: Path) -> None:
     settings = {"cancel": {"interrupt": "100ms", "sigint": "10s", "term": "1s"}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         talk = (await a_place(daemon, client, tmp_path / "here", "say one")).talk
         await talk.say("polite stops\ndeaf\nwait never")  # so that it is still there after its turn
         await talk.until(lambda event: event.text_delta.text == "waiting")

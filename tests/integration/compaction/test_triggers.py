@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.behaviour("compaction.trigger.auto")
 async def test_a_context_past_the_threshold_is_compacted_after_its_turn(tmp_path: Path) -> None:
     settings = {"sessions": {"auto_compact_threshold": 500}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         place = await a_place(
             daemon, client, tmp_path / "here", "tokens 500\nsay just enough", "tokens 501\nsay too much"
         )
@@ -31,7 +31,7 @@ async def test_a_context_past_the_threshold_is_compacted_after_its_turn(tmp_path
 @pytest.mark.behaviour("compaction.trigger.auto")
 async def test_what_failed_or_did_not_help_is_not_tried_after_every_turn(tmp_path: Path) -> None:
     settings = {"sessions": {"auto_compact_threshold": 30}}  # less than a compaction leaves
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await place.talk.until("compaction")
         await place.talk.until(is_idle)
@@ -44,7 +44,7 @@ async def test_what_failed_or_did_not_help_is_not_tried_after_every_turn(tmp_pat
 
 async def test_a_session_that_has_spent_its_budget_is_not_compacted_by_itself(tmp_path: Path) -> None:
     settings = {"sessions": {"auto_compact_threshold": 500}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         place = await a_place(daemon, client, tmp_path / "here")
         session = place.talk.session_id
         await client.set_budget(session, v1.Budget(max_turns=1))
@@ -58,7 +58,7 @@ async def test_a_session_that_has_spent_its_budget_is_not_compacted_by_itself(tm
 
 @pytest.mark.behaviour("compaction.trigger.memory")
 async def test_short_of_memory_the_longest_idle_agent_compacts_once(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         first = await a_place(daemon, client, tmp_path / "first", "say one")
         second = await a_place(daemon, client, tmp_path / "second", "say one")
         daemon.reload({"daemon": {"memory_limit": "4MB"}})

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 def rows(daemon: Daemon, question: str) -> list[tuple[object, ...]]:
-    db = apsw.Connection(str(daemon.places.database))
+    db = apsw.Connection(str(daemon.paths.database))
     try:
         db.set_busy_timeout(5000)
         return list(db.execute(question))
@@ -33,7 +33,7 @@ def lock_column(daemon: Daemon) -> list[tuple[object, ...]]:
 
 @pytest.mark.behaviour("storage.connected-clients", "storage.sessions.lock-column")
 async def test_clients_and_the_lock_are_rows_while_they_last(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = (await obedient_talk(daemon, client)).session_id
         assert (connected(daemon), lock_column(daemon)) == ([], [(None,)])
         async with typist(daemon, session, "ann", "phone") as ann:
@@ -48,7 +48,7 @@ async def test_clients_and_the_lock_are_rows_while_they_last(tmp_path: Path) -> 
 
 
 async def test_a_deleted_session_leaves_no_client_behind(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = (await obedient_talk(daemon, client)).session_id
         async with typist(daemon, session, "ann"):
             await becomes_true(lambda: len(connected(daemon)) == 1)
@@ -58,7 +58,7 @@ async def test_a_deleted_session_leaves_no_client_behind(tmp_path: Path) -> None
 
 @pytest.mark.behaviour("reconcile.clients", "reconcile.locks")
 async def test_the_next_daemon_forgets_them_all_and_says_so(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = (await obedient_talk(daemon, client)).session_id
         async with typist(daemon, session, "ann") as ann, typist(daemon, session, "ben") as ben:
             await ann.say("say hello")

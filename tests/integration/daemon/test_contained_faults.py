@@ -95,7 +95,7 @@ async def test_seven_sessions_fail_at_seven_places_and_the_daemon_serves_on(tmp_
     faults = ";".join(f"raise:{each.place}@{each.session}" for each in faulty)
     try:
         await daemon.start(BETCODE_FAULT=faults)
-        async with open_client(daemon.places, sleep=daemon.until_it_serves) as client:
+        async with open_client(daemon.paths, sleep=daemon.until_it_serves) as client:
             healthy = await started(daemon, client, daemon.work)
             await healthy.say("beat go\nsay done")
             for each in faulty:

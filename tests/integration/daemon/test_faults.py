@@ -52,7 +52,7 @@ async def test_a_database_locked_by_another_program_is_said_and_nothing_is_missi
     ):
         await stream.say("wait go\ncount 300\nsay the end")
         await stream.until(lambda event: event.text_delta.text == "waiting")
-        with locked(daemon.places.database):
+        with locked(daemon.paths.database):
             (daemon.work / "go").touch()
             notice = (await stream.until("notice"))[-1]
             assert notice.sequence == 0
@@ -90,7 +90,7 @@ async def test_a_fault_inside_is_internal_without_a_traceback_and_the_daemon_sta
         ):
             await stream.say("tool")
             await stream.until("permission_request")
-        with closing(sqlite3.connect(daemon.places.database)) as database, database:
+        with closing(sqlite3.connect(daemon.paths.database)) as database, database:
             database.execute("UPDATE pending_permissions SET event = x'ffff'")
         async with daemon.agent_service() as agent:
             with pytest.raises(aio.AioRpcError) as error:

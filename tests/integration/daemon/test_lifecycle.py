@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from betcode.config.lockfile import LockOwner, hold_lock, is_held, read_holder
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.v1 import agent_pb2 as v1
 from support.daemon.process import Daemon, becomes_true, obedient_daemon, running_daemon
 from support.daemon.stream import conversation, finished_session, history, is_idle, text_of
@@ -34,9 +34,9 @@ async def test_everything_of_a_daemon_is_private(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon:
         async with daemon.agent_service() as agent:
             await finished_session(agent, str(daemon.work))
-        assert mode(daemon.places.state_dir) == 0o700
-        assert mode(daemon.places.socket) == mode(daemon.places.ticket_socket) == 0o600
-        for path in daemon.places.state_dir.rglob("*"):
+        assert mode(daemon.paths.state_dir) == 0o700
+        assert mode(daemon.paths.socket) == mode(daemon.paths.ticket_socket) == 0o600
+        for path in daemon.paths.state_dir.rglob("*"):
             wanted = 0o700 if path.is_dir() else 0o600
             assert mode(path) & 0o077 == 0, path
             assert mode(path) & wanted == mode(path), path
@@ -44,8 +44,8 @@ async def test_everything_of_a_daemon_is_private(tmp_path: Path) -> None:
 
 async def test_a_state_directory_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    daemon.places.state_dir.mkdir()
-    daemon.places.runs.write_text("a file where the runs should be")
+    daemon.paths.state_dir.mkdir()
+    daemon.paths.runs.write_text("a file where the runs should be")
     code, said = await ended_with(daemon)
     assert code == 1
     assert said.startswith("The state directory cannot be used")
@@ -64,10 +64,10 @@ async def test_nothing_listens_on_tcp(tmp_path: Path) -> None:
 
 async def test_a_second_daemon_is_told_who_the_first_is(tmp_path: Path) -> None:
     async with running_daemon(tmp_path) as daemon:
-        holder = read_holder(daemon.places.lock)
+        holder = read_holder(daemon.paths.lock)
         assert holder is not None
         assert holder.pid == daemon.pid
-        assert holder.socket == str(daemon.places.socket)
+        assert holder.socket == str(daemon.paths.socket)
         second = Daemon(tmp_path)
         code, said = await ended_with(second)
         assert code == 1
@@ -77,7 +77,7 @@ async def test_a_second_daemon_is_told_who_the_first_is(tmp_path: Path) -> None:
         assert "Traceback" not in said
         async with daemon.agent_service() as agent:
             await agent.ListSessions(v1.ListSessionsRequest())
-    assert not is_held(daemon.places.lock)
+    assert not is_held(daemon.paths.lock)
 
 
 async def test_of_two_daemons_started_at_once_one_serves(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_of_two_daemons_started_at_once_one_serves(tmp_path: Path) -> None
         await becomes_true(lambda: sum(process.poll() is not None for process in processes) == 3)
         (winner,) = [process for process in processes if process.returncode is None]
         assert [process.returncode for process in processes if process is not winner] == [1, 1, 1]
-        holder = read_holder(daemons[0].places.lock)
+        holder = read_holder(daemons[0].paths.lock)
         assert holder is not None
         assert holder.pid == winner.pid
         async with daemons[0].agent_service() as agent:
@@ -99,11 +99,11 @@ async def test_of_two_daemons_started_at_once_one_serves(tmp_path: Path) -> None
 
 async def test_two_state_directories_cannot_share_a_socket(tmp_path: Path) -> None:
     async with running_daemon(tmp_path / "one") as daemon:
-        other = Daemon(tmp_path / "two", environment={"BETCODE_SOCKET": str(daemon.places.socket)})
-        other.places = choose_places({}, state_dir=tmp_path / "two" / "state", socket=daemon.places.socket)
+        other = Daemon(tmp_path / "two", environment={"BETCODE_SOCKET": str(daemon.paths.socket)})
+        other.paths = choose_paths({}, state_dir=tmp_path / "two" / "state", socket=daemon.paths.socket)
         code, said = await ended_with(other)
         assert code == 1
-        assert str(daemon.places.socket) in said
+        assert str(daemon.paths.socket) in said
         async with daemon.agent_service() as agent:
             await agent.ListSessions(v1.ListSessionsRequest())
 
@@ -111,11 +111,11 @@ async def test_two_state_directories_cannot_share_a_socket(tmp_path: Path) -> No
 async def test_a_killed_daemon_leaves_a_socket_that_the_next_one_replaces(tmp_path: Path) -> None:
     async with running_daemon(tmp_path) as daemon:
         daemon.kill()
-        assert daemon.places.socket.exists()
-        assert not is_held(daemon.places.lock)
+        assert daemon.paths.socket.exists()
+        assert not is_held(daemon.paths.lock)
         await daemon.start()
         assert await daemon.stop() == 0
-        assert not daemon.places.socket.exists()
+        assert not daemon.paths.socket.exists()
 
 
 @pytest.mark.behaviour("lifecycle.daemon.start-order")
@@ -125,21 +125,21 @@ async def test_a_wrong_setting_is_found_before_anything_is_touched(tmp_path: Pat
     assert code == 5
     assert said.count("\n") == 0
     assert "agents.turn_limit" in said
-    assert not daemon.places.state_dir.exists()
+    assert not daemon.paths.state_dir.exists()
 
 
 @pytest.mark.behaviour("lifecycle.daemon.start-order", "storage.migrations")
 async def test_a_store_that_cannot_be_opened_means_no_server(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    daemon.places.state_dir.mkdir(parents=True)
-    daemon.places.database.write_bytes(b"this is no database" * 1000)
+    daemon.paths.state_dir.mkdir(parents=True)
+    daemon.paths.database.write_bytes(b"this is no database" * 1000)
     code, said = await ended_with(daemon)
     assert code == 1
     assert "cannot serve" in said
     assert "Traceback" not in said
     assert "listening" not in daemon.log
-    assert not daemon.places.socket.exists()
-    assert not is_held(daemon.places.lock)
+    assert not daemon.paths.socket.exists()
+    assert not is_held(daemon.paths.lock)
 
 
 @pytest.mark.behaviour("lifecycle.daemon.start-order")
@@ -211,15 +211,15 @@ async def test_wrong_arguments_are_one_sentence_and_exit_code_5(tmp_path: Path) 
     assert "--sockets" in daemon.stderr
 
 
-async def test_the_places_may_come_from_the_environment(tmp_path: Path) -> None:
+async def test_the_paths_may_come_from_the_environment(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    places = {
+    environ = {
         "BETCODE_STATE_DIR": str(tmp_path / "elsewhere"),
         "BETCODE_SOCKET": str(tmp_path / "elsewhere" / "s.sock"),
-        "BETCODE_CONFIG_DIR": str(daemon.places.config_dir),
+        "BETCODE_CONFIG_DIR": str(daemon.paths.config_dir),
     }
-    daemon.places = choose_places(places)
-    daemon.launch(argv=daemon.argv[:3], **places)
+    daemon.paths = choose_paths(environ)
+    daemon.launch(argv=daemon.argv[:3], **environ)
     try:
         async with daemon.agent_service() as agent:
             await agent.ListSessions(v1.ListSessionsRequest(), wait_for_ready=True, timeout=PATIENCE_S)
@@ -238,8 +238,8 @@ async def test_the_usual_socket_is_in_the_runtime_directory_or_else_in_the_confi
     daemon = Daemon(tmp_path)
     for path, more in environments.items():
         environment = daemon.environment | more
-        daemon.places = choose_places(environment)
-        assert daemon.places.socket == path
+        daemon.paths = choose_paths(environment)
+        assert daemon.paths.socket == path
         daemon.launch(argv=daemon.argv[:3], **more)
         try:
             async with daemon.agent_service() as agent:
@@ -254,8 +254,8 @@ async def test_the_usual_socket_is_in_the_runtime_directory_or_else_in_the_confi
 def test_without_a_variable_the_runtime_directory_is_that_of_the_user() -> None:
     if not os.access(f"/run/user/{os.getuid()}", os.W_OK):
         pytest.skip("this machine has no runtime directory for this user")
-    places = choose_places({"HOME": "/home/somebody"})
-    assert str(places.socket) == f"/run/user/{os.getuid()}/betcode/daemon.sock"
+    paths = choose_paths({"HOME": "/home/somebody"})
+    assert str(paths.socket) == f"/run/user/{os.getuid()}/betcode/daemon.sock"
 
 
 def is_listened_at(path: Path) -> bool:
@@ -268,8 +268,8 @@ async def test_a_socket_path_too_long_for_the_system_still_serves(tmp_path: Path
     deep = tmp_path / ("long" * 25) / ("longer" * 10)
     deep.mkdir(parents=True)
     daemon = Daemon(tmp_path)
-    daemon.places = choose_places({}, state_dir=tmp_path / "state", socket=deep / "daemon.sock")
-    assert len(str(daemon.places.socket)) > 108
+    daemon.paths = choose_paths({}, state_dir=tmp_path / "state", socket=deep / "daemon.sock")
+    assert len(str(daemon.paths.socket)) > 108
     process = daemon.launch()
     try:
         short = tmp_path / "short"
@@ -278,7 +278,7 @@ async def test_a_socket_path_too_long_for_the_system_still_serves(tmp_path: Path
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(short / "daemon.sock.ticket"))
             assert client.makefile().readline().startswith("ticket ")
-        daemon.places = choose_places({}, state_dir=tmp_path / "state", socket=short / "daemon.sock")
+        daemon.paths = choose_paths({}, state_dir=tmp_path / "state", socket=short / "daemon.sock")
         async with daemon.agent_service() as agent:
             await agent.ListSessions(v1.ListSessionsRequest(), wait_for_ready=True, timeout=PATIENCE_S)
         assert await daemon.stop() == 0
@@ -289,9 +289,9 @@ async def test_a_socket_path_too_long_for_the_system_still_serves(tmp_path: Path
 
 async def test_a_held_lock_whose_holder_says_nothing_is_respected(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    daemon.places.state_dir.mkdir(parents=True)
-    with hold_lock(daemon.places.lock, LockOwner(1, "then", "s", "v")):
-        daemon.places.lock.write_text("")
+    daemon.paths.state_dir.mkdir(parents=True)
+    with hold_lock(daemon.paths.lock, LockOwner(1, "then", "s", "v")):
+        daemon.paths.lock.write_text("")
         code, said = await ended_with(daemon)
     assert code == 1
     assert re.search("[Aa]nother daemon", said)

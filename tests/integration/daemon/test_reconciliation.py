@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 def stored(daemon: Daemon, question: str) -> list[str]:
     """One column of the stored rows, also of those that were changed."""
-    db = apsw.Connection(str(daemon.places.database))
+    db = apsw.Connection(str(daemon.paths.database))
     try:
         db.set_busy_timeout(5000)
         return [str(row[0]) for row in db.execute(question)]
@@ -36,7 +36,7 @@ def running_rows(daemon: Daemon) -> list[str]:
 
 
 def in_order(daemon: Daemon) -> bool:
-    return violations(running_rows(daemon), daemon.places.runs) == []
+    return violations(running_rows(daemon), daemon.paths.runs) == []
 
 
 async def lost_turns(daemon: Daemon, talks: list[Talk]) -> None:
@@ -49,7 +49,7 @@ async def lost_turns(daemon: Daemon, talks: list[Talk]) -> None:
 
 @pytest.mark.behaviour("reconcile.sessions.idle", "reconcile.before-serving")
 async def test_sessions_without_an_agent_become_idle_and_history_says_so(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await lost_turns(daemon, [talk])
         await daemon.start()
@@ -66,7 +66,7 @@ async def test_sessions_without_an_agent_become_idle_and_history_says_so(tmp_pat
 
 @pytest.mark.behaviour("reconcile.one-transaction")
 async def test_a_daemon_killed_while_it_reconciles_leaves_all_of_it_done_or_nothing(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talks = [await obedient_talk(daemon, client) for _ in range(5)]
         await lost_turns(daemon, talks)
         seen = set()
@@ -88,16 +88,16 @@ async def test_a_daemon_killed_while_it_reconciles_leaves_all_of_it_done_or_noth
 
 @pytest.mark.behaviour("reconcile.sessions.idle", "reconcile.sessions.adopted")
 async def test_every_agent_and_every_row_is_accounted_for(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talks = [await obedient_talk(daemon, client) for _ in range(3)]
         for talk in talks:
             await talk.say("wait go\nsay done")
             await talk.until(lambda event: event.text_delta.text == "waiting")
-        adopted, finished, lost = sorted(held_runs(daemon.places.runs))
+        adopted, finished, lost = sorted(held_runs(daemon.paths.runs))
         daemon.kill()
-        holder = int((daemon.places.runs / lost / "lock").read_text().split()[0])
+        holder = int((daemon.paths.runs / lost / "lock").read_text().split()[0])
         os.kill(holder, signal.SIGKILL)
-        await becomes_true(lambda: lost not in held_runs(daemon.places.runs))
+        await becomes_true(lambda: lost not in held_runs(daemon.paths.runs))
         # An agent that no row stands for any more.
         stored(daemon, f"UPDATE runs SET state = 'exited' WHERE run_id = '{finished}' RETURNING run_id")
         await daemon.start()
@@ -105,21 +105,21 @@ async def test_every_agent_and_every_row_is_accounted_for(tmp_path: Path) -> Non
         found = {name: int(facts[f"found_at_start_{name}"]) for name in ("adopted", "ended", "orphans")}
         assert found == {"adopted": 1, "ended": 1, "orphans": 1}
         assert "found 1 agents at work, 1 that had ended, 1 without a row" in daemon.log
-        assert adopted in held_runs(daemon.places.runs)
-        assert finished not in held_runs(daemon.places.runs)
+        assert adopted in held_runs(daemon.paths.runs)
+        assert finished not in held_runs(daemon.paths.runs)
         (daemon.work / "go").touch()
         await becomes_true(lambda: in_order(daemon))
 
 
 async def test_what_a_dead_holder_left_running_without_a_row_is_ended(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say hello")
         await daemon.stop()
-        (run_id,) = [path.name for path in daemon.places.runs.iterdir()]
-        assert holder_pids(daemon.places.runs) == frozenset()
+        (run_id,) = [path.name for path in daemon.paths.runs.iterdir()]
+        assert holder_pids(daemon.paths.runs) == frozenset()
         with process_of(run_id) as leftover:
-            assert violations([], daemon.places.runs) == [f"run {run_id} has 1 processes and no running row"]
+            assert violations([], daemon.paths.runs) == [f"run {run_id} has 1 processes and no running row"]
             await daemon.start()
             assert leftover.wait(PATIENCE_S) == -signal.SIGTERM
         assert (await client.health()).metadata["found_at_start_orphans"] == "1"
@@ -128,11 +128,11 @@ async def test_what_a_dead_holder_left_running_without_a_row_is_ended(tmp_path: 
 
 @pytest.mark.behaviour("reconcile.before-serving")
 async def test_nobody_is_let_in_before_it_is_done(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         await lost_turns(daemon, [await obedient_talk(daemon, client)])
         await daemon.start()
         targets = [json.loads(line)["target"] for line in daemon.log.splitlines()]
         last = len(targets) - 1 - targets[::-1].index("betcode.engine.maintenance.adoption")
         assert "betcode.server.server" in targets[last:]
         assert "betcode.server.server" not in targets[last - 1 : last]
-        assert is_held(daemon.places.lock)
+        assert is_held(daemon.paths.lock)

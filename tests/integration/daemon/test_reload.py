@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("lifecycle.sighup.reload"
 async def renewed(daemon: Daemon, settings: dict[str, object] | str) -> list[dict[str, str]]:
     """Write the file and have it read; what the log says of it."""
     if isinstance(settings, str):
-        (daemon.places.config_dir / "settings.json").write_text(settings)
+        (daemon.paths.config_dir / "settings.json").write_text(settings)
     else:
         daemon.configure(settings)
     before = len(daemon.log)
@@ -44,7 +44,7 @@ async def waiting(daemon: Daemon, client: Client) -> Talk:
 async def test_more_turns_work_as_soon_as_the_limit_is_raised(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings={"agents": {"turn_limit": 1}}) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         first = await waiting(daemon, client)
         await first.until(lambda event: event.text_delta.text == "waiting")
@@ -63,7 +63,7 @@ async def test_more_turns_work_as_soon_as_the_limit_is_raised(tmp_path: Path) ->
 
 
 async def test_idle_agents_are_retired_by_the_new_limits(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say hello")
         await becomes_true(lambda: len(daemon.processes()) == 3)
@@ -72,7 +72,7 @@ async def test_idle_agents_are_retired_by_the_new_limits(tmp_path: Path) -> None
 
 
 async def test_no_agent_is_started_past_the_new_memory_limit(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         first = await waiting(daemon, client)
         await first.until(lambda event: event.text_delta.text == "waiting")
         second = await obedient_talk(daemon, client)
@@ -103,7 +103,7 @@ async def test_what_needs_a_restart_is_said(tmp_path: Path) -> None:
 async def test_a_wrong_file_changes_nothing_and_is_said(tmp_path: Path, wrong: str) -> None:
     async with (
         obedient_daemon(tmp_path, settings={"agents": {"turn_limit": 3}}) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         (said,) = await renewed(daemon, wrong)
         assert said["level"] == "error"
@@ -114,7 +114,7 @@ async def test_a_wrong_file_changes_nothing_and_is_said(tmp_path: Path, wrong: s
 
 
 async def test_a_closing_terminal_ends_nothing(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await waiting(daemon, client)
         await talk.until(lambda event: event.text_delta.text == "waiting")
         for _ in range(3):

@@ -59,7 +59,7 @@ async def answered(daemon: Daemon) -> int:
 @asynccontextmanager
 async def watched_channel(daemon: Daemon) -> AsyncIterator[aio.Channel]:
     """A connection with a watch that is open from the beginning to the end of the block."""
-    async with aio.insecure_channel(grpc_target(daemon.places.socket)) as channel:
+    async with aio.insecure_channel(grpc_target(daemon.paths.socket)) as channel:
         watch = AgentServiceStub(channel).WatchPending(v1.WatchPendingRequest())
         await watch.initial_metadata()
         yield channel
@@ -71,7 +71,7 @@ async def watched_channel(daemon: Daemon) -> AsyncIterator[aio.Channel]:
 @pytest.mark.parametrize("many", [1, 3])
 async def test_floods_on_the_unix_socket_are_closed_and_others_are_answered(tmp_path: Path, many: int) -> None:
     async with obedient_daemon(tmp_path) as daemon, watched_channel(daemon):
-        with floods(str(daemon.places.socket), many) as started:
+        with floods(str(daemon.paths.socket), many) as started:
             assert await answered(daemon) == CALLS
             await all_closed(started)
         assert daemon.exit_code is None
@@ -80,7 +80,7 @@ async def test_floods_on_the_unix_socket_are_closed_and_others_are_answered(tmp_
 
 async def test_a_client_that_connects_again_and_floods_is_closed_again(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, watched_channel(daemon):
-        with floods(str(daemon.places.socket), 1, times=3) as started:
+        with floods(str(daemon.paths.socket), 1, times=3) as started:
             await all_closed(started)
         assert await answered(daemon) == CALLS
         assert daemon.log.count(CLOSED) == 3

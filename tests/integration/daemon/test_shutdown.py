@@ -50,7 +50,7 @@ async def fails_to_compact(client: Client, session_id: str) -> None:
 
 
 def stored_status(daemon: Daemon) -> list[object]:
-    return [row[0] for row in ask(daemon.places.database, "SELECT status FROM sessions")]
+    return [row[0] for row in ask(daemon.paths.database, "SELECT status FROM sessions")]
 
 
 async def ask_for_ever(agent: Agent) -> None:
@@ -59,7 +59,7 @@ async def ask_for_ever(agent: Agent) -> None:
 
 
 async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         working = await at_work(daemon, client)
         idle = await obedient_talk(daemon, client)
         await idle.turn("say hello")
@@ -78,7 +78,7 @@ async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path)
 
 
 async def test_a_turn_that_was_stopped_goes_on_with_the_next_message(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         first = await talk.say("wait go\nsay first")
         await talk.until(lambda event: event.text_delta.text == "waiting")
@@ -106,7 +106,7 @@ async def test_a_message_behind_a_compaction_that_was_stopped_waits_for_the_next
     tmp_path: Path, cancelled: bool
 ) -> None:
     settings = {"cancel": {"interrupt": "10m"}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say one")
         (daemon.work / "compact").write_text("deaf\nwait never")
@@ -141,15 +141,15 @@ async def test_a_message_behind_a_compaction_that_was_stopped_waits_for_the_next
 def exit_of(daemon: Daemon, session_id: str) -> tuple[str, float]:
     """The signal that ended the agent of a session, and how long that took from the request to end it."""
     question = "SELECT run_id FROM runs JOIN sessions ON sessions.key = runs.session"
-    [(run_id,)] = ask(daemon.places.database, f"{question} WHERE session_id = '{session_id}'")
-    records = RunOnDisk(daemon.places.runs / str(run_id)).records()
+    [(run_id,)] = ask(daemon.paths.database, f"{question} WHERE session_id = '{session_id}'")
+    records = RunOnDisk(daemon.paths.runs / str(run_id)).records()
     (end,) = [record for record in records if record.kind is RecordKind.EXIT]
     return str(json.loads(end.data)["signal"]), end.wall_ns / 1e9
 
 
 @pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 async def test_an_agent_gets_sigterm_and_after_5_seconds_sigkill(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         heeds = await at_work(daemon, client)
         ignores = await at_work(daemon, client, "ignore SIGTERM\nwait go")
         asked = time.time()
@@ -162,9 +162,9 @@ async def test_an_agent_gets_sigterm_and_after_5_seconds_sigkill(tmp_path: Path)
 
 
 async def test_an_agent_whose_holder_does_not_answer_is_killed_within_the_bound(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         await at_work(daemon, client)
-        (holder,) = holder_pids(daemon.places.runs)
+        (holder,) = holder_pids(daemon.paths.runs)
         os.kill(holder, signal.SIGSTOP)
         parted = await client.stop_daemon(daemon.pid, ALL_END)
         assert await daemon.ended() == IN_TIME
@@ -174,7 +174,7 @@ async def test_an_agent_whose_holder_does_not_answer_is_killed_within_the_bound(
 
 @pytest.mark.behaviour("lifecycle.shutdown.agents-kept", "reconcile.sessions.adopted")
 async def test_agents_that_stay_are_adopted_even_idle_ones(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         working = await at_work(daemon, client, "wait go\nsay done")
         idle = await obedient_talk(daemon, client)
         await idle.turn("say hello")
@@ -194,7 +194,7 @@ async def test_agents_that_stay_are_adopted_even_idle_ones(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pid", [0, 1])
 async def test_another_daemon_than_the_one_that_is_meant_goes_on(tmp_path: Path, pid: int) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         with pytest.raises(Refused) as refused:
             await client.stop_daemon(pid, ALL_END)
         assert refused.value.code == "INVALID_REQUEST"
@@ -202,10 +202,10 @@ async def test_another_daemon_than_the_one_that_is_meant_goes_on(tmp_path: Path,
 
 
 async def test_an_agents_own_process_cannot_stop_the_daemon_by_a_call(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-        places = daemon.places
-        argv = f"{daemon.argv[0]} -m betcode daemon stop --agents --state-dir {places.state_dir}"
-        argv += f" --config-dir {places.config_dir} --socket {places.socket}"
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
+        paths = daemon.paths
+        argv = f"{daemon.argv[0]} -m betcode daemon stop --agents --state-dir {paths.state_dir}"
+        argv += f" --config-dir {paths.config_dir} --socket {paths.socket}"
         talk = await obedient_talk(daemon, client)
         await talk.turn(f"spawn {argv}")
         assert "may read but not act for a person" in settled_text(talk.events)
@@ -244,12 +244,12 @@ async def test_clients_are_told_and_stalled_ones_hold_nobody_up(tmp_path: Path, 
 
 @pytest.mark.behaviour("lifecycle.shutdown.order", "lifecycle.shutdown.clients-notified")
 async def test_nobody_is_let_in_while_agents_are_ended_and_those_inside_are_told_after_that(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client, AsyncExitStack() as stack:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client, AsyncExitStack() as stack:
         agent = await stack.enter_async_context(daemon.agent_service())
         watching = await stack.enter_async_context(conversation(agent, working_directory=str(daemon.work)))
         await watching.next()
         await at_work(daemon, client)
-        (holder,) = holder_pids(daemon.places.runs)
+        (holder,) = holder_pids(daemon.paths.runs)
         os.kill(holder, signal.SIGSTOP)  # so that ending takes a while
         late = await stack.enter_async_context(daemon.agent_service())
         await late.ListSessions(v1.ListSessionsRequest())  # its connection stands: little time is left from here on
@@ -258,12 +258,12 @@ async def test_nobody_is_let_in_while_agents_are_ended_and_those_inside_are_told
             with pytest.raises(aio.AioRpcError) as refused:
                 await ask_for_ever(late)  # until the door closes
             assert info_of(refused.value).reason == "DAEMON_STOPPING"
-            assert held_runs(daemon.places.runs)
+            assert held_runs(daemon.paths.runs)
             os.kill(holder, signal.SIGCONT)
             with pytest.raises(aio.AioRpcError) as ended:
                 await watching.rest()
             assert info_of(ended.value).reason == "DAEMON_STOPPING"
-            assert not held_runs(daemon.places.runs)
+            assert not held_runs(daemon.paths.runs)
             assert set(stored_status(daemon)) <= {"new", "idle"}, "SQLite has everything before clients are notified"
         assert await daemon.ended() == IN_TIME
-        assert not daemon.places.socket.exists()
+        assert not daemon.paths.socket.exists()

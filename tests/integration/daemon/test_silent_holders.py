@@ -40,18 +40,18 @@ async def test_a_holder_that_is_stopped_does_not_keep_a_daemon_from_serving(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adoption, "READ_WITHIN_S", 10 * BOUND_S)  # what has ended may be waited for, what lives may not
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.say("wait go")
         await talk.until(lambda event: event.text_delta.text == "waiting")
         daemon.kill()
-        (holder,) = holder_pids(daemon.places.runs)
+        (holder,) = holder_pids(daemon.paths.runs)
         os.kill(holder, signal.SIGSTOP)
         providers = {"claude": ClaudeProvider(agent_program(tmp_path))}
         with anyio.fail_after(BOUND_S):
             async with (
-                store_at(daemon.places.database) as store,
-                open_engine(store, providers, EngineSettings(), daemon.places.runs) as supervisor,
+                store_at(daemon.paths.database) as store,
+                open_engine(store, providers, EngineSettings(), daemon.paths.runs) as supervisor,
             ):
                 session = SessionId(talk.session_id)
                 message = SendMessage(new_message_id(), "say two")

@@ -41,8 +41,8 @@ async def test_a_start_that_is_stopped_ends_cleanly_at_any_moment(tmp_path: Path
         for moment_s in moments:
             await signalled(daemon, signal.SIGTERM if moment_s < 0.5 else signal.SIGINT, moment_s)
             ends[moment_s] = await daemon.ended()
-            assert not daemon.places.socket.exists(), moment_s
-            assert not is_held(daemon.places.lock), moment_s
+            assert not daemon.paths.socket.exists(), moment_s
+            assert not is_held(daemon.paths.lock), moment_s
         assert set(ends.values()) == {0}, ends
         await daemon.start()  # nothing half done is in its way
         assert await daemon.stop() == 0

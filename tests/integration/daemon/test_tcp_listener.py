@@ -205,7 +205,7 @@ def test_a_command_says_what_keeps_it_from_a_daemon_with_tls(tmp_path: Path) -> 
         code, words = said("--address", health)
         assert (code, "this address serves only health checks" in words) == (5, True), words
         assert said("--address", address, "--tls-ca", str(cert)) == (0, "")
-        lines = here.places.daemon_log.read_text().splitlines()
+        lines = here.paths.daemon_log.read_text().splitlines()
         assert all(line.startswith("{") for line in lines), lines  # what strangers do at the door is not in the log
 
 
@@ -228,11 +228,11 @@ async def test_another_local_user_cannot_open_the_sockets(tmp_path: Path) -> Non
     for directory in (tmp_path, *tmp_path.parents[:2]):  # those that pytest made
         directory.chmod(0o755)  # nothing but our own modes is in the way
     async with running_daemon(tmp_path) as daemon:
-        sockets = (daemon.places.socket, daemon.places.ticket_socket)
+        sockets = (daemon.paths.socket, daemon.paths.ticket_socket)
         for path in sockets:
             assert await connects(path)
             assert not await connects(path, *nobody)
-        daemon.places.socket.parent.chmod(0o755)
+        daemon.paths.socket.parent.chmod(0o755)
         for path in sockets:
             assert not await connects(path, *nobody), "its own mode keeps them out as well"
         assert not token_file(daemon).exists(), "nothing is made where nobody listens"

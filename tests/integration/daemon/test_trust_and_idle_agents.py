@@ -21,7 +21,7 @@ HOOKS: dict[str, object] = {"settings.json": {"hooks": {"Stop": [{"hooks": [{"ty
 
 @pytest.fixture(params=[SCHEDULED, HOOKS], ids=["scheduled tasks alone", "hooks"])
 async def untrusted(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[tuple[Daemon, Client]]:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         (daemon.work / ".claude").mkdir()
         for name, content in request.param.items():
             (daemon.work / ".claude" / name).write_text(json.dumps(content))
@@ -29,7 +29,7 @@ async def untrusted(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIter
 
 
 def only_run(daemon: Daemon) -> RunOnDisk:
-    [run] = runs_in(daemon.places.runs)
+    [run] = runs_in(daemon.paths.runs)
     return run
 
 
@@ -73,7 +73,7 @@ async def test_an_agent_at_work_makes_way_once_it_is_idle(untrusted: tuple[Daemo
 
 
 async def test_an_agent_of_another_project_stays(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say hello")
         run = only_run(daemon)

@@ -55,7 +55,7 @@ async def test_a_session_without_an_environment_works_for_a_user_without_a_passw
     try:
         daemon.launch(argv=argv)
         await daemon.until_it_serves(0)
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             new = NewConversation(str(daemon.work), provider="claude", environment={})
             talk = Talk(client, await client.start_session(new))
             assert settled_text(await talk.turn("env HOME")) == (environment.get("HOME") or "/")

@@ -32,7 +32,7 @@ def put(entry: str, log: Path) -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 async def test_a_daemon_whose_log_is_no_regular_file_serves_and_reports_it(tmp_path: Path, entry: str) -> None:
     daemon = Daemon(tmp_path, claude_bin=agent_program(tmp_path))
-    log = daemon.places.daemon_log
+    log = daemon.paths.daemon_log
     put(entry, log)
     mode = log.lstat().st_mode
     try:
@@ -53,7 +53,7 @@ def test_a_command_starts_a_daemon_whose_log_is_no_regular_file_and_status_repor
     tmp_path: Path, entry: str
 ) -> None:
     with shell(tmp_path) as commands:
-        put(entry, commands.places.daemon_log)
+        put(entry, commands.paths.daemon_log)
         started = commands.run("daemon", "start")
         assert started.returncode == 0, started.stderr
         assert f"Log: `daemon.log` is {entry}, not a regular file" in commands.run("daemon", "status").stdout

@@ -124,7 +124,7 @@ async def test_pushed_activities_are_kept_as_they_came(it: Obeyed) -> None:
     wrong = pb.AgentActivityEvent(session_id="theirs", event_type="AGENT_SLEEPS")
     error = await refused(it.stub.StreamAgentActivity(reports(call, wrong)))
     assert (error.reason, error.status) == ("OBEY-2000", "INVALID_ARGUMENT")
-    kept = ask(it.daemon.places.database, "SELECT tool_name, tool_output, tool_success FROM agent_activities")
+    kept = ask(it.daemon.paths.database, "SELECT tool_name, tool_output, tool_success FROM agent_activities")
     assert kept == [("Read", "text", 1)] * 101, "what came before the wrong one is kept"
 
 

@@ -80,7 +80,7 @@ async def test_a_session_at_work_takes_no_message(it: Obeyed) -> None:
     assert (busy.reason, busy.status) == ("OBEY-2011", "FAILED_PRECONDITION")
     (it.root / "free").touch()
     await it.until(info.id, pb.SESSION_STATUS_RUNNING)
-    async with open_client(it.daemon.places) as client:
+    async with open_client(it.daemon.paths) as client:
         summary = next(each for each in (await client.list_sessions()).sessions if each.name == info.agent_name)
         assert summary.message_count == 2, "one message and its answer"
     await it.stop(info.id)
@@ -120,7 +120,7 @@ async def test_a_caller_who_leaves_changes_nothing(it: Obeyed) -> None:
     (it.root / "alone").touch()
     done = await it.until(info.id, pb.SESSION_STATUS_RUNNING)
     assert done.tokens_output > 0
-    async with open_client(it.daemon.places) as client:
+    async with open_client(it.daemon.paths) as client:
         summary = next(each for each in (await client.list_sessions()).sessions if each.name == info.agent_name)
     assert summary.last_message_preview == "waitingfor nobody"
     await it.stop(info.id)

@@ -112,7 +112,7 @@ async def test_the_agent_sees_its_campaign_and_what_was_asked_for(it: Obeyed) ->
     info = await it.create(CLAUDE, agent_name="scout", environment={"FLAVOUR": "sweet"})
     names = ("FLAVOUR", "OBEY_SESSION_ID", "OBEY_CAMPAIGN_ID", "OBEY_CAMPAIGN_DIR", "OBEY_AGENT", "OBEY_DAEMON_SOCKET")
     said = (await it.send(info.id, "\n".join(f"env {name}\nsay |" for name in names)))[-1].content
-    socket = str(it.daemon.places.obey_socket)
+    socket = str(it.daemon.paths.obey_socket)
     assert said.split("|")[:-1] == ["sweet", info.id, it.campaign_id, str(it.root), "scout", socket]
     await it.stop(info.id)
 
@@ -158,7 +158,7 @@ async def test_without_the_agents_program_no_session_is_made(it: Obeyed) -> None
 @pytest.mark.behaviour("obey.get", "obey.get.unknown")
 async def test_a_session_is_found_by_either_spelling_of_its_id(it: Obeyed) -> None:
     info = await it.create()
-    async with open_client(it.daemon.places) as client:
+    async with open_client(it.daemon.paths) as client:
         other = {each.name: each.id for each in (await client.list_sessions()).sessions}[info.agent_name]
     assert await it.get(other) == info
     for text in ("", "sess_", "sess_01JMXYZ", str(os.getpid()), other[:-1] + ("0" if other[-1] != "0" else "1")):

@@ -123,7 +123,7 @@ def all_watched_call(it: Obeyed, campaign_id: str) -> Watch:
 
 async def test_a_watcher_who_never_reads_harms_nobody(it: Obeyed) -> None:
     small = [("grpc.http2.lookahead_bytes", 1024), ("grpc.max_receive_message_length", 64 * 1024)]
-    async with obey_stub(it.daemon.places.obey_socket, small) as lazy:
+    async with obey_stub(it.daemon.paths.obey_socket, small) as lazy:
         ignored = lazy.WatchAllSessions(pb.WatchAllSessionsRequest())
         await ignored.initial_metadata()
         deaf = lazy.WatchActivity(pb.WatchActivityRequest())
@@ -176,9 +176,9 @@ async def test_activities_of_all_kinds_are_watched_at_one_place(it: Obeyed) -> N
         (pb.ACTIVITY_TYPE_TOOL_CALL, "Elsewhere"),
     ]
     assert mine[0].content.startswith("SESSION_STARTED")
-    pushed = ask(it.daemon.places.database, "SELECT tool_name, content FROM agent_activities ORDER BY 1")
+    pushed = ask(it.daemon.paths.database, "SELECT tool_name, content FROM agent_activities ORDER BY 1")
     assert pushed == [("", "over there"), ("Elsewhere", "c")], "what is pushed, and nothing of our own sessions"
-    async with open_client(it.daemon.places) as client:
+    async with open_client(it.daemon.paths) as client:
         events = await Talk(client, str(parse_session_id(info.id))).until(is_idle)
     assert {"tool_call_start", "tool_call_result", "turn_complete"} <= set(kinds(events)), "which are events"
     await it.stop(info.id)
@@ -212,7 +212,7 @@ async def test_a_watch_that_begins_in_a_turn_knows_its_tools(it: Obeyed) -> None
 
 @pytest.mark.behaviour("obey.campaign-required", "obey.list.default-active")
 async def test_sessions_of_the_other_face_are_seen_and_used_here(it: Obeyed) -> None:
-    async with open_client(it.daemon.places) as client:
+    async with open_client(it.daemon.paths) as client:
         inside = it.root / "deeper"
         inside.mkdir()
         outside = it.daemon.root / "outside"

@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from betcode.client import open_client
 from betcode.client.address import grpc_target
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from obey.local.v1 import local_pb2 as pb
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 from support.daemon.process import Daemon, running_daemon
@@ -53,11 +53,11 @@ def test_the_socket_is_in_the_runtime_directory_else_beside_the_state(tmp_path: 
     home = {"HOME": str(tmp_path)}
     runtime = tmp_path / "run"
     runtime.mkdir()
-    usual = choose_places({**home, "XDG_RUNTIME_DIR": str(runtime)})
+    usual = choose_paths({**home, "XDG_RUNTIME_DIR": str(runtime)})
     assert usual.obey_socket == runtime / "obey" / "daemon.sock"
-    nowhere = choose_places({**home, "XDG_RUNTIME_DIR": str(tmp_path / "gone")})
+    nowhere = choose_paths({**home, "XDG_RUNTIME_DIR": str(tmp_path / "gone")})
     assert nowhere.obey_socket == nowhere.state_dir / "obey.sock"
-    own = choose_places({**home, "XDG_RUNTIME_DIR": str(runtime), "BETCODE_STATE_DIR": str(tmp_path / "own")})
+    own = choose_paths({**home, "XDG_RUNTIME_DIR": str(runtime), "BETCODE_STATE_DIR": str(tmp_path / "own")})
     assert own.obey_socket == tmp_path / "own" / "obey.sock", "a daemon of one's own does not meet the usual one"
 
 
@@ -82,28 +82,28 @@ async def test_the_other_socket_says_where_to_go(tmp_path: Path) -> None:
 
 async def test_turned_off_nothing_listens(tmp_path: Path) -> None:
     async with running_daemon(tmp_path, settings={"obey": {"enabled": False}}) as daemon:
-        assert not daemon.places.obey_socket.exists()
-        async with open_client(daemon.places) as client:
+        assert not daemon.paths.obey_socket.exists()
+        async with open_client(daemon.paths) as client:
             assert not (await client.health()).degraded
 
 
 async def test_a_socket_that_another_program_has_is_taken_when_it_is_free(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    path = daemon.places.obey_socket
+    path = daemon.paths.obey_socket
     path.parent.mkdir(parents=True)
     try:
         with socket.socket(socket.AF_UNIX) as other:
             other.bind(str(path))
             other.listen()
             await daemon.start()
-            async with open_client(daemon.places) as client:
+            async with open_client(daemon.paths) as client:
                 told = await client.health()
             assert told.degraded
             assert f"Another program serves at {path}" in told.degraded_reason
             assert "the obey API is not served" in daemon.log
         async with obey_stub(path) as stub:
             await stub.Ping(pb.PingRequest(), wait_for_ready=True, timeout=PATIENCE_S)
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             assert not (await client.health()).degraded
     finally:
         daemon.end_everything()

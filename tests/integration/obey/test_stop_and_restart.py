@@ -43,7 +43,7 @@ async def test_a_stopped_session_has_ended_for_good(it: Obeyed) -> None:
 async def test_what_cannot_be_stopped_says_so(it: Obeyed) -> None:
     nobody = await refused(stopping(it, "sess_01JMXYZ0000000000000000000"))
     assert (nobody.reason, nobody.status) == ("OBEY-2010", "NOT_FOUND")
-    async with open_client(it.daemon.places) as client:
+    async with open_client(it.daemon.paths) as client:
         made = await client.start_session(NewConversation(working_directory=str(it.root), provider="demo"))
     assert (await it.get(made)).status == pb.SESSION_STATUS_CREATED
     created = await refused(stopping(it, made))
@@ -148,7 +148,7 @@ async def test_a_session_that_has_ended_is_made_again_under_another_id(it: Obeye
     assert made.status == pb.SESSION_STATUS_RUNNING
     assert (await it.send(made.id, "env FLAVOUR\nenv OBEY_SESSION_ID"))[-1].content == f"sour{made.id}"
     assert await it.get(info.id) == ended
-    kept = ask(it.daemon.places.database, "SELECT parent FROM session_bonds WHERE parent != ''")
+    kept = ask(it.daemon.paths.database, "SELECT parent FROM session_bonds WHERE parent != ''")
     assert (info.id,) in kept, "it is known which one it was made from"
     await it.stop(made.id)
     nobody = await refused(it.restart("sess_01JMXYZ0000000000000000000"))

@@ -30,7 +30,7 @@ def anyio_backend() -> str:
 async def room(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Daemon, Client]]:
     root = tmp_path_factory.mktemp("starting")
     settings = {"agents": {"openclaw": {"program": str(openclaw_program(root / "bin")), "port": free_port()}}}
-    async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
         try:
             yield daemon, client
         finally:
@@ -46,7 +46,7 @@ async def _session(room: tuple[Daemon, Client], **config: str) -> Talk:
 
 
 def _kept(daemon: Daemon) -> Path:
-    return daemon.places.state_dir / "agents" / "openclaw"
+    return daemon.paths.state_dir / "agents" / "openclaw"
 
 
 def _gateways(daemon: Daemon) -> list[int]:
@@ -82,11 +82,11 @@ async def test_two_that_come_at_once_have_one_gateway_and_no_bridge_ends_it(room
     assert heard == ["Here.", "Here."]
     known = json.loads((_kept(daemon) / "gateway.pid").read_text())
     assert _gateways(daemon) == [known["pid"]]
-    bridges = [run.agent_pid for run in runs_in(daemon.places.runs)]
+    bridges = [run.agent_pid for run in runs_in(daemon.paths.runs)]
     for pid in bridges:
         os.kill(pid, signal.SIGKILL)
     await becomes_true(lambda: not any(lives(pid) for pid in bridges))
-    await becomes_true(lambda: not any(run.alive for run in runs_in(daemon.places.runs)))
+    await becomes_true(lambda: not any(run.alive for run in runs_in(daemon.paths.runs)))
     assert settled_text(await first.turn(script({"text": "Again."}))) == "Again."
     assert _gateways(daemon) == [known["pid"]]
     assert list(daemon.work.iterdir()) == []
@@ -104,7 +104,7 @@ async def test_what_it_keeps_is_private_and_its_token_in_no_argument(room: tuple
     assert config["agents"]["defaults"]["skipBootstrap"] is True
     assert config["agents"]["defaults"]["workspace"] == str(kept / "workspace")
     assert config["gateway"]["bind"] == "loopback"
-    for run in runs_in(daemon.places.runs):
+    for run in runs_in(daemon.paths.runs):
         assert token.encode() not in b"".join(record.data for record in run.records())
     for pid in _gateways(daemon):
         assert token.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -115,7 +115,7 @@ async def test_a_gateway_that_cannot_start_is_told_at_once(tmp_path: Path) -> No
     program.write_text("#!/bin/sh\necho the configuration is wrong >&2\nexit 78\n")
     program.chmod(0o755)
     settings = {"agents": {"openclaw": {"program": str(program), "port": free_port(), "start": True}}}
-    async with running_daemon(tmp_path / "d", settings=settings) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path / "d", settings=settings) as daemon, open_client(daemon.paths) as client:
         talk = await _session((daemon, client))
         await talk.say("Hello")
         events = await talk.until(lambda event: "the configuration is wrong" in str(event))

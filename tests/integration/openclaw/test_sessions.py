@@ -41,7 +41,7 @@ async def stand_in(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[St
 async def room(stand_in: StandIn, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Daemon, Client]]:
     settings = {"agents": {"openclaw": {"url": stand_in.url, "token_file": str(stand_in.token_file)}}}
     root = tmp_path_factory.mktemp("openclaw")
-    async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
         yield daemon, client
 
 
@@ -58,7 +58,7 @@ async def _session(room: tuple[Daemon, Client]) -> Talk:
 
 
 def _bridges(room: tuple[Daemon, Client]) -> list[int]:
-    return [run.agent_pid for run in runs_in(room[0].places.runs)]
+    return [run.agent_pid for run in runs_in(room[0].paths.runs)]
 
 
 async def test_a_message_is_answered_and_its_cost_is_known(room: tuple[Daemon, Client], talk: Talk) -> None:

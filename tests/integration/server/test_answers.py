@@ -65,7 +65,7 @@ def heard(work: Path) -> list[dict[str, Any]]:
 
 def audited(daemon: Daemon, session_id: str) -> list[tuple[Any, ...]]:
     """Rows of the audit, as they are on disk."""
-    db = apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READONLY)
+    db = apsw.Connection(str(daemon.paths.database), flags=apsw.SQLITE_OPEN_READONLY)
     columns = "what, outcome, decided_by, tool_name, client, rule, note"
     try:
         return list(db.execute(f"SELECT {columns} FROM audit WHERE session_id = ? ORDER BY number", (session_id,)))
@@ -315,7 +315,7 @@ async def test_what_was_answered_and_granted_is_known_after_the_daemon_was_kille
             await answer(agent, request.request_id, v1.ALLOW_SESSION, client="ann", **granted)
             await stream.until(is_idle)
         daemon.kill()
-        db = apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READWRITE)
+        db = apsw.Connection(str(daemon.paths.database), flags=apsw.SQLITE_OPEN_READWRITE)
         stored = list(db.execute("SELECT request_id, response_received, response_decision FROM pending_permissions"))
         db.close()
         assert stored == [(request.request_id, 1, "allow_session")]

@@ -49,14 +49,14 @@ class Attacked:
         return Talk(self.client, await self.client.start_session(new))
 
     async def plan(self, name: str) -> Path:
-        places, directory = self.daemon.places, self.daemon.root
+        paths, directory = self.daemon.paths, self.daemon.root
         said = {
-            "socket": str(places.socket),
-            "tickets": str(places.ticket_socket),
+            "socket": str(paths.socket),
+            "tickets": str(paths.ticket_socket),
             "obey": str(directory / "obey.sock"),
             "tcp": str(await address_of(self.daemon)),
             "token": str(token_file(self.daemon)),
-            "runs": str(places.runs),
+            "runs": str(paths.runs),
             "session": self.victim.session_id,
             "request": self.request.request_id,
             "daemon": str(self.daemon.pid),
@@ -89,7 +89,7 @@ class Attacked:
 @asynccontextmanager
 async def attacked(root: Path) -> AsyncIterator[Attacked]:
     settings = {"daemon": {**LOOPBACK}, "obey": {"socket": str(root / "obey.sock")}}
-    async with obedient_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
         (root / "victim").mkdir()
         new = NewConversation(str(root / "victim"), provider="claude")
         victim = Talk(client, await client.start_session(new))

@@ -49,14 +49,14 @@ print(json.dumps(found))
 
 
 async def test_commands_that_change_something_are_refused_with_3_inside_an_agent(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         victim = Talk(client, await client.start_session(NewConversation(str(daemon.work), provider="claude")))
         await victim.say("tool")
         request = await victim.asked()
         words = {"ID": victim.session_id, "REQUEST": request.request_id}
-        places = daemon.places
-        where = ["--state-dir", str(places.state_dir), "--config-dir", str(places.config_dir)]
-        where += ["--socket", str(places.socket)]
+        paths = daemon.paths
+        where = ["--state-dir", str(paths.state_dir), "--config-dir", str(paths.config_dir)]
+        where += ["--socket", str(paths.socket)]
         argv = {
             command: [sys.executable, "-m", "betcode", *(words.get(word, word) for word in command.split()), *where]
             for command in COMMANDS
@@ -79,14 +79,14 @@ async def test_commands_that_change_something_are_refused_with_3_inside_an_agent
 @pytest.mark.parametrize("whose", ["repository", "user"])
 async def test_a_filter_of_git_does_not_answer_for_a_person(tmp_path: Path, whose: str) -> None:
     """The daemon reads the tree of each turn: a filter that the repository defines is not run, one of the user is."""
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         (tmp_path / "victim").mkdir()
         victim = Talk(client, await client.start_session(NewConversation(str(tmp_path / "victim"), provider="claude")))
         await victim.say("tool")
         request = await victim.asked()
         said = tmp_path / "said"
         tries = (
-            f"{sys.executable} {answering.__file__} answer {daemon.places.socket} {request.request_id} >> {said}; cat"
+            f"{sys.executable} {answering.__file__} answer {daemon.paths.socket} {request.request_id} >> {said}; cat"
         )
         make_repository(daemon.work)
         if whose == "user":
@@ -101,7 +101,7 @@ async def test_a_filter_of_git_does_not_answer_for_a_person(tmp_path: Path, whos
             assert set(said.read_text().split()) == {"PERMISSION_DENIED"}
             assert [row for row in audit_rows(daemon) if row["decided_by"] == "gate"]
         else:
-            snapshots = daemon.places.state_dir / "snapshots"
+            snapshots = daemon.paths.state_dir / "snapshots"
             await becomes_true(lambda: any(snapshots.glob("*/objects/??/*")))  # the tree was read
             assert not said.exists()
         assert [prompt.request_id for prompt in await client.pending()] == [request.request_id]

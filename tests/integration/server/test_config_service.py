@@ -33,7 +33,7 @@ COMMENTED = '{\n  // mine\n  "agents": {"turn_limit": 3}, "model": "opus", "else
 
 @pytest.fixture
 async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         yield client
 
 
@@ -46,7 +46,7 @@ async def _cleared(daemon: Daemon, client: Client) -> AsyncIterator[None]:
 
 
 def file(daemon: Daemon) -> Path:
-    return daemon.places.config_dir / "settings.json"
+    return daemon.paths.config_dir / "settings.json"
 
 
 def entries(settings: v1.Settings) -> dict[str, v1.SettingEntry]:
@@ -59,7 +59,7 @@ async def test_the_settings_in_force_are_told_with_where_they_come_from(daemon: 
     await client.config.change({"daemon.log_level": '"debug"'})
     found = await client.config.settings()
     assert (found.daemon.max_subprocesses, found.daemon.log_level) == (3, "debug")
-    assert found.daemon.socket_path == str(daemon.places.socket)
+    assert found.daemon.socket_path == str(daemon.paths.socket)
     assert found.permissions.disconnected_timeout_secs == 7 * 86400
     turn_limit = entries(found)["agents.turn_limit"]
     assert (turn_limit.value_json, turn_limit.layer, turn_limit.origin) == ("3", "user", f"{file(daemon)}:3")
@@ -336,13 +336,13 @@ async def test_an_agent_does_not_change_the_settings_and_the_attempt_is_kept(tmp
         "            print(error.code().name)\n"
         "asyncio.run(main())\n"
     )
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         before = file(daemon).read_text()
         talk = await obedient_talk(daemon, client)
-        await talk.turn(f"spawn {sys.executable} {changer} {daemon.places.socket}")
+        await talk.turn(f"spawn {sys.executable} {changer} {daemon.paths.socket}")
         assert "PERMISSION_DENIED" in settled_text(talk.events)
-        command = f"spawn {sys.executable} -m betcode --state-dir {daemon.places.state_dir}"
-        command += f" --config-dir {daemon.places.config_dir} config set agents.turn_limit 9"
+        command = f"spawn {sys.executable} -m betcode --state-dir {daemon.paths.state_dir}"
+        command += f" --config-dir {daemon.paths.config_dir} config set agents.turn_limit 9"
         await talk.turn(command)
         assert "agents may not change settings" in settled_text(talk.events)
         assert file(daemon).read_text() == before

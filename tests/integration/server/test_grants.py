@@ -101,7 +101,7 @@ def audited(daemon: Daemon, session_id: str) -> list[Any]:
 
 
 def rows(daemon: Daemon, question: str, session_id: str) -> list[Any]:
-    db = apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READONLY)
+    db = apsw.Connection(str(daemon.paths.database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return list(db.execute(question, (session_id,)))
     finally:

@@ -133,7 +133,7 @@ async def session_id(daemon: Daemon, agent: Agent) -> str:
 
 @pytest.fixture(scope="module")
 async def obey(daemon: Daemon) -> AsyncIterator[aio.Channel]:
-    async with aio.insecure_channel(grpc_target(daemon.places.obey_socket)) as channel:
+    async with aio.insecure_channel(grpc_target(daemon.paths.obey_socket)) as channel:
         yield channel
 
 
@@ -158,7 +158,7 @@ async def test_the_field_with_a_value_out_of_range_is_named(
     daemon: Daemon, method: str, request_: Message, field: str
 ) -> None:
     async with daemon.channel() as channel:
-        raw = RawCalls(channel, [(TICKET, await fetch_ticket(daemon.places.ticket_socket))])
+        raw = RawCalls(channel, [(TICKET, await fetch_ticket(daemon.paths.ticket_socket))])
         call = raw.unary if "Answer" in method else raw.first
         with pytest.raises(aio.AioRpcError) as error:
             await call(f"/betcode.v1.{method}", request_.SerializeToString())
@@ -176,7 +176,7 @@ async def test_no_value_of_a_field_makes_a_call_fail_inside(
         requests = dice.sample(requests, 250)
     failed = []
     async with daemon.channel() as channel:
-        ticket = await fetch_ticket(daemon.places.ticket_socket)  # the gate is passed, and what is behind it is met
+        ticket = await fetch_ticket(daemon.paths.ticket_socket)  # the gate is passed, and what is behind it is met
         raw = RawCalls(obey if method in OBEY else channel, [(TICKET, ticket)])
         for request in requests:
             for is_known in (False, True):

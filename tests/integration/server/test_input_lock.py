@@ -141,7 +141,7 @@ async def test_a_message_that_cannot_be_written_leaves_the_lock_as_it_was(tmp_pa
     async with obedient_daemon(tmp_path / "home") as daemon:
         session = await new_session(daemon, tmp_path)
         async with typist(daemon, session, "ann") as ann, typist(daemon, session, "ben") as ben:
-            with locked_by_another_program(daemon.places.database), pytest.raises(ClientError) as degraded:
+            with locked_by_another_program(daemon.paths.database), pytest.raises(ClientError) as degraded:
                 await ann.say("say one")
             assert degraded.value.code == "STORAGE_DEGRADED"
             await ben.say("say two")
@@ -193,7 +193,7 @@ async def test_a_holder_that_is_killed_lets_go(daemon: Daemon, tmp_path: Path) -
     session = await new_session(daemon, tmp_path)
     program = SUPPORT / "daemon" / "lock_holder.py"
     async with typist(daemon, session, "ben") as ben:
-        held = [sys.executable, str(program), str(daemon.places.socket), session, "killed"]
+        held = [sys.executable, str(program), str(daemon.paths.socket), session, "killed"]
         async with await anyio.open_process(held) as process:
             await ben.holds("killed")
             await ben.until(lambda one: "killed" in one.present)  # which is told a moment after it comes

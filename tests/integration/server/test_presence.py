@@ -47,7 +47,7 @@ async def test_a_client_is_shown_by_the_name_it_gives_itself_on_one_short_line(d
     ann = ClientIdentity("ann", "phone", "Ann's   phone\x1b[2J " + "é" * 100)
     shown = "Ann's phone?[2J " + "?" * 47 + "…"
     async with (
-        open_client(daemon.places, ann) as phone,
+        open_client(daemon.paths, ann) as phone,
         typist(daemon, session, "ben") as ben,
         aclosing(phone.follow(session)) as events,
     ):

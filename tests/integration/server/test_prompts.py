@@ -42,7 +42,7 @@ async def refused(agent: Agent, request_id: str, **how: str) -> aio.AioRpcError:
 
 
 async def ticket_for_me(daemon: Daemon) -> str:
-    line = await anyio.to_thread.run_sync(answering.ticket, str(daemon.places.ticket_socket))
+    line = await anyio.to_thread.run_sync(answering.ticket, str(daemon.paths.ticket_socket))
     word, _, token = line.partition(" ")
     assert word == "ticket"
     return token
@@ -61,10 +61,10 @@ async def test_an_open_prompt_is_listed_until_it_is_answered(agent: Agent, daemo
         assert entry in (await agent.ListPending(v1.ListPendingRequest())).prompts
         row = "SELECT tool_name, received_at, forwarded_at > 0, response_received FROM pending_permissions"
         row += f" WHERE request_id = '{request.request_id}'"
-        assert ask(daemon.places.database, row) == [("Bash", entry.asked_at.ToNanoseconds(), 1, 0)]
+        assert ask(daemon.paths.database, row) == [("Bash", entry.asked_at.ToNanoseconds(), 1, 0)]
         assert not (await answered(agent, request.request_id)).already_answered
         await stream.until(is_idle)
-        assert ask(daemon.places.database, row) == [("Bash", entry.asked_at.ToNanoseconds(), 1, 1)]
+        assert ask(daemon.paths.database, row) == [("Bash", entry.asked_at.ToNanoseconds(), 1, 1)]
         assert not (await agent.ListPending(v1.ListPendingRequest(session_id=stream.session_id))).prompts
 
 
@@ -202,7 +202,7 @@ async def test_an_invented_ticket_is_refused(agent: Agent, tmp_path: Path) -> No
 async def test_an_agents_own_process_gets_no_ticket(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         before = [kept for kept in decisions(daemon) if kept.by == "gate"]
-        said = text_of(await stream.turn(f"spawn {tool('ticket', daemon.places.ticket_socket)}"))
+        said = text_of(await stream.turn(f"spawn {tool('ticket', daemon.paths.ticket_socket)}"))
         assert said.startswith("refused")
         after = [kept for kept in decisions(daemon) if kept.by == "gate"]
         assert [(kept.what, kept.outcome) for kept in after[len(before) :]] == [("refused_answer", "refused")]
@@ -215,11 +215,11 @@ async def test_an_agents_own_process_may_watch_but_not_answer(tmp_path: Path) ->
             request = await asked(other)
             async with conversation(agent, working_directory=str(daemon.work)) as stream:
                 # It is connected, so it may be its answer: none without a ticket is taken, ours neither.
-                command = tool("answer", daemon.places.socket, request.request_id)
+                command = tool("answer", daemon.paths.socket, request.request_id)
                 assert text_of(await stream.turn(f"spawn {command}")) == "PERMISSION_DENIED"
                 there = daemon.work / "there"
                 os.mkfifo(there)
-                await stream.say(f"spawn {tool('stay', daemon.places.socket, there)}")
+                await stream.say(f"spawn {tool('stay', daemon.paths.socket, there)}")
                 with anyio.fail_after(PATIENCE_S):
                     await anyio.to_thread.run_sync(there.read_bytes)
                 error = await refused(agent, request.request_id)

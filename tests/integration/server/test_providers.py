@@ -101,7 +101,7 @@ async def test_versions_are_skipped_on_request_and_no_program_is_run_for_them(tm
     codex.write_text(f"#!/bin/sh\ntouch {was_run}\necho codex-cli 0.166.0\n")
     codex.chmod(0o755)
     environment = {"PATH": f"{codex.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    async with running_daemon(tmp_path / "daemon") as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path / "daemon") as daemon, open_client(daemon.paths) as client:
         (quick,) = await client.providers("codex", environment, skip_versions=True)
         assert (quick.program.path, quick.program.version) == (str(codex), "")
         assert [*sorted(quick.config_keys)] == ["effort", "sandbox"]

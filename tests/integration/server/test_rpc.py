@@ -245,8 +245,8 @@ async def test_health_details_tell_components_and_figures(daemon: Daemon, agent:
     assert details.metadata["version"] == __version__
     assert details.degraded_reason == ""
     assert details.metadata["pid"] == str(daemon.pid)
-    assert details.metadata["socket"] == str(daemon.places.socket)
-    assert details.metadata["state_dir"] == str(daemon.places.state_dir)
+    assert details.metadata["socket"] == str(daemon.paths.socket)
+    assert details.metadata["state_dir"] == str(daemon.paths.state_dir)
     assert details.metadata["default_provider"] == "claude"
     assert int(details.metadata["live_agents"]) >= 1
     assert int(details.metadata["uptime_seconds"]) >= 0
@@ -272,8 +272,8 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
                 await stream.rest()
             assert error.value.code() is grpc.StatusCode.UNAVAILABLE
             assert info_of(error.value).reason == "DAEMON_STOPPING"
-        assert not daemon.places.socket.exists()
-        assert not daemon.places.ticket_socket.exists()
+        assert not daemon.paths.socket.exists()
+        assert not daemon.paths.ticket_socket.exists()
         # The turn outlives the daemon, and the next one gives the rest of it.
         (daemon.work / "go").touch()
         await daemon.start()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         yield client
 
 

@@ -158,7 +158,7 @@ async def a_prompt(daemon: Daemon, client: Client) -> tuple[Talk, str]:
 
 
 async def test_a_person_answers_by_tcp_and_the_audit_says_from_where(daemon: Daemon) -> None:
-    async with open_client(daemon.places) as local, open_client(await by_tcp(daemon)) as remote:
+    async with open_client(daemon.paths) as local, open_client(await by_tcp(daemon)) as remote:
         talk, prompt = await a_prompt(daemon, local)
         await remote.answer_permission(prompt, v1.ALLOW_ONCE)
         await talk.until("permission_resolved")
@@ -169,7 +169,7 @@ async def test_a_person_answers_by_tcp_and_the_audit_says_from_where(daemon: Dae
 
 async def test_an_agents_own_process_may_not_answer_by_tcp(daemon: Daemon, tmp_path: Path) -> None:
     answerer = tmp_path / "answer.py"
-    async with open_client(daemon.places) as local:
+    async with open_client(daemon.paths) as local:
         _, prompt = await a_prompt(daemon, local)
         answerer.write_text(ANSWER)
         inside = Talk(local, await local.start_session(NewConversation(str(daemon.work), provider="claude")))
@@ -207,7 +207,7 @@ async def test_too_many_messages_are_refused_by_tcp_and_never_by_the_socket(daem
     async def no_patience(_: float) -> None:
         raise AssertionError("nobody waits a minute without a word")
 
-    async with open_client(await by_tcp(daemon), sleep=no_patience) as remote, open_client(daemon.places) as local:
+    async with open_client(await by_tcp(daemon), sleep=no_patience) as remote, open_client(daemon.paths) as local:
         session = await remote.start_session(NewConversation(str(daemon.work), provider="claude"))
         for _ in range(3):
             await remote.send(session, "say hello")

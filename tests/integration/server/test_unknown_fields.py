@@ -6,7 +6,7 @@ import anyio
 import pytest
 from grpc import aio
 
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.domain.store.rows import NewSession, SessionState, StoredEvent
 from betcode.domain.values.identifiers import Seq, new_session_id
 from betcode.engine.core.counters import KIND_OF
@@ -29,9 +29,9 @@ async def test_what_a_later_daemon_stored_goes_out_as_it_was(tmp_path: Path) -> 
     session = new_session_id()
     new = NewSession(session, "demo", str(tmp_path), created_ns=1)
     first = v1.AgentEvent(sequence=1, session_info=v1.SessionInfo(session_id=session)).SerializeToString() + LATER
-    places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
-    places.state_dir.mkdir(mode=0o700)
-    async with store_at(places.database) as store:
+    paths = choose_paths({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
+    paths.state_dir.mkdir(mode=0o700)
+    async with store_at(paths.database) as store:
         stored = StoredEvent(Seq(1), KIND_OF["session_info"], first)
         await store.create_session(new, SessionState(last_seq=Seq(1)), [stored])
     with anyio.fail_after(PATIENCE_S):

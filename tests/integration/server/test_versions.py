@@ -85,7 +85,7 @@ async def test_a_client_that_is_not_too_old_is_taken(daemon: Daemon, client: str
     assert answer.accepted
     assert list(answer.granted_features) == ["context_compaction"]
     assert list(answer.warnings) == warnings
-    async with open_client(daemon.places, ClientIdentity(version=client)) as ours:
+    async with open_client(daemon.paths, ClientIdentity(version=client)) as ours:
         assert await ours.start_session(NewConversation(str(daemon.work)))
         shown = [warning for warning in (await ours.handshake()).warnings if "recommends" not in warning]
         assert len(shown) == len(warnings)
@@ -98,7 +98,7 @@ async def test_a_client_that_is_too_old_is_refused_and_opens_no_session(daemon: 
     assert "too old" in answer.rejection_reason
     assert answer.upgrade_url == CLIENTS.upgrade_url
     assert not answer.granted_features
-    async with open_client(daemon.places, ClientIdentity(version="0.0.1")) as ours, daemon.agent_service() as agent:
+    async with open_client(daemon.paths, ClientIdentity(version="0.0.1")) as ours, daemon.agent_service() as agent:
         before = (await agent.ListSessions(v1.ListSessionsRequest())).total
         with pytest.raises(Outdated):
             await ours.start_session(NewConversation(str(daemon.work)))
@@ -115,7 +115,7 @@ async def test_an_agent_that_works_with_limits_is_degraded_and_the_limits_are_na
         (warning,) = answer.warnings
         assert warning.startswith("Claude Code v2.1.250 works with limits: ")
         assert AGENTS["claude"].upgrade_url in warning
-        async with open_client(daemon.places) as client:
+        async with open_client(daemon.paths) as client:
             assert await client.start_session(NewConversation(str(daemon.work), provider="claude"))
 
 
@@ -208,7 +208,7 @@ async def test_the_type_that_a_client_gave_is_known_of_it_afterwards(daemon: Dae
 @pytest.mark.behaviour("version.agent.incompatible", "version.negotiate.incompatible-agent")
 async def test_an_agent_below_the_minimum_is_refused_with_both_versions(tmp_path: Path) -> None:
     old = agent_program(tmp_path, version="0.9.0")
-    async with running_daemon(tmp_path, claude_bin=old) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(tmp_path, claude_bin=old) as daemon, open_client(daemon.paths) as client:
         told = await asked_until(daemon, "0.9.0")
         assert told.claude_code.compatibility == version_pb2.INCOMPATIBLE
         answer = await negotiated(daemon)
@@ -277,7 +277,7 @@ async def test_a_feature_that_is_turned_off_refuses_its_calls_and_comes_back_wit
 
 
 async def test_a_client_that_stays_notices_features_that_are_turned_off_and_on(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = await client.start_session(NewConversation(str(daemon.work), provider="claude"))
         talk = Talk(client, session)
         await talk.say("say hello")

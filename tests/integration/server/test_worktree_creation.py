@@ -151,9 +151,9 @@ async def test_an_agent_may_have_a_worktree_made_and_no_setup_run(daemon: Daemon
     place = repository(tmp_path, "touch ran")
     program = tmp_path / "create.py"
     program.write_text(CREATE)
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         talk = Talk(client, await client.start_session(NewConversation(str(daemon.work), provider="claude")))
-        await talk.say(f"spawn {sys.executable} {program} {daemon.places.socket} {place} {tmp_path / 'elsewhere'}")
+        await talk.say(f"spawn {sys.executable} {program} {daemon.paths.socket} {place} {tmp_path / 'elsewhere'}")
         events = await talk.until(lambda event: "{" in event.text_delta.text)
     said = json.loads(events[-1].text_delta.text)
     assert said["made"] == v1.WORKTREE_SETUP_SKIPPED

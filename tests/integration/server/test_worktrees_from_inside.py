@@ -29,9 +29,9 @@ async def test_an_agent_may_look_and_make_and_the_rest_is_for_people(daemon: Dae
     repository = make_repository(tmp_path / "shop")
     program = tmp_path / "ask.py"
     program.write_text(ASK)
-    address = f"unix:{daemon.places.socket}" if way == "socket" else str(await address_of(daemon))
+    address = f"unix:{daemon.paths.socket}" if way == "socket" else str(await address_of(daemon))
     token = "-" if way == "socket" else str(token_file(daemon))
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         fix = await client.worktrees.create(NewWorktree(str(repository), "fix", create_branch=True))
         talk = Talk(client, await client.start_session(NewConversation(str(daemon.work), provider="claude")))
         await talk.say(f"spawn {sys.executable} {program} {address} {token} {repository} {fix.id}")

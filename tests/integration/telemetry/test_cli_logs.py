@@ -37,11 +37,11 @@ def test_the_last_lines_are_shown_for_people_and_for_programs_without_a_daemon(c
     nothing = commands.run("daemon", "logs")
     assert (nothing.returncode, nothing.stdout) == (0, "")
     assert nothing.stderr.startswith("There is no log at ")
-    path = commands.places.daemon_log
+    path = commands.paths.daemon_log
     write_log(path, *(f"line {number}" for number in range(150)))
     forging = f"bad {ESCAPE}\n2026-01-01 00:00:00 ERROR forged"
     write_log(path, forging, level="WARN", session_id="0197aabbccdd", tool=ESCAPE)
-    with commands.places.daemon_log.open("a") as file:
+    with commands.paths.daemon_log.open("a") as file:
         file.write(f"Fatal Python error {ESCAPE}\n")
     shown = commands.run("daemon", "logs")
     assert shown.returncode == 0, shown.stderr
@@ -59,7 +59,7 @@ def test_the_last_lines_are_shown_for_people_and_for_programs_without_a_daemon(c
 
 
 def test_following_goes_on_over_rotations_and_ends_quietly(commands: Shell) -> None:
-    path = commands.places.daemon_log
+    path = commands.paths.daemon_log
     write_log(path, "before")
     following = subprocess.Popen(
         commands.argv("daemon", "logs", "-f", "--json"),
@@ -73,14 +73,14 @@ def test_following_goes_on_over_rotations_and_ends_quietly(commands: Shell) -> N
     write_log(path, *(f"line {number} " + "x" * 100 for number in range(300)), limit_bytes=20_000)
     seen += [json.loads(following.stdout.readline())["message"].split(" x")[0] for _ in range(300)]
     assert seen == ["before", *(f"line {number}" for number in range(300))]
-    assert len(list(commands.places.state_dir.glob("daemon.log.*"))) > 1
+    assert len(list(commands.paths.state_dir.glob("daemon.log.*"))) > 1
     following.send_signal(signal.SIGINT)
     _, errors = following.communicate(timeout=PATIENCE_S)
     assert (following.returncode, errors) == (130, "")
 
 
 def test_who_reads_no_more_ends_it_even_where_nothing_is_added(commands: Shell) -> None:
-    write_log(commands.places.daemon_log, "only")
+    write_log(commands.paths.daemon_log, "only")
     following = subprocess.Popen(
         commands.argv("daemon", "logs", "-f"), env=commands.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -98,12 +98,12 @@ def test_a_running_daemon_s_log_is_found_where_the_settings_put_it(tmp_path: Pat
         assert commands.run("daemon", "start").returncode == 0
         assert commands.json("daemon", "status", "--json")["log"] == str(place)
         assert "INFO  daemon serving version=" in commands.run("daemon", "logs").stdout
-        assert not commands.places.daemon_log.read_text()
+        assert not commands.paths.daemon_log.read_text()
         assert commands.run("daemon", "stop").returncode == 0
 
 
 def test_a_log_that_may_not_be_read_is_one_sentence(commands: Shell) -> None:
-    commands.places.daemon_log.mkdir(parents=True)
+    commands.paths.daemon_log.mkdir(parents=True)
     refused = commands.run("daemon", "logs")
     assert refused.returncode == 7
     assert refused.stderr.startswith("betcode: The log cannot be read: ")

@@ -56,7 +56,7 @@ async def test_a_turn_is_one_trace_with_a_part_for_each_kind_of_work(tmp_path: P
     with receiver() as kept:
         async with (
             obedient_daemon(tmp_path, settings=settings(kept.endpoint)) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             talk = await obedient_talk(daemon, client)
             await talk.say("count 2000\ntool\nsay done")
@@ -87,7 +87,7 @@ async def test_each_turn_is_a_trace_of_its_own_and_one_that_crashed_says_so(tmp_
     with receiver() as kept:
         async with (
             obedient_daemon(tmp_path, settings=settings(kept.endpoint)) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             talk = await obedient_talk(daemon, client)
             await talk.turn("say one")
@@ -107,7 +107,7 @@ async def test_each_turn_is_a_trace_of_its_own_and_one_that_crashed_says_so(tmp_
 async def test_a_turn_that_outlives_its_daemon_is_told_as_far_as_the_next_one_saw_it(tmp_path: Path) -> None:
     with receiver() as kept:
         wanted = settings(kept.endpoint, serves=True)
-        async with obedient_daemon(tmp_path, settings=wanted) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path, settings=wanted) as daemon, open_client(daemon.paths) as client:
             talk = await obedient_talk(daemon, client)
             await talk.say("wait go\nsay done")
             await talk.until(lambda event: event.text_delta.text == "waiting")
@@ -201,7 +201,7 @@ async def test_what_happened_is_counted_alike_for_both_kinds_of_export(tmp_path:
 async def test_clients_with_a_stream_are_counted_as_long_as_they_stay_and_so_is_what_is_unknown(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings=settings(serves=True)) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         port = metrics_port(daemon)
 
@@ -229,7 +229,7 @@ async def test_nothing_that_people_agents_or_tools_say_leaves_the_daemon(tmp_pat
     with receiver() as kept:
         async with (
             obedient_daemon(tmp_path, settings=settings(kept.endpoint, serves=True)) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             talk = await obedient_talk(daemon, client)
             (daemon.work / "input").write_text(SECRET)
@@ -260,7 +260,7 @@ async def test_telemetry_goes_to_its_endpoint_alone_and_what_that_does_not_take_
                 claude_bin=agent_program(tmp_path),
                 environment={"HTTP_PROXY": elsewhere.endpoint, "ALL_PROXY": elsewhere.endpoint},
             ) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             talk = await obedient_talk(daemon, client)
             await talk.turn("say hello")
@@ -285,7 +285,7 @@ async def test_an_endpoint_that_hangs_holds_nobody_up_not_even_the_end(tmp_path:
     with receiver(hangs=True) as kept:
         async with (
             obedient_daemon(tmp_path, settings=settings(kept.endpoint)) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             talk = await obedient_talk(daemon, client)
             await anyio.to_thread.run_sync(kept.until, lambda: bool(kept.bodies))
@@ -301,7 +301,7 @@ async def test_a_port_that_is_taken_is_one_sentence_and_the_daemon_serves_on(tmp
         port = other.getsockname()[1]
         nobody = f"http://127.0.0.1:{port}"  # takes no connection, and answers nothing
         wanted = {"observability": {"metrics_enabled": True, "metrics_port": port, "otlp_endpoint": nobody}}
-        async with obedient_daemon(tmp_path, settings=wanted) as daemon, open_client(daemon.places) as client:
+        async with obedient_daemon(tmp_path, settings=wanted) as daemon, open_client(daemon.paths) as client:
             details = await client.health()
             assert await daemon.stop() == 0
     (line,) = lines(daemon, "The metrics cannot be served")
@@ -312,7 +312,7 @@ async def test_a_port_that_is_taken_is_one_sentence_and_the_daemon_serves_on(tmp
 
 @pytest.mark.behaviour("telemetry.off-by-default")
 async def test_by_default_nothing_is_imported_opened_or_sent(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say hello")
         sockets = {link.readlink().name for link in Path(f"/proc/{daemon.pid}/fd").iterdir() if link.is_symlink()}

@@ -48,7 +48,7 @@ def said_at(daemon: Daemon, level: str) -> list[str]:
 )
 async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_comes_from(tmp_path: Path) -> None:
     settings = {"daemon": {"log_level": "trace", "log_limit": "100MB"}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.say(f"say {WORDS}\ntool")
         request = await talk.asked()
@@ -61,7 +61,7 @@ async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_co
         await talk.turn("tool")
         await talk.say("stumble once\nsay again")
         await talk.until(is_idle)
-        with closing(apsw.Connection(str(daemon.places.database))) as other:
+        with closing(apsw.Connection(str(daemon.paths.database))) as other:
             other.execute("BEGIN IMMEDIATE")
             with suppress(Exception):
                 await talk.say("say nothing")
@@ -119,7 +119,7 @@ def test_worktree_operations_are_logged_as_information(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("log.level.warn")
 async def test_what_a_killed_daemon_left_is_a_warning_of_the_next(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.say("wait go")
         await talk.until(lambda event: event.text_delta.text == "waiting")
@@ -128,7 +128,7 @@ async def test_what_a_killed_daemon_left_is_a_warning_of_the_next(tmp_path: Path
         for process in daemon.processes():
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
-        with closing(apsw.Connection(str(daemon.places.database))) as other:
+        with closing(apsw.Connection(str(daemon.paths.database))) as other:
             other.execute("UPDATE runs SET state = 'exited'")
             other.execute("UPDATE inputs SET state = 'consumed'")
         await daemon.start()
@@ -169,7 +169,7 @@ async def test_the_log_is_where_the_settings_say_and_no_larger(tmp_path: Path) -
     place = tmp_path / "logs" / "mine.log"
     place.parent.mkdir()
     settings = {"daemon": {"log_file": str(place), "log_limit": "64KiB", "log_keep": 2, "log_level": "trace"}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("count 1500 200")
         assert await daemon.stop() == 0

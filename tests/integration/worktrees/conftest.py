@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.config.settings import EngineSettings
 from betcode.domain.repositories.worktrees import WorktreeRow
 from betcode.engine import Engine, open_engine
@@ -28,7 +28,7 @@ class Bench:
     store: SqliteStore
     engine: Engine
     worktrees: Worktrees
-    places: Paths
+    paths: Paths
     faults: list[Faults]  # what is called at each named step
 
 
@@ -41,8 +41,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
-    make_private_directory(places.state_dir)
+    paths = choose_paths({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
+    make_private_directory(paths.state_dir)
     faults: list[Faults] = []
 
     def at(step: str) -> None:
@@ -50,11 +50,11 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             each(step)
 
     async with (
-        store_at(places.database) as store,
-        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), places.runs, places=places) as engine,
-        worktrees_of(store, engine, places.state_dir, faults=at) as worktrees,
+        store_at(paths.database) as store,
+        open_engine(store, {"demo": DemoProvider()}, EngineSettings(), paths.runs, paths=paths) as engine,
+        worktrees_of(store, engine, paths.state_dir, faults=at) as worktrees,
     ):
-        yield Bench(store, engine, worktrees, places, faults)
+        yield Bench(store, engine, worktrees, paths, faults)
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ async def test_a_kept_one_whose_commit_somebody_deleted_does_not_hide_the_others
 
 
 async def test_private_files_that_say_nothing_of_themselves_go_by_their_age(bench: Bench) -> None:
-    left = bench.places.state_dir / "trash" / "of-a-daemon-that-was-killed"
+    left = bench.paths.state_dir / "trash" / "of-a-daemon-that-was-killed"
     (left / "work").mkdir(parents=True)
     context, trash = bench.worktrees._context, bench.worktrees._trash
     await expire(context, trash, time.time_ns())

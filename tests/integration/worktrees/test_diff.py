@@ -45,7 +45,7 @@ async def test_commits_and_all_that_is_not_committed_are_shown_since_both_part(
     assert note == f"compared with main, where they part at {parted}"
     assert names == ["1\t0\tREADME", "1\t0\tcommitted", "1\t0\tstaged", "1\t0\tuntracked"]
     assert everything_in(repository / ".git") == before
-    assert not list((bench.places.state_dir / "snapshots").iterdir())
+    assert not list((bench.paths.state_dir / "snapshots").iterdir())
     assert "+there" in (await _diff(bench, row.id, counts=False))[1]
     note, names = await _diff(bench, row.id, "fix")
     assert (note, names) == ("compared with fix", ["1\t0\tREADME", "1\t0\tstaged", "1\t0\tuntracked"])

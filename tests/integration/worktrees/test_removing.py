@@ -346,7 +346,7 @@ def _failing_rm(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_file_that_cannot_be_kept_keeps_the_worktree(bench: Bench, place: Path) -> None:
     row = await row_of(bench, place)
     (place / "notes").write_text("x")
-    kept = bench.places.state_dir / "trash"
+    kept = bench.paths.state_dir / "trash"
     kept.write_text("in the way")
     with pytest.raises(Exception, match="cannot be saved, and was not removed"):
         await bench.worktrees.remove(row.id, force=True)

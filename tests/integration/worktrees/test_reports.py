@@ -88,4 +88,4 @@ async def test_what_was_kept_long_enough_is_dropped_and_a_repository_that_is_gon
     assert await expire(context, trash, time.time_ns() + 31 * _DAY_NS) == 1
     assert await bench.worktrees.removed("") == []
     assert not git(repository, "for-each-ref", "refs/betcode")
-    assert not list((bench.places.state_dir / "trash").iterdir()), "private files go by their own facts"
+    assert not list((bench.paths.state_dir / "trash").iterdir()), "private files go by their own facts"

@@ -43,7 +43,7 @@ async def test_sessions_are_listed_with_it_again(bench: Bench, repository: Path,
     back = await bench.worktrees.restore(str(repository), identifier, "")
     assert (back.row.id, back.row.state, back.sessions.last) == (row.id, WorktreeState.READY, session)
     assert not await bench.worktrees.removed(str(repository))
-    assert not list((bench.places.state_dir / "trash").iterdir())
+    assert not list((bench.paths.state_dir / "trash").iterdir())
 
 
 async def test_it_comes_back_by_its_name_to_another_place(bench: Bench, repository: Path, place: Path) -> None:
@@ -161,7 +161,7 @@ async def test_secrets_that_were_brought_along_are_kept_privately(bench: Bench, 
     done = await bench.worktrees.remove(row.id, force=True)
     assert "KEY" not in git(repository, "show", f"refs/betcode/trash/{done.removed_id}")
     assert ".env" not in git(repository, "ls-tree", "-r", "--name-only", f"refs/betcode/trash/{done.removed_id}")
-    kept = bench.places.state_dir / "trash" / done.removed_id
+    kept = bench.paths.state_dir / "trash" / done.removed_id
     assert (kept.stat().st_mode & 0o777, (kept / "files" / ".env").stat().st_mode & 0o777) == (0o700, 0o600)
     back = await bench.worktrees.restore(str(repository), done.removed_id, "")
     assert ((place / ".env").read_text(), (place / "same").read_text()) == ("KEY=new\n", "as it was\n")

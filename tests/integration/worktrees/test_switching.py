@@ -50,7 +50,7 @@ async def test_a_switch_names_the_one_before_and_makes_a_session_without_an_agen
     assert back.seen.sessions.active == first.session
     assert back.seen.row.last_used_ns > first.seen.row.last_used_ns
     assert [each.row.name for each in await bench.worktrees.listed("") if each.is_active] == ["fix"]
-    assert not runs_in(bench.places.runs), "no agent"
+    assert not runs_in(bench.paths.runs), "no agent"
 
 
 @pytest.mark.behaviour("worktree.list.info")

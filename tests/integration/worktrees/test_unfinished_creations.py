@@ -69,7 +69,7 @@ async def is_begun(bench: Bench, row: WorktreeRow) -> bool:
 @asynccontextmanager
 async def next_daemon(bench: Bench, row: WorktreeRow) -> AsyncIterator[Worktrees]:
     """One that has looked after the row."""
-    async with worktrees_of(bench.store, bench.engine, bench.places.state_dir) as worktrees:
+    async with worktrees_of(bench.store, bench.engine, bench.paths.state_dir) as worktrees:
         with anyio.fail_after(PATIENCE_S):
             while await is_begun(bench, row):  # noqa: ASYNC110
                 await anyio.sleep(0.01)
@@ -174,7 +174,7 @@ async def test_a_daemon_that_stops_ends_the_setup_and_the_next_one_says_so(
     pid = tmp_path / "pid"
     command = ("sh", "-c", f"echo before; echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
     settings = Settings(worktree=WorktreeSettings(setup_commands=(command,)))
-    async with worktrees_of(bench.store, bench.engine, bench.places.state_dir, settings) as worktrees:
+    async with worktrees_of(bench.store, bench.engine, bench.paths.state_dir, settings) as worktrees:
         work = worktrees.create(CreateRequest(str(repository), "fix", create_branch=True))
         await becomes_true(pid.exists)
         row = (await worktrees.listed(str(repository)))[1].row

@@ -23,9 +23,9 @@ async def test_a_saved_session_of_the_real_cli_is_played_with_its_tools_and_prom
         await talk.say("[[fake:make]] for alice@corp.example.org")
         await talk.answer(await talk.asked(), allow=True)
         await talk.until(is_idle)
-        file, places = tmp_path / "it.ndjson", world.daemon.places
+        file, paths = tmp_path / "it.ndjson", world.daemon.paths
         argv = [sys.executable, "-m", "betcode", "cassette", "save", talk.session_id, "-o", str(file), "--yes"]
-        argv += ["--state-dir", str(places.state_dir), "--config-dir", str(places.config_dir), "--no-start"]
+        argv += ["--state-dir", str(paths.state_dir), "--config-dir", str(paths.config_dir), "--no-start"]
         run = lambda: subprocess.run(  # noqa: E731
             argv, env=world.daemon.environment, capture_output=True, text=True, timeout=PATIENCE_S
         )

@@ -66,7 +66,7 @@ class Judged:
 
     async def rest(self) -> None:
         """Until nothing is left to do; prompts are allowed, and what waits after a crash is called to mind."""
-        facts = Facts(self.world.daemon.places.database, self.world.daemon.places.runs)
+        facts = Facts(self.world.daemon.paths.database, self.world.daemon.paths.runs)
         looks = 0
         with anyio.fail_after(PATIENCE_S):
             while True:
@@ -83,7 +83,7 @@ class Judged:
 
     async def faults(self) -> list[str]:
         daemon = self.world.daemon
-        known = Facts(daemon.places.database, daemon.places.runs)
+        known = Facts(daemon.paths.database, daemon.paths.runs)
         seen = await read_session(daemon, self.talk.session_id, self.world.work)
         if self.talk.position < seen.log[-1][0]:
             await self.talk.until(lambda event: event.sequence == seen.log[-1][0])
@@ -96,7 +96,7 @@ class Judged:
             keeps_ledger=False,
             may_have_gaps=self.is_torn,
         )
-        return judge_session(one) + violations(known.live_runs(), daemon.places.runs)
+        return judge_session(one) + violations(known.live_runs(), daemon.paths.runs)
 
 
 @pytest.mark.behaviour("reconcile.sessions.adopted")

@@ -89,7 +89,7 @@ async def test_clients_that_speak_at_once_share_one_process(tmp_path: Path) -> N
         said: list[str] = []
 
         async def come_and_go() -> None:
-            async with open_client(world.daemon.places) as client:
+            async with open_client(world.daemon.paths) as client:
                 guest = Talk(client, talk.session_id)
                 accepted = await guest.say("[[fake:one]]")
                 said.append(accepted.message_id)

@@ -33,7 +33,7 @@ async def attacked(root: Path, *ways: str, server: str = "") -> AsyncIterator[tu
     attacker = [sys.executable, red_team.__file__, str(root / "state"), str(report), *ways]
     begin = bash(shlex.join(attacker), "Look around", run_in_background=True)
     async with claude_world(root, {"go": [begin, TOUCH, TOUCH, say("Done.")]}) as world:
-        assert world.daemon.places.state_dir == root / "state"
+        assert world.daemon.paths.state_dir == root / "state"
         talk = await world.session(RED_TEAM_SERVER=server)
         await talk.say("[[fake:go]]")
         await talk.answer(await talk.asked(), allow=True)
@@ -58,7 +58,7 @@ def serving(address: str) -> Iterator[int]:
 
 def audit(world: World) -> list[dict[str, str]]:
     names = ("session_id", "request_id", "outcome", "decided_by", "client", "peer", "note")
-    with apsw.Connection(str(world.daemon.places.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
+    with apsw.Connection(str(world.daemon.paths.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
         rows = db.execute(f"SELECT {', '.join(names)} FROM audit ORDER BY number").fetchall()
     return [dict(zip(names, map(str, row), strict=True)) for row in rows]
 
@@ -102,14 +102,14 @@ async def test_no_disguise_makes_a_tool_of_the_real_agent_a_person(tmp_path: Pat
     command = shlex.join([sys.executable, "-P", inside_attempts.__file__, str(plan), disguise])
     begin = bash(command, "Look around", run_in_background=True)
     async with claude_world(tmp_path, {"victim": [TOUCH, say("Done.")], "go": [begin, say("Done.")]}) as world:
-        places = world.daemon.places
+        paths = world.daemon.paths
         victim = await world.session()
         await victim.say("[[fake:victim]]")
         request = await victim.asked()
         said: dict[str, object] = {
-            "socket": places.socket,
-            "tickets": places.ticket_socket,
-            "runs": places.runs,
+            "socket": paths.socket,
+            "tickets": paths.ticket_socket,
+            "runs": paths.runs,
             "report": report,
         }
         said |= {"session": victim.session_id, "request": request.request_id, "tcp": "", "token": ""}

@@ -24,9 +24,9 @@ ENDLESS = bash("echo begun > started; until [ -e never ]; do sleep 0.1; done")
 
 async def command(world: World, *arguments: str) -> str:
     """What `betcode daemon …` prints."""
-    places = world.daemon.places
-    argv = [sys.executable, "-m", "betcode", "daemon", *arguments, "--state-dir", str(places.state_dir)]
-    argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+    paths = world.daemon.paths
+    argv = [sys.executable, "-m", "betcode", "daemon", *arguments, "--state-dir", str(paths.state_dir)]
+    argv += ["--config-dir", str(paths.config_dir), "--socket", str(paths.socket)]
     with anyio.fail_after(PATIENCE_S):
         done = await anyio.run_process(argv, env=world.daemon.environment, stderr=subprocess.STDOUT)
     return done.stdout.decode()

@@ -134,7 +134,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 @pytest.mark.parametrize("where", ["user", "project"])
 def test_a_run_whose_tool_a_rule_denies_ends_with_3(here: Shell, where: str) -> None:
     path = (
-        here.daemon.places.config_dir / "settings.json" if where == "user" else here.work / ".claude" / "settings.json"
+        here.daemon.paths.config_dir / "settings.json" if where == "user" else here.work / ".claude" / "settings.json"
     )
     write_rules(path, deny=["Bash"])
     try:

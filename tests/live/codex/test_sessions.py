@@ -133,7 +133,7 @@ async def test_keys_do_not_reach_the_commands_and_what_the_session_needs_does(
     assert Path(f"/proc/{agent}/fd/0").readlink().name.startswith("socket:")
     listed = [line for line in results[0].splitlines() if " -> " in line]
     assert listed
-    assert not [line for line in listed if "socket:" in line or str(world.daemon.places.runs) in line]
+    assert not [line for line in listed if "socket:" in line or str(world.daemon.paths.runs) in line]
 
 
 async def test_a_question_in_plan_mode_is_answered_and_the_plan_is_shown(world: CodexWorld, tmp_path: Path) -> None:
@@ -205,9 +205,9 @@ async def test_commands_run_in_a_sandbox_that_bubblewrap_makes(world: CodexWorld
 
 
 async def test_the_command_line_sends_the_key_that_codex_is_configured_with(world: CodexWorld, tmp_path: Path) -> None:
-    places = world.daemon.places
-    command = [sys.executable, "-m", "betcode", "run", "--state-dir", str(places.state_dir)]
-    command += ["--config-dir", str(places.config_dir), "--socket", str(places.socket), "--provider", "codex"]
+    paths = world.daemon.paths
+    command = [sys.executable, "-m", "betcode", "run", "--state-dir", str(paths.state_dir)]
+    command += ["--config-dir", str(paths.config_dir), "--socket", str(paths.socket), "--provider", "codex"]
     with anyio.fail_after(PATIENCE_S):
         done = await anyio.run_process(
             [*command, "Hello " + script({"text": "Hello, command line."})], env=world.environment, cwd=tmp_path

@@ -22,7 +22,7 @@ import apsw
 import grpc
 
 from betcode.client import ClientError, open_client
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.holder.platform import process
 from betcode.holder.protocol import INPUT, encode_frame
 from betcode.v1 import agent_pb2 as v1
@@ -33,12 +33,12 @@ BOUND_S = 60.0
 
 class Attacker:
     def __init__(self, state_dir: str) -> None:
-        self.places = choose_places({}, state_dir=Path(state_dir))
+        self.paths = choose_paths({}, state_dir=Path(state_dir))
         self.prompt = self._wait_for_prompt()
 
     def _wait_for_prompt(self) -> v1.PendingPrompt:
         until = time.monotonic() + BOUND_S
-        with grpc.insecure_channel(f"unix:{self.places.socket}") as channel:
+        with grpc.insecure_channel(f"unix:{self.paths.socket}") as channel:
             while time.monotonic() < until:
                 found = AgentServiceStub(channel).ListPending(v1.ListPendingRequest()).prompts
                 if found:
@@ -67,7 +67,7 @@ class Attacker:
 
     def _raw(self, metadata: tuple[tuple[str, str], ...]) -> str:
         answer = v1.PermissionResponse(request_id=self.request_id, decision=v1.ALLOW_ONCE)
-        with grpc.insecure_channel(f"unix:{self.places.socket}") as channel:
+        with grpc.insecure_channel(f"unix:{self.paths.socket}") as channel:
             try:
                 request = v1.AnswerPermissionRequest(response=answer)
                 AgentServiceStub(channel).AnswerPermission(request, metadata=metadata)
@@ -79,7 +79,7 @@ class Attacker:
         return asyncio.run(self._library())
 
     async def _library(self) -> str:
-        async with open_client(self.places) as client:
+        async with open_client(self.paths) as client:
             try:
                 await client.answer_permission(self.request_id, v1.ALLOW_ONCE)
             except ClientError as error:
@@ -87,13 +87,13 @@ class Attacker:
         return "answered"
 
     def command(self) -> str:
-        argv = [sys.executable, "-m", "betcode", "--state-dir", str(self.places.state_dir), "permission", "answer"]
+        argv = [sys.executable, "-m", "betcode", "--state-dir", str(self.paths.state_dir), "permission", "answer"]
         done = subprocess.run([*argv, self.request_id, "--allow"], capture_output=True, text=True)
         return "answered" if done.returncode == 0 else f"exit {done.returncode}"
 
     def holder(self) -> str:
         """Hand an input to the holder, as the daemon does."""
-        [path] = self.places.runs.glob("*/socket")
+        [path] = self.paths.runs.glob("*/socket")
         os.chdir(path.parent)  # its whole name may be too long for an address
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(BOUND_S)
@@ -130,7 +130,7 @@ class Attacker:
 
     def _agent(self) -> int:
         """The first process below a holder, on the way up from here."""
-        holders = {int(lock.read_text().split()[0]) for lock in self.places.runs.glob("*/lock")}
+        holders = {int(lock.read_text().split()[0]) for lock in self.paths.runs.glob("*/lock")}
         pid = os.getpid()
         while (found := process(pid)) is not None and found.parent not in holders:
             pid = found.parent
@@ -146,7 +146,7 @@ class Attacker:
         )
 
     def _sql(self, statement: str) -> str:
-        db = apsw.Connection(str(self.places.database))
+        db = apsw.Connection(str(self.paths.database))
         db.set_busy_timeout(10_000)
         db.execute(statement)
         changed = db.changes()
@@ -160,7 +160,7 @@ def attempt(attacker: Attacker, way: str) -> str:
 
 
 def ask_orphan(attacker: Attacker, way: str) -> str:
-    argv = [sys.executable, __file__, "orphan", str(attacker.places.state_dir), way]
+    argv = [sys.executable, __file__, "orphan", str(attacker.paths.state_dir), way]
     return subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=BOUND_S).stdout
 
 
@@ -181,7 +181,7 @@ def ask_elsewhere(attacker: Attacker, way: str) -> str:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(BOUND_S)
         connection.connect(os.environ["RED_TEAM_SERVER"])
-        connection.sendall(f"{attacker.places.state_dir}\n{way}".encode())
+        connection.sendall(f"{attacker.paths.state_dir}\n{way}".encode())
         connection.shutdown(socket.SHUT_WR)
         return connection.recv(4096).decode()
 

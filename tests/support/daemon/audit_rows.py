@@ -10,7 +10,7 @@ NAMES = ("session_id", "request_id", "what", "outcome", "decided_by", "client", 
 
 
 def audit_rows(daemon: Daemon) -> list[Mapping[str, str]]:
-    with apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
+    with apsw.Connection(str(daemon.paths.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
         db.set_busy_timeout(10_000)
         rows = db.execute(f"SELECT {', '.join(NAMES)} FROM audit ORDER BY number").fetchall()
     return [dict(zip(NAMES, map(str, row), strict=True)) for row in rows]

@@ -52,7 +52,7 @@ class Timed:
 
     def stored(self, question: str, *values: object) -> list[tuple[object, ...]]:
         """A look into the database file."""
-        db = sqlite3.connect(f"file:{self.daemon.places.database}?mode=ro", uri=True)
+        db = sqlite3.connect(f"file:{self.daemon.paths.database}?mode=ro", uri=True)
         try:
             return [tuple(row) for row in db.execute(question, values)]
         finally:
@@ -78,6 +78,6 @@ async def timed_daemon(root: Path, settings: Mapping[str, object] | None = None)
     program = agent_program(root)
     async with (
         running_daemon(root, settings=settings, claude_bin=program, environment=environment) as daemon,
-        open_client(daemon.places) as client,
+        open_client(daemon.paths) as client,
     ):
         yield Timed(daemon, client)

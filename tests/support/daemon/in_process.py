@@ -9,7 +9,7 @@ from grpc import aio
 
 from betcode.client.address import grpc_target
 from betcode.config.load import Loaded
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.config.reload import SettingsReloader
 from betcode.config.settings import EngineSettings, Settings
 from betcode.engine import AgentShutdownPolicy, Engine, ShutdownReport, open_engine
@@ -24,7 +24,7 @@ from support.storage.rows import store_at
 class Served:
     """Everything that a test may look at."""
 
-    places: Paths
+    paths: Paths
     store: SqliteStore
     engine: Engine
     channel: aio.Channel
@@ -38,7 +38,7 @@ async def demo_by_default(_: Mapping[str, str]) -> str:
 async def served(root: Path, release: Release) -> AsyncIterator[tuple[Paths, aio.Channel]]:
     """The whole API over the demo agent, with a release of the test's own making; sessions begin in `root`."""
     async with all_served(root, release) as everything:
-        yield everything.places, everything.channel
+        yield everything.paths, everything.channel
 
 
 @asynccontextmanager
@@ -46,14 +46,14 @@ async def all_served(
     root: Path, release: Release | None = None, options: Sequence[tuple[str, object]] = ()
 ) -> AsyncIterator[Served]:
     """The same with what is behind it; `options` are those of the channel."""
-    places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
-    make_private_directory(places.state_dir)
+    paths = choose_paths({}, state_dir=root / "state", config_dir=root / "config")
+    make_private_directory(paths.state_dir)
     about = About(
         "1",
         1,
-        str(places.socket),
-        str(places.state_dir),
-        str(places.config_dir),
+        str(paths.socket),
+        str(paths.state_dir),
+        str(paths.config_dir),
         demo_by_default,
         release=release or Release(),
     )
@@ -63,19 +63,19 @@ async def all_served(
         raise AssertionError("nobody stops it")
 
     async with (
-        store_at(places.database) as store,
-        open_engine(store, {"demo": DemoProvider()}, settings, places.runs, places=places) as engine,
-        worktrees_of(store, engine, places.state_dir) as worktrees,
+        store_at(paths.database) as store,
+        open_engine(store, {"demo": DemoProvider()}, settings, paths.runs, paths=paths) as engine,
+        worktrees_of(store, engine, paths.state_dir) as worktrees,
         serve(
             engine,
             settings,
-            places,
+            paths,
             about,
             store.writable,
             never,
-            SettingsReloader(places.config_dir, Loaded(Settings())),
+            SettingsReloader(paths.config_dir, Loaded(Settings())),
             worktrees,
         ),
-        aio.insecure_channel(grpc_target(places.socket), options=options) as channel,
+        aio.insecure_channel(grpc_target(paths.socket), options=options) as channel,
     ):
-        yield Served(places, store, engine, channel)
+        yield Served(paths, store, engine, channel)

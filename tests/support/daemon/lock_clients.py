@@ -75,7 +75,7 @@ class Typist:
 @asynccontextmanager
 async def typist(daemon: Daemon, session_id: str, name: str, kind: str = "test") -> AsyncIterator[Typist]:
     """A client that follows while the block lasts, and knows how things stand."""
-    async with open_client(daemon.places, ClientIdentity(name, kind)) as client, anyio.create_task_group() as tasks:
+    async with open_client(daemon.paths, ClientIdentity(name, kind)) as client, anyio.create_task_group() as tasks:
         one = Typist(client, session_id)
         tasks.start_soon(one.watch)
         await one.until(lambda one: one.lock is not None and name in one.present)
@@ -86,7 +86,7 @@ async def typist(daemon: Daemon, session_id: str, name: str, kind: str = "test")
 @asynccontextmanager
 async def caller(daemon: Daemon, name: str) -> AsyncIterator[Client]:
     """A client that only calls and follows nothing."""
-    async with open_client(daemon.places, ClientIdentity(name, "script")) as client:
+    async with open_client(daemon.paths, ClientIdentity(name, "script")) as client:
         yield client
 
 

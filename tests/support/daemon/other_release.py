@@ -11,7 +11,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode._version import __version__
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 
@@ -111,14 +111,14 @@ class OtherDaemon:
 @asynccontextmanager
 async def serving(root: Path, other: OtherDaemon) -> AsyncIterator[Paths]:
     """The daemon at a socket of its own."""
-    places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
-    for directory in (places.state_dir, places.config_dir):
+    paths = choose_paths({}, state_dir=root / "state", config_dir=root / "config")
+    for directory in (paths.state_dir, paths.config_dir):
         directory.mkdir(parents=True, exist_ok=True)
     server = aio.server()
     server.add_generic_rpc_handlers(other.handlers())
-    server.add_insecure_port(f"unix:{places.socket}")
+    server.add_insecure_port(f"unix:{paths.socket}")
     await server.start()
     try:
-        yield places
+        yield paths
     finally:
         await server.stop(0)

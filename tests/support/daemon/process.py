@@ -17,7 +17,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode.client.address import grpc_target, reachable
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, all_marked, process, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
@@ -66,7 +66,7 @@ class Daemon:
     ) -> None:
         self.root = root
         self.work = root / "work"  # a working directory for sessions
-        self.places: Paths = choose_places({}, state_dir=root / "state", config_dir=root / "config")
+        self.paths: Paths = choose_paths({}, state_dir=root / "state", config_dir=root / "config")
         self._claude_bin = claude_bin
         self._environment = {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
@@ -75,20 +75,20 @@ class Daemon:
             **{k: v for k, v in os.environ.items() if k.startswith("COV")},
             **(environment or {}),
         }
-        for directory in (self.work, self.places.config_dir, root / "home"):
+        for directory in (self.work, self.paths.config_dir, root / "home"):
             directory.mkdir(parents=True, exist_ok=True)
         self.configure(settings or {})
         self._process: Started | None = None
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """What settings.json says from the next start on."""
-        (self.places.config_dir / "settings.json").write_text(json.dumps(settings))
+        (self.paths.config_dir / "settings.json").write_text(json.dumps(settings))
 
     @property
     def argv(self) -> list[str]:
-        places = self.places
-        argv = [sys.executable, "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
-        argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+        paths = self.paths
+        argv = [sys.executable, "-m", "betcode.daemon", "--state-dir", str(paths.state_dir)]
+        argv += ["--config-dir", str(paths.config_dir), "--socket", str(paths.socket)]
         return [*argv, "--claude-bin", str(self._claude_bin)] if self._claude_bin else argv
 
     @property
@@ -112,7 +112,7 @@ class Daemon:
 
         A thread of the daemon writes the log, a moment after the event. So the file is read until it stops growing.
         """
-        path = self.places.daemon_log
+        path = self.paths.daemon_log
         text = path.read_text(errors="replace") if path.exists() else ""
         for _ in range(_LOG_READS):
             time.sleep(_LOG_SETTLES_S)
@@ -169,7 +169,7 @@ class Daemon:
             await anyio.sleep(wait_s)  # for its channel, which does not connect again at once
 
     async def serves(self) -> bool:
-        if not self.places.socket.exists():
+        if not self.paths.socket.exists():
             return False
         async with self.channel() as channel:
             check: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
@@ -211,7 +211,7 @@ class Daemon:
     async def channel(self) -> AsyncIterator[aio.Channel]:
         """A connection of its own, as another program would have it."""
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50)]
-        with reachable(self.places.socket) as socket:
+        with reachable(self.paths.socket) as socket:
             async with aio.insecure_channel(grpc_target(socket), options=options) as channel:
                 yield channel
 
@@ -223,7 +223,7 @@ class Daemon:
     def processes(self) -> list[Process]:
         """Every living process that belongs to this daemon's directory, holders, agents and their tools included."""
         table = processes()
-        return trees_below(table, [*holder_pids(self.places.runs), *(pid for pid in table if self._mentions(pid))])
+        return trees_below(table, [*holder_pids(self.paths.runs), *(pid for pid in table if self._mentions(pid))])
 
     def _mentions(self, pid: int) -> bool:
         if self._process is not None and pid == self._process.pid:
@@ -232,7 +232,7 @@ class Daemon:
 
     def _serves_this_directory(self, pid: int) -> bool:
         words = _command_line(pid).split(b"\0")
-        return b"betcode.daemon" in words and os.fsencode(self.places.state_dir) in words
+        return b"betcode.daemon" in words and os.fsencode(self.paths.state_dir) in words
 
     def _owned(self) -> list[Process]:
         """The daemons of this directory, their holders, the processes of their runs, and all below these.
@@ -240,8 +240,8 @@ class Daemon:
         A process that only has the directory in its arguments is somebody else's.
         """
         table = processes()
-        roots = {pid for pid in table if self._serves_this_directory(pid)} | holder_pids(self.places.runs)
-        roots |= {one.pid for run, one in all_marked() if run and (self.places.runs / run).is_dir()}
+        roots = {pid for pid in table if self._serves_this_directory(pid)} | holder_pids(self.paths.runs)
+        roots |= {one.pid for run, one in all_marked() if run and (self.paths.runs / run).is_dir()}
         if self._process is not None and self._process.poll() is None:
             roots.add(self._process.pid)
         return trees_below(table, roots)

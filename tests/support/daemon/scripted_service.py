@@ -14,7 +14,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from grpc import aio
 from grpc_status import rpc_status
 
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.v1 import agent_pb2 as v1
 
 Context = aio.ServicerContext[object, object]
@@ -137,12 +137,12 @@ class Waits:
 @asynccontextmanager
 async def scripted(root: Path, service: ScriptedService) -> AsyncIterator[Paths]:
     """The service at a socket of its own."""
-    places = choose_places({}, state_dir=root, config_dir=root)
+    paths = choose_paths({}, state_dir=root, config_dir=root)
     server = aio.server()
     server.add_generic_rpc_handlers((service.handler(),))
-    server.add_insecure_port(f"unix:{places.socket}")
+    server.add_insecure_port(f"unix:{paths.socket}")
     await server.start()
     try:
-        yield places
+        yield paths
     finally:
         await server.stop(None)

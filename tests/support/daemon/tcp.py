@@ -18,18 +18,18 @@ LOOPBACK: Mapping[str, object] = {"listen": "127.0.0.1:0"}
 
 
 def token_file(daemon: Daemon) -> Path:
-    return daemon.places.config_dir / "tcp.token"
+    return daemon.paths.config_dir / "tcp.token"
 
 
 async def address_of(daemon: Daemon) -> TcpAddress:
     """Where it listens, as it says itself."""
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         return parse_address((await client.health()).metadata["tcp_address"])
 
 
 async def by_tcp(daemon: Daemon, *, tls_ca: Path | None = None) -> Paths:
     """The same daemon, reached by TCP."""
-    return replace(daemon.places, remote=Remote(await address_of(daemon), token_file(daemon), tls_ca))
+    return replace(daemon.paths, remote=Remote(await address_of(daemon), token_file(daemon), tls_ca))
 
 
 @asynccontextmanager

@@ -110,7 +110,7 @@ async def engine(
     session: SessionId | None = None,
     *,
     program: Path | None = None,
-    places: Paths | None = None,
+    paths: Paths | None = None,
     kind: type[ClaudeProvider] = ClaudeProvider,
 ) -> AsyncIterator[EngineSession]:
     """With a new session, or with one of an engine before it; that one is closed in the end."""
@@ -120,7 +120,7 @@ async def engine(
     async with (
         store_at(root / "log.db") as store,
         open_engine(
-            store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy, places=places
+            store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy, paths=paths
         ) as supervisor,
     ):
         yield EngineSession(supervisor, store, session or await supervisor.create(a_session(work)), work)

@@ -34,7 +34,7 @@ def repository_shell(
 @contextmanager
 def _channel(here: Shell) -> Iterator[grpc.Channel]:
     """Quicker than a command, for what is not looked at itself."""
-    with grpc.insecure_channel(f"unix:{here.places.socket}") as channel:
+    with grpc.insecure_channel(f"unix:{here.paths.socket}") as channel:
         yield channel
 
 

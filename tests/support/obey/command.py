@@ -25,7 +25,7 @@ class ObeyShell(Shell):
         super().__init__(root, settings=settings)
         self.campaign = make_campaign(self.work, name="ethdenver2026")
         RegistryFile(root / "home").add(self.campaign)
-        self.socket = self.places.state_dir / "obey.sock"
+        self.socket = self.paths.state_dir / "obey.sock"
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", PROGRAM, *arguments]

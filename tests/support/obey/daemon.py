@@ -131,7 +131,7 @@ class Obeyed:
 
     @asynccontextmanager
     async def other_client(self) -> AsyncIterator[Stub]:
-        async with obey_stub(self.daemon.places.obey_socket) as stub:
+        async with obey_stub(self.daemon.paths.obey_socket) as stub:
             yield stub
 
 
@@ -148,10 +148,10 @@ async def obeyed(root: Path, *, settings: Mapping[str, object] | None = None) ->
     campaign_id = add_campaign(root / "home", root / "work", "trial")
     async with (
         running_daemon(root, settings=settings, claude_bin=agent_program(root)) as daemon,
-        obey_stub(daemon.places.obey_socket) as stub,
+        obey_stub(daemon.paths.obey_socket) as stub,
     ):
         with anyio.fail_after(PATIENCE_S):  # it is opened after the other one
-            while not daemon.places.obey_socket.exists():  # noqa: ASYNC110 - of a file
+            while not daemon.paths.obey_socket.exists():  # noqa: ASYNC110 - of a file
                 await anyio.sleep(0.01)
         yield Obeyed(daemon, campaign_id, stub)
 

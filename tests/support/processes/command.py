@@ -31,11 +31,11 @@ class Shell:
     def __init__(self, root: Path, *, obedient: bool = True, settings: Mapping[str, object] | None = None) -> None:
         self.daemon = Daemon(root, settings=settings)
         self.work = self.daemon.work
-        self.places = self.daemon.places
+        self.paths = self.daemon.paths
         self.environment = {
             **self.daemon.environment,
-            "BETCODE_STATE_DIR": str(self.places.state_dir),
-            "BETCODE_CONFIG_DIR": str(self.places.config_dir),
+            "BETCODE_STATE_DIR": str(self.paths.state_dir),
+            "BETCODE_CONFIG_DIR": str(self.paths.config_dir),
             "BETCODE_DAEMON_AUTOSTART": "always",
             "NO_COLOR": "1",
         }
@@ -63,7 +63,7 @@ class Shell:
 
     def daemon_signal(self, name: str) -> None:
         """Send SIGSTOP, SIGCONT or another signal to the daemon."""
-        holder = read_holder(self.places.lock)
+        holder = read_holder(self.paths.lock)
         assert holder is not None
         os.kill(holder.pid, signal.Signals[f"SIG{name}"])
 

@@ -31,7 +31,7 @@ class World:
 
     @property
     def runs(self) -> list[RunOnDisk]:
-        return runs_in(self.daemon.places.runs)
+        return runs_in(self.daemon.paths.runs)
 
     async def session(
         self,
@@ -70,7 +70,7 @@ async def claude_world(
     with model_api(scripts) as api:
         async with (
             running_daemon(root, settings=settings, claude_bin=program) as daemon,
-            open_client(daemon.places) as client,
+            open_client(daemon.paths) as client,
         ):
             yield World(daemon, client, api, claude_environment(root / "agent-home", api.url, retries=retries))
 
@@ -80,7 +80,7 @@ async def demo_sessions(
     root: Path, *, settings: Mapping[str, object] | None = None
 ) -> AsyncIterator[tuple[Daemon, Client]]:
     """A daemon without any CLI, and a client of it."""
-    async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+    async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
         yield daemon, client
 
 

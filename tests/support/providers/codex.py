@@ -66,7 +66,7 @@ class CodexWorld:
 
     def runs(self, directory: Path) -> list[RunOnDisk]:
         """Those of the sessions that work there, the oldest first."""
-        return [run for run in runs_in(self.daemon.places.runs) if _directory_of(run) == str(directory)]
+        return [run for run in runs_in(self.daemon.paths.runs) if _directory_of(run) == str(directory)]
 
     def requests(self, directory: Path) -> list[ApiRequest]:
         """What the model was asked by the sessions that work there: Codex tells it where it is."""
@@ -105,5 +105,5 @@ async def codex_world(root: Path, *, settings: Mapping[str, object] | None = Non
     """Everything for a test with the real Codex; leaving it ends every process of it."""
     codex_binary()
     with openai_api() as api:
-        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
             yield CodexWorld(daemon, client, api, codex_environment(root / "agent-home", api.base_url))

@@ -59,7 +59,7 @@ class OpencodeWorld:
     @property
     def agent_pid(self) -> int:
         """Of the newest agent."""
-        return runs_in(self.daemon.places.runs)[-1].agent_pid
+        return runs_in(self.daemon.paths.runs)[-1].agent_pid
 
     async def session(self, *, model: str = "", plan_mode: bool = False) -> Talk:
         """A new session of opencode; nothing runs before something is said."""
@@ -81,5 +81,5 @@ async def opencode_world(root: Path, *, settings: Mapping[str, object] | None = 
     """Everything for a test with the real opencode; leaving it ends every process of it."""
     opencode_program()
     with openai_api() as api:
-        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
             yield OpencodeWorld(daemon, client, api, opencode_environment(root / "agent-home", api.base_url))

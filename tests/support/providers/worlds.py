@@ -33,7 +33,7 @@ class ProviderWorld:
     @property
     def runs(self) -> list[RunOnDisk]:
         """Of all sessions, oldest first."""
-        return runs_in(self.daemon.places.runs)
+        return runs_in(self.daemon.paths.runs)
 
     async def capabilities(self, talk: Talk) -> v1.ProviderCapabilities:
         """What a client is told that the session's agent can do."""
@@ -65,7 +65,7 @@ async def _openclaw(root: Path) -> AsyncIterator[ProviderWorld]:
     gateway.start()
     try:
         await gateway.serves()
-        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
 
             async def session() -> Talk:
                 new = NewConversation(str(daemon.work), provider="openclaw", environment=daemon.environment)

@@ -18,7 +18,7 @@ from grpc import aio
 
 from betcode.client import Client, ClientError, NewConversation, open_client
 from betcode.client.address import grpc_target
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.domain.permissions.audit import AuditFilter
 from betcode.server import Release
 from betcode.v1 import admin_pb2, agent_pb2
@@ -82,12 +82,12 @@ class Recorder(grpc.GenericRpcHandler):
 
 
 @asynccontextmanager
-async def recording(places: Paths, channel: aio.Channel) -> AsyncIterator[tuple[Paths, Recorder]]:
+async def recording(paths: Paths, channel: aio.Channel) -> AsyncIterator[tuple[Paths, Recorder]]:
     """A socket beside the daemon's whose clients are recorded."""
-    between = choose_places(
-        {}, state_dir=places.state_dir, config_dir=places.config_dir, socket=places.state_dir / "between.sock"
+    between = choose_paths(
+        {}, state_dir=paths.state_dir, config_dir=paths.config_dir, socket=paths.state_dir / "between.sock"
     )
-    between.ticket_socket.symlink_to(places.ticket_socket)
+    between.ticket_socket.symlink_to(paths.ticket_socket)
     recorder = Recorder(channel)
     server = aio.server()
     server.add_generic_rpc_handlers((recorder,))
@@ -176,8 +176,8 @@ async def _until_idle(client: Client, session: str) -> None:
 async def record() -> Iterable[Recorded]:
     with tempfile.TemporaryDirectory() as directory:
         async with (
-            served(Path(directory), Release()) as (places, channel),
-            recording(places, channel) as (between, recorder),
+            served(Path(directory), Release()) as (paths, channel),
+            recording(paths, channel) as (between, recorder),
             open_client(between) as client,
         ):
             await use_everything(client)

@@ -202,7 +202,7 @@ class _Round:
         agent = int((self.work / "agent.pids").read_text().split()[-1])
         victim = agent
         if self.case.who is Who.HOLDER:
-            facts = Facts(self.matrix.daemon.places.database, self.matrix.daemon.places.runs)
+            facts = Facts(self.matrix.daemon.paths.database, self.matrix.daemon.paths.runs)
             session = facts.session(self.talk.session_id)
             assert session is not None
             victim = holder_pid(facts.runs(session.key)[-1].directory) or 0
@@ -251,6 +251,6 @@ async def open_matrix(root: Path, kind: Kind) -> AsyncIterator[Matrix]:
     settings = {"agents": kind.settings(root)}
     async with (
         running_daemon(root / "home", settings=settings, claude_bin=kind.program(root)) as daemon,
-        open_client(daemon.places, ladder_ms=_QUICK_LADDER_MS) as client,
+        open_client(daemon.paths, ladder_ms=_QUICK_LADDER_MS) as client,
     ):
         yield Matrix(root, daemon, client, kind)

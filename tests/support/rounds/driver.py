@@ -64,8 +64,8 @@ class Round:
         self.tasks = tasks
         self.proxy = proxy
         self.keeper = Keeper(daemon)
-        self.facts = Facts(daemon.places.database, daemon.places.runs)
-        self.cut_places = through(daemon.places, cut_socket)
+        self.facts = Facts(daemon.paths.database, daemon.paths.runs)
+        self.cut_paths = through(daemon.paths, cut_socket)
         self.sessions: list[str] = []
         self.work: dict[str, Path] = {}  # where each session's agents work; a fork's work where its original's do
         self.originals: dict[str, str] = {}  # of the forks
@@ -309,7 +309,7 @@ class Round:
         if step.way is Way.PROCESS:
             viewer.process = ViewerProcess(self.daemon, session_id, after, self.root / f"view{len(self.viewers)}")
         else:
-            self.tasks.start_soon(viewer.watch, self.daemon, self.cut_places, identity_of(step.client))
+            self.tasks.start_soon(viewer.watch, self.daemon, self.cut_paths, identity_of(step.client))
 
     @property
     def client_processes(self) -> list[ViewerProcess]:
@@ -382,7 +382,7 @@ class Round:
         self.keeper.was_short = True
         self.acting += 1
         # Not by the standard module: a second copy of SQLite in one process undoes the locks of the first.
-        locking = apsw.Connection(str(self.daemon.places.database), flags=apsw.SQLITE_OPEN_READWRITE)
+        locking = apsw.Connection(str(self.daemon.paths.database), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             locking.set_busy_timeout(1000)
             locking.execute("BEGIN IMMEDIATE")

@@ -44,7 +44,7 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
     for process in round_.client_processes:
         process.end()
     round_.know_all_forks()
-    disagreements = await _until_none(lambda: violations(facts.live_runs(), daemon.places.runs))
+    disagreements = await _until_none(lambda: violations(facts.live_runs(), daemon.paths.runs))
     sessions = [await _gather_session(round_, session_id) for session_id in round_.sessions]
     left_open = await _until_none(lambda: _open_without_agent(daemon, facts.live_runs()))
     descriptors = await _descriptors(daemon, descriptors_before)
@@ -126,7 +126,7 @@ def own_ledger(kind: Kind, work: Path, session_id: str, log: Sequence[Numbered])
 
 async def read_session(daemon: Daemon, session_id: str, work: Path, kind: Kind = CLAUDE) -> SessionEvidence:
     """What the daemon and its files say of a session; what clients and agents say is still to be added."""
-    facts = Facts(daemon.places.database, daemon.places.runs)
+    facts = Facts(daemon.paths.database, daemon.paths.runs)
     known = facts.session(session_id)
     assert known is not None
     with anyio.fail_after(_READ_WITHIN_S):
@@ -180,7 +180,7 @@ def open_run_files(daemon: Daemon) -> list[Path]:
     for entry in Path(f"/proc/{daemon.pid}/fd").iterdir():
         with suppress(OSError):  # closed since we looked
             target = entry.readlink()
-            found += [target] if target.is_relative_to(daemon.places.runs) else []
+            found += [target] if target.is_relative_to(daemon.paths.runs) else []
     return found
 
 
@@ -201,18 +201,18 @@ def _errors(daemon: Daemon, *, was_short: bool) -> Iterator[str]:
 
 
 def _left_lying(round_: Round) -> Iterator[str]:
-    places = round_.daemon.places
+    paths = round_.daemon.paths
     stays = _STAYS | _LEFT_BY_SHORTAGE if round_.keeper.was_short else _STAYS
-    for path in sorted(places.state_dir.iterdir()):
+    for path in sorted(paths.state_dir.iterdir()):
         if path.name not in stays:
             yield path.name
     known = round_.facts.known_runs()
-    for run in sorted(places.runs.iterdir()):
+    for run in sorted(paths.runs.iterdir()):
         if (run / "socket").exists():
             yield f"runs/{run.name}/socket"
         if run.name not in known and not round_.deleted:
             yield f"runs/{run.name}, which no row knows"
-    for objects in sorted(places.state_dir.glob("snapshots/*")):
+    for objects in sorted(paths.state_dir.glob("snapshots/*")):
         if objects.name not in round_.sessions and not round_.deleted:
             yield f"snapshots/{objects.name}, which no row knows"
 

@@ -76,13 +76,13 @@ async def _at_work(plan: Plan, root: Path, kind: Kind) -> AsyncIterator[Round]:
         stack.callback(daemon.end_everything)
         await daemon.start()
         cut_socket = root / "cut.sock"
-        proxy = await stack.enter_async_context(open_cutting_proxy(cut_socket, daemon.places.socket))
+        proxy = await stack.enter_async_context(open_cutting_proxy(cut_socket, daemon.paths.socket))
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         round_ = Round(plan, root, daemon, tasks, proxy, cut_socket, kind)
         stack.callback(_end_clients, round_)
         for number in range(plan.clients):
-            client = open_client(daemon.places, identity_of(number), ladder_ms=_QUICK_LADDER_MS)
+            client = open_client(daemon.paths, identity_of(number), ladder_ms=_QUICK_LADDER_MS)
             round_.clients.append(await stack.enter_async_context(client))
         tasks.start_soon(round_.keeper.keep)
         tasks.start_soon(watch_ends, round_)

@@ -12,14 +12,14 @@ from pathlib import Path
 import anyio
 
 from betcode.client import open_client
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 
 
 async def main(state_dir: str, socket: str, session_id: str, after: str, file: str) -> None:
-    places = choose_places({}, state_dir=Path(state_dir), socket=Path(socket))
+    paths = choose_paths({}, state_dir=Path(state_dir), socket=Path(socket))
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     async with (
-        open_client(places, ladder_ms=(5, 20, 50, 100)) as client,
+        open_client(paths, ladder_ms=(5, 20, 50, 100)) as client,
         aclosing(client.follow(session_id, int(after))) as events,
     ):
         async for event in events:

@@ -61,10 +61,10 @@ class Viewer:
         for after, shown in self.views:
             yield from in_pieces(self.name, after, shown)
 
-    async def watch(self, daemon: Daemon, cut_places: Paths, identity: ClientIdentity) -> None:
+    async def watch(self, daemon: Daemon, cut_paths: Paths, identity: ClientIdentity) -> None:
         with self.leaving:
             if self.way is Way.LIBRARY:
-                await self._by_the_library(cut_places, identity)
+                await self._by_the_library(cut_paths, identity)
             else:
                 await self._by_streams(daemon)
 
@@ -92,10 +92,10 @@ class Viewer:
                 self.doing = "lets go of a stream"
             await anyio.sleep(_AGAIN_AFTER_S)
 
-    async def _by_the_library(self, places: Paths, identity: ClientIdentity) -> None:
+    async def _by_the_library(self, paths: Paths, identity: ClientIdentity) -> None:
         shown: list[Numbered] = []
         self.views.append((self.after, shown))
-        async with open_client(places, identity, ladder_ms=_QUICK_LADDER_MS) as client:
+        async with open_client(paths, identity, ladder_ms=_QUICK_LADDER_MS) as client:
             try:
                 async with aclosing(client.follow(self.session_id, self.after)) as events:
                     async for event in events:
@@ -184,10 +184,10 @@ class ViewerProcess:
 
     def __init__(self, daemon: Daemon, session_id: str, after: int, file: Path) -> None:
         self._file = file
-        places = daemon.places
+        paths = daemon.paths
         program = support.rounds.viewer_process.__file__
         self._process = subprocess.Popen(
-            [sys.executable, program, str(places.state_dir), str(places.socket), session_id, str(after), str(file)],
+            [sys.executable, program, str(paths.state_dir), str(paths.socket), session_id, str(after), str(file)],
             env=daemon.environment | {"PYTHONPATH": str(TESTS)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -221,6 +221,6 @@ class ViewerProcess:
         self._process.wait()
 
 
-def through(places: Paths, socket: Path) -> Paths:
+def through(paths: Paths, socket: Path) -> Paths:
     """The same daemon over another socket."""
-    return replace(places, socket=socket)
+    return replace(paths, socket=socket)

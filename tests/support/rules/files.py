@@ -20,7 +20,7 @@ def write_rules(
 
 
 def user_rules(daemon: Daemon) -> Path:
-    return daemon.places.config_dir / "settings.json"
+    return daemon.paths.config_dir / "settings.json"
 
 
 def project_rules(daemon: Daemon) -> Path:
@@ -43,7 +43,7 @@ class Kept:
 
 def decisions(daemon: Daemon) -> list[Kept]:
     """All of them, oldest first."""
-    with apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
+    with apsw.Connection(str(daemon.paths.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
         rows = db.execute(
             "SELECT what, tool_name, outcome, decided_by, rule, note, input_sha256, client FROM audit ORDER BY number"
         ).fetchall()

@@ -42,7 +42,7 @@ class Asking:
 
 async def asking_session(daemon: Daemon, work: Path, name: str = "") -> str:
     work.mkdir(exist_ok=True)
-    async with open_client(daemon.places) as client:
+    async with open_client(daemon.paths) as client:
         session_id = await client.start_session(NewConversation(str(work), provider="claude"))
         if name:
             await client.rename(session_id, name)

@@ -89,8 +89,8 @@ async def open_screen(
         return next(one for one in (await client.list_sessions()).sessions if one.id == wanted)
 
     identity = ClientIdentity(client_type="tui", client_name="a test's screen")
-    async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS, alive_s=alive_s) as client:
-        app = BetcodeApp(client, StartOptions(choose, start), daemon.places.state_dir / "screen")
+    async with open_client(daemon.paths, identity, ladder_ms=QUICK_LADDER_MS, alive_s=alive_s) as client:
+        app = BetcodeApp(client, StartOptions(choose, start), daemon.paths.state_dir / "screen")
         async with app.run_test(size=size) as pilot:
             screen = ShownScreen(app, pilot, client)
             await screen.comes_to(lambda _: bool(app.session_id), "to show a session")

@@ -16,12 +16,12 @@ import pytest
 
 from betcode.cli.core.options import options_from
 from betcode.cli.core.parser import build_parser
-from betcode.cli.doctor import files as doctor_places
+from betcode.cli.doctor import files as doctor_files
 from betcode.cli.doctor.command import examined
 from betcode.cli.doctor.finding import Finding, Level, Situation
 from betcode.config.load import load_settings
 from betcode.config.lockfile import LockOwner, hold_lock
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.storage.sqlite.probe import Glance, glance
 from support.daemon.tcp import certificate
 from support.patience import PATIENCE_S
@@ -52,8 +52,8 @@ class Patient:
         (self.config / "settings.json").write_text(text)
 
     @property
-    def places(self) -> Paths:
-        return choose_places({}, state_dir=self.state, config_dir=self.config)
+    def paths(self) -> Paths:
+        return choose_paths({}, state_dir=self.state, config_dir=self.config)
 
     def findings(self) -> list[Finding]:
         words = ["doctor", "--state-dir", str(self.state), "--config-dir", str(self.config)]
@@ -187,8 +187,8 @@ def test_a_certificate_is_reported_before_and_after_it_expires(patient: Patient)
     cert, key = certificate(patient.root / "tls", days=300)
     assert "is valid until" in patient.at(Level.OK)["certificate"]
 
-    situation = Situation(patient.places, load_settings(patient.config).settings, {}, "", time.time() + 400 * 86400)
-    (later,) = [one for one in doctor_places.listening(situation) if one.check == "certificate"]
+    situation = Situation(patient.paths, load_settings(patient.config).settings, {}, "", time.time() + 400 * 86400)
+    (later,) = [one for one in doctor_files.listening(situation) if one.check == "certificate"]
     assert (later.level, "expired on" in later.says) == (Level.TROUBLE, True)
 
 

@@ -9,7 +9,7 @@ import pytest
 from betcode.cli.doctor.agents import agent
 from betcode.cli.doctor.finding import Finding, Level, Situation
 from betcode.config.load import load_settings
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +23,8 @@ def looked_at(root: Path, agents: object, **environ: str) -> list[Finding]:
     claude = root / "claude"
     claude.write_text("#!/bin/sh\necho 2.1.325\n")
     claude.chmod(0o755)
-    places = choose_places({}, state_dir=root, config_dir=root)
-    situation = Situation(places, settings, {"HOME": str(root), "PATH": "/nowhere"}, str(claude), now=0)
+    paths = choose_paths({}, state_dir=root, config_dir=root)
+    situation = Situation(paths, settings, {"HOME": str(root), "PATH": "/nowhere"}, str(claude), now=0)
     return list(agent(replace(situation, environ={**situation.environ, "ANTHROPIC_API_KEY": "k", **environ})))
 
 

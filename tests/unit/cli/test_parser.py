@@ -86,6 +86,6 @@ def test_variables_choose_paths_without_a_flag() -> None:
         "BETCODE_CLAUDE_BIN": "/b",
     }
     options = options_from(build_parser().parse_args([]), environ)
-    places = options.paths
-    assert (str(places.state_dir), str(places.config_dir), str(places.socket)) == ("/s", "/c", "/x")
+    paths = options.paths
+    assert (str(paths.state_dir), str(paths.config_dir), str(paths.socket)) == ("/s", "/c", "/x")
     assert options.claude_bin == "/b"

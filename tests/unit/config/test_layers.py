@@ -9,7 +9,7 @@ import pytest
 from betcode.config.flags import flags_of
 from betcode.config.load import Loaded, WrongSetting, load_settings, resolve
 from betcode.config.origins import Layer, SettingOrigin
-from betcode.config.paths import choose_places
+from betcode.config.paths import choose_paths
 from betcode.config.projects import in_project, worktrees_in_project
 from betcode.config.schema import SETTINGS, Setting
 from betcode.config.settings import EngineSettings, Settings, WorktreeSettings
@@ -275,20 +275,20 @@ def test_flags_are_keys_and_values() -> None:
 def test_the_variable_names_the_config_directory_everywhere(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", platform)
     environ = {"HOME": "/h", "XDG_CONFIG_HOME": "/x", "BETCODE_CONFIG_DIR": "/mine"}
-    assert choose_places(environ).config_dir == Path("/mine")
+    assert choose_paths(environ).config_dir == Path("/mine")
 
 
 @pytest.mark.behaviour("config.dir.linux")
 def test_on_linux_the_config_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
-    assert choose_places({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}).config_dir == Path("/x/betcode")
-    assert choose_places({"HOME": "/h"}).config_dir == Path("/h/.config/betcode")
+    assert choose_paths({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}).config_dir == Path("/x/betcode")
+    assert choose_paths({"HOME": "/h"}).config_dir == Path("/h/.config/betcode")
 
 
 @pytest.mark.behaviour("config.dir.macos")
 def test_on_macos_the_config_directory_is_in_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
-    assert choose_places({"HOME": "/h"}).config_dir == Path("/h/Library/Application Support/betcode")
+    assert choose_paths({"HOME": "/h"}).config_dir == Path("/h/Library/Application Support/betcode")
 
 
 def test_a_project_says_how_its_worktrees_are_set_up_and_not_what_they_see(files: Files) -> None:

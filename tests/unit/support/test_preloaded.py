@@ -67,11 +67,11 @@ def test_a_killed_process_has_the_signal_as_its_code(tmp_path: Path) -> None:
 
 def test_a_daemon_that_a_forked_command_starts_is_forked_with_its_own_command_line(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    state, config = str(daemon.places.state_dir), str(daemon.places.config_dir)
+    state, config = str(daemon.paths.state_dir), str(daemon.paths.config_dir)
     environment = daemon.environment | {"BETCODE_STATE_DIR": state, "BETCODE_CONFIG_DIR": config}
     try:
         assert run([*COMMAND, "daemon", "start"], environment, tmp_path).returncode == 0
-        holder = read_holder(daemon.places.lock)
+        holder = read_holder(daemon.paths.lock)
         assert holder is not None
         words = command_line(holder.pid).split()
         assert words[:6] == [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", state]
@@ -87,7 +87,7 @@ def test_a_daemon_that_a_forked_command_starts_is_forked_with_its_own_command_li
 def test_the_daemons_of_a_directory_are_found_though_they_work_elsewhere(tmp_path: Path) -> None:
     with shell(tmp_path) as commands:
         assert commands.run("daemon", "start").returncode == 0
-        holder = read_holder(commands.places.lock)
+        holder = read_holder(commands.paths.lock)
         assert holder is not None
         assert Path(f"/proc/{holder.pid}/cwd").readlink() == Path("/")
         assert holder.pid in leftovers(tmp_path)

@@ -70,7 +70,7 @@ def test_a_process_that_only_mentions_the_directory_is_not_ended(tmp_path: Path)
 
 def test_a_process_of_a_run_is_ended(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
-    (daemon.places.runs / "r-1").mkdir(parents=True)
+    (daemon.paths.runs / "r-1").mkdir(parents=True)
     with waiting(BETCODE_RUN="r-1") as agent:
         daemon.end_everything()
         assert agent.wait(PATIENCE_S) == -9

@@ -76,9 +76,9 @@ def test_a_look_that_hangs_keeps_no_process_from_ending() -> None:
 
 
 def book_in(root: Path) -> RuleBook:
-    places = Paths(root / "state", root / "config", root / "state" / "daemon.sock")
-    write_rules(places.config_dir / "settings.json", allow=["Bash"], deny=["Bash(rm *)"])
-    return RuleShelf(places, SHORT_S).book(str(root / "work"), {"HOME": str(root / "home")})
+    paths = Paths(root / "state", root / "config", root / "state" / "daemon.sock")
+    write_rules(paths.config_dir / "settings.json", allow=["Bash"], deny=["Bash(rm *)"])
+    return RuleShelf(paths, SHORT_S).book(str(root / "work"), {"HOME": str(root / "home")})
 
 
 def outcome(book: RuleBook, command: str) -> ScreenOutcome:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 
 if TYPE_CHECKING:
     from betcode.cli.completion.candidates import Candidate
@@ -44,7 +44,7 @@ def _paths_from(typed: Sequence[str]) -> Paths:
         text = _value_of(flag, typed)
         return Path(text) if text is not None else None
 
-    return choose_places(
+    return choose_paths(
         os.environ, state_dir=named("--state-dir"), config_dir=named("--config-dir"), socket=named("--socket")
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.remote_options import remote_of
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 from betcode.providers.specs import DEFAULT
 
 
@@ -50,7 +50,7 @@ class CommandOptions:
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> CommandOptions:
     """Return the options: flags override variables, and variables override the platform's defaults."""
-    paths = choose_places(
+    paths = choose_paths(
         environ,
         state_dir=_path(chosen.state_dir),
         config_dir=_path(chosen.config_dir),

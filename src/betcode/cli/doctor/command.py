@@ -11,7 +11,7 @@ from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
 from betcode.cli.doctor import agents as doctor_agents
-from betcode.cli.doctor import files as doctor_places
+from betcode.cli.doctor import files as doctor_files
 from betcode.cli.doctor import processes as doctor_processes
 from betcode.cli.doctor import repair as doctor_repair
 from betcode.cli.doctor import runs as doctor_runs
@@ -24,14 +24,14 @@ from betcode.config.settings import Settings
 Check = Callable[[Situation], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
-    doctor_places.directories,
-    doctor_places.database_mode,
-    doctor_places.sockets,
-    doctor_places.lock,
-    doctor_places.disk,
-    doctor_places.clock,
-    doctor_places.database,
-    doctor_places.listening,
+    doctor_files.directories,
+    doctor_files.database_mode,
+    doctor_files.sockets,
+    doctor_files.lock,
+    doctor_files.disk,
+    doctor_files.clock,
+    doctor_files.database,
+    doctor_files.listening,
     doctor_agents.agent,
     doctor_processes.git,
     doctor_processes.orphans,

@@ -52,9 +52,9 @@ def _query(typed: Sequence[str]) -> "StateResponse | None":
     from functools import partial
 
     from betcode.cli.obey.options import choose_socket
-    from betcode.config.paths import choose_places
+    from betcode.config.paths import choose_paths
 
-    paths = choose_places(os.environ)
+    paths = choose_paths(os.environ)
     socket = choose_socket(_named("--socket", typed), os.environ, paths).path
     if not socket.exists():
         return None

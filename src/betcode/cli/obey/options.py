@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from betcode.config.paths import Paths, choose_places
+from betcode.config.paths import Paths, choose_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ObeyCommandOptions:
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> ObeyCommandOptions:
     """Return the options: flags override variables, and variables override defaults."""
-    paths = choose_places(environ)
+    paths = choose_paths(environ)
     return ObeyCommandOptions(
         handler=chosen.handler,
         paths=paths,

@@ -85,8 +85,8 @@ def _stored(event: v1.AgentEvent, at: int) -> StoredEvent:
 
 async def _checked(context: EngineContext, new: NewSession) -> NewSession:
     """The session as it can work. Its directory is looked at off the event loop: the disk of it may hang."""
-    places = context.rules.places
-    user_file = None if places is None else places.config_dir / FILE_NAME
+    paths = context.rules.paths
+    user_file = None if paths is None else paths.config_dir / FILE_NAME
     # To another kind of agent than the default one the name of its model would mean nothing.
     is_default = await context.default_provider(new.environment or {}) in ("", new.provider)
     work = partial(_with_model if is_default else _as_it_is, new, context.settings, context.fixed, user_file)

@@ -50,8 +50,8 @@ class Policy:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        places = context.rules.places
-        self._trusted = None if places is None else TrustedProjects(places.state_dir / FILE_NAME)
+        paths = context.rules.paths
+        self._trusted = None if paths is None else TrustedProjects(paths.state_dir / FILE_NAME)
 
     async def rule_book(
         self, directory: str, environment: Mapping[str, str] | None = None, allowed_tools: Iterable[str] = ()
@@ -88,8 +88,8 @@ class Policy:
 
         A directory that gives no answer in time is not trusted.
         """
-        places = self._context.rules.places
-        own_list = None if places is None else places.state_dir / FILE_NAME
+        paths = self._context.rules.paths
+        own_list = None if paths is None else paths.state_dir / FILE_NAME
         trust = Trust(directory, own_list, claude_config(os.environ, str(home_directory(os.environ))))
         try:
             return await self._context.file_io.run(directory, trust.read)

@@ -217,9 +217,9 @@ class RuleBook:
 
 @dataclass(frozen=True, slots=True)
 class RuleShelf:
-    """Makes the rule book of any directory. `places` None: only the files of projects count."""
+    """Makes the rule book of any directory. `paths` None: only the files of projects count."""
 
-    places: Paths | None = None
+    paths: Paths | None = None
     answers_within_s: float = ANSWERS_WITHIN_S  # a file system
     managed: Path = MANAGED_DIRECTORY
     trusts_for_claude: bool = False  # a project that a person trusts here is entered in Claude Code's own list, too
@@ -227,8 +227,8 @@ class RuleShelf:
     def prepare(self) -> None:
         """Look up what every book needs, so that making one looks at no file; never on the event loop."""
         home_directory({})
-        if self.places is not None:
-            _guarded(self.places)
+        if self.paths is not None:
+            _guarded(self.paths)
 
     def book(
         self,
@@ -244,18 +244,18 @@ class RuleShelf:
         """
         environment = environment or {}
         home = str(home_directory(environment))
-        guarded = () if self.places is None else _guarded(self.places)
+        guarded = () if self.paths is None else _guarded(self.paths)
         place = PathContext(str(Path(directory).absolute()), home, guarded, follow_links)
         files = {layer: Path(place.directory, name) for layer, name in _OF_PROJECTS.items()}
-        if self.places is not None:
-            files[Layer.USER] = self.places.config_dir / FILE_NAME
+        if self.paths is not None:
+            files[Layer.USER] = self.paths.config_dir / FILE_NAME
         trust = self.trust(place.directory, environment)
         agent_files = AgentFiles(place.directory, environment, self.managed) if of_claude else None
         return RuleBook(files, place, trust, _flags(allowed_tools), BoundedIO(self.answers_within_s), agent_files)
 
     def trust(self, directory: str, environment: Mapping[str, str]) -> Trust:
         """Whether people trust that directory."""
-        own_list = None if self.places is None else self.places.state_dir / TRUST_FILE_NAME
+        own_list = None if self.paths is None else self.paths.state_dir / TRUST_FILE_NAME
         home = str(home_directory(environment))
         return Trust(directory, own_list, claude_config(environment, home))
 
@@ -268,8 +268,8 @@ def _with_agent(lists: Lists, agent: AgentRules) -> Lists:
 
 
 @lru_cache(maxsize=8)  # looked at when a daemon has its first session, and not again
-def _guarded(places: Paths) -> tuple[str, ...]:
-    own = (places.config_dir, places.state_dir, places.socket, places.ticket_socket)
+def _guarded(paths: Paths) -> tuple[str, ...]:
+    own = (paths.config_dir, paths.state_dir, paths.socket, paths.ticket_socket)
     return tuple(dict.fromkeys(name for each in own for name in (str(each), os.path.realpath(each))))
 
 

@@ -30,11 +30,11 @@ class OpenAiWorld:
 
     @property
     def runs(self) -> list[RunOnDisk]:
-        return runs_in(self.daemon.places.runs)
+        return runs_in(self.daemon.paths.runs)
 
     @property
     def transcripts(self) -> Path:
-        return self.daemon.places.state_dir / "agents" / "openai"
+        return self.daemon.paths.state_dir / "agents" / "openai"
 
     async def session(self, *, model: str = "stand-in", **config: str) -> Talk:
         said = {"base_url": self.api.base_url, "api_key_env": KEY_VARIABLE, "wire_api": self.wire, **config}
@@ -59,5 +59,5 @@ async def openai_world(
 ) -> AsyncIterator[OpenAiWorld]:
     """Leaving it ends every process of it."""
     with openai_api() as api:
-        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.paths) as client:
             yield OpenAiWorld(daemon, client, api, wire)
