@@ -69,7 +69,7 @@ def test_a_tool_starts_once_before_its_prompt_and_ends_once(path: Path) -> None:
 
 
 @ALL
-def test_settled_text_is_what_the_deltas_said(path: Path) -> None:
+def test_settled_text_equals_the_joined_deltas(path: Path) -> None:
     said: dict[tuple[str, str, int], str] = {}
     for event in replay(path):
         kind = event.WhichOneof("event")
@@ -124,7 +124,7 @@ def test_the_state_stays_small(path: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", ["claude", "opencode", "openclaw"])
-def test_what_is_said_again_as_a_session_is_loaded_is_no_news(agent: str) -> None:
+def test_replayed_messages_of_a_loaded_session_give_no_events(agent: str) -> None:
     [path] = [path for path in recordings() if path.stem == f"{agent}-kill9-load"]
     texts = [event.text_delta.text for event in replay(path) if event.text_delta.is_complete]
     assert texts.count("I will remember 42.") == 1

@@ -49,7 +49,7 @@ def test_every_behaviour_belongs_to_a_milestone_and_only_windows_has_none_yet(kn
     assert all("windows" in behaviour.id for behaviour in known.values() if behaviour.issue == "later")
 
 
-def test_markers_are_found_wherever_they_stand(tmp_path: Path) -> None:
+def test_markers_are_found_at_every_level(tmp_path: Path) -> None:
     tests = tmp_path / "tests"
     (tests / "deep").mkdir(parents=True)
     mark = "pytest.mark.behaviour"  # spelled apart, so that these ids are not taken for citations

@@ -9,7 +9,7 @@ from support.recordings.claude import SESSION
 from support.recordings.replay import PROVIDER, of_kind, only, replay, up_to
 
 
-def test_while_a_prompt_is_open_nothing_else_is_said_to_run() -> None:
+def test_while_a_prompt_is_open_no_other_tool_is_reported_as_running() -> None:
     events = replay("b_two_parallel")
     waiting = next(n for n, event in enumerate(events) if event.status_change.status == v1.WAITING_FOR_USER)
     second = next(n for n, event in enumerate(events) if event.tool_call_start.tool_id == "toolu_fake000038")

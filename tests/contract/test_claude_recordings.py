@@ -72,7 +72,7 @@ def test_a_tool_starts_once_before_its_prompt_and_ends_once(path: Path) -> None:
 
 @ALL
 @pytest.mark.behaviour("events.text.final")
-def test_settled_text_is_what_the_deltas_said_or_nothing(path: Path) -> None:
+def test_settled_text_equals_the_joined_deltas_or_is_empty(path: Path) -> None:
     if "truncated_from" in path.read_text():
         return  # the recorder itself cut lines here
     said: dict[tuple[str, str, int], str] = {}
@@ -104,7 +104,7 @@ def test_a_turn_begins_with_thinking_and_ends_in_order(path: Path) -> None:
 
 
 @ALL
-def test_going_on_from_a_stored_state_gives_the_same_events(path: Path) -> None:
+def test_continuing_from_a_stored_state_gives_the_same_events(path: Path) -> None:
     records = records_of(path)
     step = max(len(records) // 6, 1)
     for cut in range(1, len(records), step):

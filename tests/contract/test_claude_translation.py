@@ -37,7 +37,7 @@ def test_deltas_of_a_cut_stream_are_void() -> None:
     assert only(replay("x_stream_cut"), "notice").notice.kind == v1.NOTICE_KIND_API_RETRY
 
 
-def test_thinking_is_kept_apart_from_text() -> None:
+def test_thinking_is_separate_from_text() -> None:
     events = replay("t_thinking")
     *deltas, settled = [event.thinking_delta for event in of_kind(events, "thinking_delta")]
     assert settled.text == "".join(delta.text for delta in deltas)
@@ -92,7 +92,7 @@ def test_a_tool_call_shows_input_prompt_run_and_result() -> None:
 
 
 @pytest.mark.behaviour("events.tool.result")
-def test_a_denied_tool_ends_with_what_the_agent_was_told() -> None:
+def test_a_denied_tool_ends_with_the_reason_sent_to_the_agent() -> None:
     result = only(replay("c_bash_deny"), "tool_call_result").tool_call_result
     assert (result.is_error, result.output) == (True, "User denied permission: not in this directory.")
 
@@ -174,7 +174,7 @@ def test_a_refused_task_tool_changes_no_list() -> None:
 
 
 @pytest.mark.behaviour("events.plan-mode")
-def test_plan_mode_is_entered_presented_and_left() -> None:
+def test_plan_mode_is_entered_presented_and_exited() -> None:
     changes = [event.plan_mode for event in of_kind(replay("m_plan_allow"), "plan_mode")]
     plan = "# Plan\n1. Add a test\n2. Fix the bug\n"
     assert [(change.active, change.plan) for change in changes] == [(True, ""), (True, plan), (False, plan)]
@@ -220,7 +220,7 @@ def test_an_interrupted_turn_ends_as_cancelled(name: str) -> None:
     assert of_kind(replay(name), "turn_complete")[0].turn_complete.stop_reason == "cancelled"
 
 
-def test_an_api_error_is_told_and_the_next_turn_works() -> None:
+def test_an_api_error_is_reported_and_the_next_turn_works() -> None:
     events = replay("j_529_exhausted")
     error = only(events, "error").error
     assert (error.is_fatal, error.details["api_error_status"]) == (False, "529")
@@ -234,7 +234,7 @@ def test_an_api_error_is_told_and_the_next_turn_works() -> None:
 
 
 @pytest.mark.parametrize(("name", "reason"), [("j_max_turns", "max_turns"), ("j_no_key", "error")])
-def test_a_turn_says_why_it_ended(name: str, reason: str) -> None:
+def test_a_turn_end_has_its_reason(name: str, reason: str) -> None:
     assert of_kind(replay(name), "turn_complete")[0].turn_complete.stop_reason == reason
 
 
@@ -250,7 +250,7 @@ def test_what_the_agent_denies_itself_is_a_notice() -> None:
     assert (notice.kind, notice.details["tool_name"]) == (v1.NOTICE_KIND_AGENT, "Bash")
 
 
-def test_a_turn_that_nobody_asked_for_says_what_began_it() -> None:
+def test_an_unrequested_turn_names_its_trigger() -> None:
     turns = [event.turn_complete for event in of_kind(replay("x_background_shell"), "turn_complete")]
     assert [(turn.origin, len(turn.message_ids)) for turn in turns] == [("", 1), ("task-notification", 0)]
     notices = [event.notice for event in of_kind(replay("x_background_shell"), "notice")]
@@ -286,7 +286,7 @@ def test_compaction_leaves_a_boundary() -> None:
     assert v1.COMPACTING in statuses
 
 
-def test_clear_goes_on_under_the_id_that_can_be_resumed() -> None:
+def test_after_clear_the_session_has_the_resumable_id() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     boundary = only(replay("x_clear", dialogue), "compaction").compaction
     assert boundary.new_conversation_id == dialogue.conversation_id == "a856b0f2-ac03-4fae-92c8-72dfacaac1d4"
@@ -311,7 +311,7 @@ def test_a_continued_turn_consumes_the_message_of_the_process_before() -> None:
     assert consumed.state == v1.MESSAGE_STATE_CONSUMED
 
 
-def test_the_agents_last_words_are_kept_for_whoever_explains_its_end() -> None:
+def test_the_last_output_of_the_agent_is_stored_to_explain_its_exit() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     replay("i_session_id_twice.2", dialogue)
     assert dialogue.last_errors == ("Error: Session ID 11111111-2222-4333-8444-555555555555 is already in use.",)

@@ -61,7 +61,7 @@ def test_a_tool_starts_once_before_its_prompt_and_ends_once(path: Path) -> None:
 
 
 @ALL
-def test_settled_text_is_what_the_deltas_said_or_nothing(path: Path) -> None:
+def test_settled_text_equals_the_joined_deltas_or_is_empty(path: Path) -> None:
     said: dict[tuple[str, str, int], str] = {}
     for event in replay(path):
         kind = event.WhichOneof("event")

@@ -34,7 +34,7 @@ def test_the_tables_of_operations_are_those_that_the_code_makes() -> None:
 
 
 @pytest.mark.parametrize("code", [*ErrorCode, *ExitCode])
-def test_every_code_says_what_it_means(code: ErrorCode | ExitCode) -> None:
+def test_every_code_has_a_meaning(code: ErrorCode | ExitCode) -> None:
     assert code.meaning
 
 

@@ -71,7 +71,7 @@ def test_there_is_a_golden_file_for_each_recording_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["responses-tool-loop", "chat-tool-loop", "responses-denied"])
-async def test_what_the_model_said_goes_back_to_it_as_recorded(name: str) -> None:
+async def test_messages_of_the_model_are_sent_back_unchanged(name: str) -> None:
     """The recorded client sent each answer back as it had come: so do we, with an output for every call."""
     exchanges = exchanges_of(RECORDINGS / f"{name}.jsonl")
     with playback(exchanges) as (base_url, bodies):

@@ -32,7 +32,7 @@ def test_there_is_a_golden_file_for_each_recording_and_no_other() -> None:
 
 
 @ALL
-def test_the_text_of_a_run_is_said_once_and_whole(path: Path) -> None:
+def test_the_text_of_a_run_is_reported_once_and_complete(path: Path) -> None:
     """The gateway says the text of a run three times over, and drops some of its deltas."""
     said: dict[str, str] = {}
     for news in news_of(path):
@@ -60,7 +60,7 @@ def test_each_run_begins_once_and_ends_at_most_once(path: Path) -> None:
             ]
 
 
-def test_what_a_killed_gateway_left_is_told_by_its_history() -> None:
+def test_output_missed_by_a_killed_gateway_comes_from_its_history() -> None:
     path = next(each for each in RECORDINGS if each.stem == "gateway-kill9")
     answers = [decode(json.dumps(frame)) for way, frame in frames(path) if way == "out"]
     told = next(

@@ -126,7 +126,7 @@ def test_a_number_is_never_given_out_again(tmp_path: Path, old: str, new: str) -
 
 
 @pytest.mark.behaviour("contract.compat.numbers-never-reused")
-def test_the_numbers_kept_for_an_encrypted_envelope_cannot_be_taken(tmp_path: Path) -> None:
+def test_the_reserved_numbers_of_the_encrypted_envelope_cannot_be_used(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "proto", tmp_path / "proto")
     agent = tmp_path / "proto" / AGENT
     text = agent.read_text()
@@ -193,7 +193,7 @@ def test_a_break_is_seen_in_a_clean_clone_even_after_further_commits(repository:
 
 
 @pytest.mark.behaviour("contract.compat.number-or-type-rejected")
-def test_a_break_is_seen_on_a_branch_against_the_point_where_it_left_main(repository: Repository) -> None:
+def test_a_break_on_a_branch_is_found_against_the_merge_base(repository: Repository) -> None:
     repository.commit(EARLIER)
     repository.git("checkout", "--quiet", "-b", "topic")
     repository.commit(BROKEN)

@@ -66,7 +66,7 @@ DECLARED = [
     "contract.package.promotion",
     "contract.package.v1alpha",
 )
-def test_the_protos_keep_every_rule() -> None:
+def test_the_protos_follow_every_rule() -> None:
     assert complaints() == []
 
 

@@ -71,7 +71,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
         yield opened
 
 
-async def test_the_store_stands_behind_the_port(store: SqliteStore) -> None:
+async def test_the_store_implements_the_port(store: SqliteStore) -> None:
     port: Store = store
     assert (port.epoch, port.epoch_reason) == (0, "")
 

@@ -30,7 +30,7 @@ async def test_a_restarted_daemon_costs_neither_draft_nor_scroll_position(tmp_pa
         await screen.shows("welcome back", "idle")
 
 
-async def test_a_message_that_cannot_be_sent_yet_says_so_and_is_sent_later(tmp_path: Path) -> None:
+async def test_an_unsent_message_is_marked_and_sent_later(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         daemon.kill()

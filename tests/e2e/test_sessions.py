@@ -134,7 +134,7 @@ async def test_deleting_asks_first_and_only_yes_is_yes(daemon: Daemon) -> None:
         assert await screen.app.directory.find(doomed) is None
 
 
-async def test_a_session_that_is_closed_elsewhere_says_so_and_takes_no_messages(daemon: Daemon) -> None:
+async def test_a_session_closed_elsewhere_shows_it_and_accepts_no_messages(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         await screen.client.close(screen.app.session_id)
@@ -147,7 +147,7 @@ async def test_a_session_that_is_closed_elsewhere_says_so_and_takes_no_messages(
         await screen.shows("connected · idle")
 
 
-async def test_a_session_that_is_deleted_elsewhere_says_so(daemon: Daemon) -> None:
+async def test_a_session_deleted_elsewhere_shows_it(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         await screen.client.delete(screen.app.session_id)

@@ -21,7 +21,7 @@ def begin(here: Shell) -> str:
 
 
 @pytest.mark.behaviour("compaction.trigger.manual", "compaction.archive")
-def test_it_says_what_was_saved_and_all_can_still_be_read(here: Shell) -> None:
+def test_the_saved_tokens_are_printed_and_the_history_stays_readable(here: Shell) -> None:
     session = begin(here)
     (here.work / "compact").write_text("wait go")
     try:
@@ -66,7 +66,7 @@ def test_what_went_wrong_is_one_sentence_with_the_agents_reason(here: Shell) -> 
     assert here.run("session", "compact", "no-such-session").returncode == 6
 
 
-def test_who_attaches_is_told_where_the_rest_is(here: Shell) -> None:
+def test_a_client_that_attaches_is_shown_how_to_read_the_rest(here: Shell) -> None:
     session = begin(here)
     here.run("session", "compact", session)
     for flags, told in (((), True), (("--all",), False)):

@@ -64,7 +64,7 @@ async def refused(client: Client, session_id: str) -> Refused:
     "compaction.status",
     "compaction.agent-context",
 )
-async def test_an_idle_session_is_compacted_and_says_what_that_saved(daemon: Daemon, place: Place) -> None:
+async def test_compacting_an_idle_session_reports_the_saved_tokens(daemon: Daemon, place: Place) -> None:
     done = await place.talk.client.compact(place.talk.session_id)
     assert (done.messages_before, done.messages_after) == (4, 1)
     assert done.tokens_saved == 900 - 40
@@ -110,7 +110,7 @@ async def test_an_answer_that_was_broken_off_is_no_boundary(place: Place) -> Non
     "compaction.drops.messages",
     "resume.before-compaction",
 )
-async def test_replay_begins_with_a_snapshot_and_goes_on_at_the_boundary(daemon: Daemon, place: Place) -> None:
+async def test_replay_starts_with_a_snapshot_and_continues_at_the_boundary(daemon: Daemon, place: Place) -> None:
     session_id = place.talk.session_id
     await place.talk.client.compact(session_id)
     boundary = row_of(daemon, session_id)[0]
@@ -129,7 +129,7 @@ async def test_replay_begins_with_a_snapshot_and_goes_on_at_the_boundary(daemon:
 
 
 @pytest.mark.behaviour("resume.before-compaction")
-async def test_pages_backwards_end_at_the_boundary_and_say_so(daemon: Daemon, place: Place) -> None:
+async def test_paging_backwards_ends_at_the_boundary_and_reports_it(daemon: Daemon, place: Place) -> None:
     client, session_id = place.talk.client, place.talk.session_id
     await client.compact(session_id)
     boundary = row_of(daemon, session_id)[0]
@@ -177,7 +177,7 @@ async def _until(call: object, newest: int) -> list[v1.AgentEvent]:
     return events
 
 
-async def test_who_follows_live_just_goes_on(place: Place) -> None:
+async def test_a_live_follower_continues(place: Place) -> None:
     """The talk has read from the first event; the boundary passes behind it."""
     live = place.talk.client.follow(place.talk.session_id)
     seen: list[v1.AgentEvent] = []

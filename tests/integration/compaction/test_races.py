@@ -190,7 +190,7 @@ async def test_an_agent_that_does_not_begin_with_it_has_failed_it(place: Place) 
         ("close", "SESSION_CLOSED", "CANCELLED"),
     ],
 )
-async def test_ended_before_any_agent_heard_of_it_the_message_behind_it_runs_or_not(
+async def test_a_compaction_that_ends_before_delivery_decides_the_next_message(
     tmp_path: Path, how: str, code: str, state: str
 ) -> None:
     settings = {"agents": {"turn_limit": 1, "idle_retire": "50ms"}}
@@ -229,7 +229,7 @@ async def test_closed_or_deleted_meanwhile_it_ends_with_the_session(place: Place
 
 
 @pytest.mark.behaviour("compaction.failure", "error.code.compaction-failed")
-async def test_an_agent_that_dies_in_it_fails_it_and_a_message_goes_on(place: Place) -> None:
+async def test_an_agent_crash_fails_the_compaction_and_the_next_message_runs(place: Place) -> None:
     talk, asked = place.talk, Asked()
     place.direct("wait go", "die")
     async with anyio.create_task_group() as tasks:
@@ -280,7 +280,7 @@ async def test_an_agent_that_does_not_start_fails_it(tmp_path: Path) -> None:
         assert (await client.compact(place.talk.session_id)).messages_after == 1
 
 
-async def test_a_compaction_outlives_its_daemon_and_its_caller_hears_of_it(tmp_path: Path) -> None:
+async def test_a_compaction_survives_a_daemon_restart_and_its_caller_gets_the_result(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path) as daemon,
         open_client(daemon.paths, sleep=daemon.until_it_serves) as client,
@@ -361,7 +361,7 @@ async def test_one_that_is_asked_for_while_a_cancelled_agent_makes_way_is_no_res
         assert_whole(talk.events)
 
 
-async def test_one_asked_for_while_the_agent_makes_way_is_not_told_as_rest(tmp_path: Path) -> None:
+async def test_a_compaction_requested_during_agent_replacement_is_not_reported_idle(tmp_path: Path) -> None:
     settings = {"cancel": {"interrupt": "100ms", "sigint": "10s", "term": "1s"}}
     async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
         talk = (await a_place(daemon, client, tmp_path / "here", "say one")).talk

@@ -57,7 +57,7 @@ async def test_a_deleted_session_leaves_no_client_behind(tmp_path: Path) -> None
 
 
 @pytest.mark.behaviour("reconcile.clients", "reconcile.locks")
-async def test_the_next_daemon_forgets_them_all_and_says_so(tmp_path: Path) -> None:
+async def test_the_next_daemon_removes_all_connections_and_reports_it(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = (await obedient_talk(daemon, client)).session_id
         async with typist(daemon, session, "ann") as ann, typist(daemon, session, "ben") as ben:

@@ -88,7 +88,7 @@ async def started(daemon: Daemon, client: Client, work: Path, session: str = "")
     return Talk(client, made.session_id)
 
 
-async def test_seven_sessions_fail_at_seven_places_and_the_daemon_serves_on(tmp_path: Path) -> None:
+async def test_seven_sessions_fail_in_seven_ways_and_the_daemon_continues(tmp_path: Path) -> None:
     shell = Shell(tmp_path, settings=SETTINGS)
     daemon = Daemon(tmp_path, settings=SETTINGS, claude_bin=agent_program(tmp_path))
     faulty = [Faulty(place, provoke, new_session_id(), tmp_path / place) for place, provoke in PLACES.items()]

@@ -44,7 +44,7 @@ async def checked_well(daemon: Daemon) -> bool:
 
 
 @pytest.mark.behaviour("recovery.sqlite.write-failure")
-async def test_a_database_locked_by_another_program_is_said_and_nothing_is_missing_afterwards(tmp_path: Path) -> None:
+async def test_a_database_locked_by_another_program_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path) as daemon,
         daemon.agent_service() as agent,

@@ -42,7 +42,7 @@ async def test_everything_of_a_daemon_is_private(tmp_path: Path) -> None:
             assert mode(path) & wanted == mode(path), path
 
 
-async def test_a_state_directory_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> None:
+async def test_an_unusable_state_directory_is_reported_in_one_sentence(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     daemon.paths.state_dir.mkdir()
     daemon.paths.runs.write_text("a file where the runs should be")
@@ -62,7 +62,7 @@ async def test_nothing_listens_on_tcp(tmp_path: Path) -> None:
         assert not [inode for inode in inodes if f"socket:[{inode}]" in mine]
 
 
-async def test_a_second_daemon_is_told_who_the_first_is(tmp_path: Path) -> None:
+async def test_a_second_daemon_reports_the_pid_of_the_first(tmp_path: Path) -> None:
     async with running_daemon(tmp_path) as daemon:
         holder = read_holder(daemon.paths.lock)
         assert holder is not None
@@ -287,7 +287,7 @@ async def test_a_socket_path_too_long_for_the_system_still_serves(tmp_path: Path
         daemon.end_everything()
 
 
-async def test_a_held_lock_whose_holder_says_nothing_is_respected(tmp_path: Path) -> None:
+async def test_a_held_lock_without_a_pid_is_respected(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     daemon.paths.state_dir.mkdir(parents=True)
     with hold_lock(daemon.paths.lock, LockOwner(1, "then", "s", "v")):

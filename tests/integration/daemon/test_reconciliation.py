@@ -48,7 +48,7 @@ async def lost_turns(daemon: Daemon, talks: list[Talk]) -> None:
 
 
 @pytest.mark.behaviour("reconcile.sessions.idle", "reconcile.before-serving")
-async def test_sessions_without_an_agent_become_idle_and_history_says_so(tmp_path: Path) -> None:
+async def test_sessions_without_an_agent_become_idle_with_a_notice(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await lost_turns(daemon, [talk])
@@ -111,7 +111,7 @@ async def test_every_agent_and_every_row_is_accounted_for(tmp_path: Path) -> Non
         await becomes_true(lambda: in_order(daemon))
 
 
-async def test_what_a_dead_holder_left_running_without_a_row_is_ended(tmp_path: Path) -> None:
+async def test_processes_of_a_dead_holder_without_a_row_are_ended(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         await talk.turn("say hello")

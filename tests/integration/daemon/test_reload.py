@@ -92,7 +92,7 @@ async def test_the_log_becomes_as_talkative_as_asked(tmp_path: Path) -> None:
         assert said[0]["message"].endswith("daemon.log_level")
 
 
-async def test_what_needs_a_restart_is_said(tmp_path: Path) -> None:
+async def test_settings_that_need_a_restart_are_reported(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon:
         said = await renewed(daemon, {"daemon": {"durability": "full", "log_limit": "1MB"}})
         await becomes_true(lambda: "take effect when the daemon is restarted: daemon.durability" in daemon.log)
@@ -100,7 +100,7 @@ async def test_what_needs_a_restart_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ['{"agents": {"turn_limit": "many"}}', "{", '{"agents": {"turn_limit": 0}}'])
-async def test_a_wrong_file_changes_nothing_and_is_said(tmp_path: Path, wrong: str) -> None:
+async def test_an_invalid_file_changes_nothing_and_is_reported(tmp_path: Path, wrong: str) -> None:
     async with (
         obedient_daemon(tmp_path, settings={"agents": {"turn_limit": 3}}) as daemon,
         open_client(daemon.paths) as client,

@@ -12,7 +12,7 @@ from support.patience import PATIENCE_S
 
 
 @pytest.mark.behaviour("health.systemd")
-def test_it_reports_readiness_feeds_the_watchdog_and_says_when_it_stops(tmp_path: Path) -> None:
+def test_it_reports_readiness_the_watchdog_and_the_stop(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     with service_words() as words:
         told = {"NOTIFY_SOCKET": words.address, "WATCHDOG_USEC": "300000"}

@@ -77,7 +77,7 @@ async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path)
         assert (await working.summary()).status == "idle"
 
 
-async def test_a_turn_that_was_stopped_goes_on_with_the_next_message(tmp_path: Path) -> None:
+async def test_a_stopped_turn_continues_with_the_next_message(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)
         first = await talk.say("wait go\nsay first")
@@ -193,7 +193,7 @@ async def test_agents_that_stay_are_adopted_even_idle_ones(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("pid", [0, 1])
-async def test_another_daemon_than_the_one_that_is_meant_goes_on(tmp_path: Path, pid: int) -> None:
+async def test_a_stop_with_another_pid_does_not_stop_the_daemon(tmp_path: Path, pid: int) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         with pytest.raises(Refused) as refused:
             await client.stop_daemon(pid, ALL_END)
@@ -219,7 +219,7 @@ async def test_an_agents_own_process_cannot_stop_the_daemon_by_a_call(tmp_path: 
     "lifecycle.shutdown.signals", "lifecycle.shutdown.clients-notified", "lifecycle.shutdown.agents-kept"
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_clients_are_told_and_stalled_ones_hold_nobody_up(tmp_path: Path, number: signal.Signals) -> None:
+async def test_clients_are_notified_and_stalled_clients_delay_nobody(tmp_path: Path, number: signal.Signals) -> None:
     async with obedient_daemon(tmp_path) as daemon, AsyncExitStack() as stack:
         agent = await stack.enter_async_context(daemon.agent_service())
         busy = await stack.enter_async_context(conversation(agent, working_directory=str(daemon.work)))
@@ -243,7 +243,7 @@ async def test_clients_are_told_and_stalled_ones_hold_nobody_up(tmp_path: Path, 
 
 
 @pytest.mark.behaviour("lifecycle.shutdown.order", "lifecycle.shutdown.clients-notified")
-async def test_nobody_is_let_in_while_agents_are_ended_and_those_inside_are_told_after_that(tmp_path: Path) -> None:
+async def test_during_shutdown_new_clients_are_refused_and_others_are_notified_last(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client, AsyncExitStack() as stack:
         agent = await stack.enter_async_context(daemon.agent_service())
         watching = await stack.enter_async_context(conversation(agent, working_directory=str(daemon.work)))

@@ -21,7 +21,7 @@ SETTINGS = {"daemon": {**LOOPBACK, "connection_limit": LIMIT, "keepalive": "5m",
 
 
 @pytest.mark.parametrize("says_http", [False, True])
-async def test_silent_connections_do_not_keep_others_out(tmp_path: Path, says_http: bool) -> None:
+async def test_silent_connections_do_not_block_others(tmp_path: Path, says_http: bool) -> None:
     async with obedient_daemon(tmp_path, settings=SETTINGS) as daemon:
         address = await address_of(daemon)
         token = (("authorization", f"Bearer {token_file(daemon).read_text().strip()}"),)

@@ -36,9 +36,7 @@ async def until_consumed(supervisor: Engine, session: SessionId, message_id: str
 
 
 @pytest.mark.behaviour("reconcile.sessions.adopted")
-async def test_a_holder_that_is_stopped_does_not_keep_a_daemon_from_serving(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_suspended_holder_does_not_block_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adoption, "READ_WITHIN_S", 10 * BOUND_S)  # what has ended may be waited for, what lives may not
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         talk = await obedient_talk(daemon, client)

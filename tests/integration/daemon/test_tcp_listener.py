@@ -50,7 +50,7 @@ def test_files_that_cannot_be_used_are_refused_in_one_sentence(tmp_path: Path) -
     assert (code, says) == (5, f"daemon.tls_key: {missing} cannot be read: No such file or directory\n")
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         daemon = Daemon(tmp_path, settings={"daemon": {"listen": f"127.0.0.1:{port}"}})
@@ -84,7 +84,7 @@ async def test_localhost_is_listened_at_by_every_address_it_has(tmp_path: Path) 
                 pass
 
 
-def test_a_name_without_an_address_is_said(tmp_path: Path) -> None:
+def test_a_name_without_an_address_is_reported(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path, settings={"daemon": {"health_listen": "no-such-machine.invalid:0"}})
     assert daemon.launch().wait(PATIENCE_S) == 1
     assert "Cannot listen on no-such-machine.invalid:0: the name does not resolve" in daemon.log
@@ -180,7 +180,7 @@ def test_commands_work_by_tcp_and_a_rate_limit_is_exit_code_4(tmp_path: Path) ->
         assert here.run("session", "list", "--address", "127.0.0.1:1").returncode == 2
 
 
-def test_a_command_says_what_keeps_it_from_a_daemon_with_tls(tmp_path: Path) -> None:
+def test_a_command_reports_why_it_cannot_connect_by_tls(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path / "right")
     other, _ = certificate(tmp_path / "wrong")
     with socket.create_server(("127.0.0.1", 0)) as free:

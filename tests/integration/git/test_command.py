@@ -161,7 +161,7 @@ async def test_one_that_stays_behind_in_the_group_holds_up_nobody_and_goes_with_
     assert await _is_gone(await _pid_in(tmp_path / "child"))
 
 
-async def test_one_that_left_the_group_with_the_pipes_is_not_waited_for(
+async def test_a_process_outside_the_group_that_holds_the_pipes_is_not_awaited(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "_DRAINED_WITHIN_S", 0.1)
@@ -177,11 +177,11 @@ async def test_more_than_pipes_hold_goes_in_and_comes_out(program: Program, tmp_
     assert (await program("cat").ask("status", at=tmp_path, stdin=data)).out == data
 
 
-async def test_one_that_does_not_read_what_it_is_told_is_no_failure(program: Program, tmp_path: Path) -> None:
+async def test_a_git_that_does_not_read_its_stdin_is_no_failure(program: Program, tmp_path: Path) -> None:
     assert (await program("exec <&-; echo fine").ask("status", at=tmp_path, stdin=b"x" * 1_000_000)).out == b"fine\n"
 
 
-async def test_one_that_says_too_much_is_ended(
+async def test_a_git_with_too_much_output_is_ended(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "_OUTPUT_LIMIT_BYTES", 100_000)
@@ -214,7 +214,7 @@ async def test_a_stream_that_goes_silent_is_ended(program: Program, tmp_path: Pa
             await anext(pieces)
 
 
-async def test_a_stream_that_fails_says_so_at_its_end(program: Program, tmp_path: Path) -> None:
+async def test_a_failed_stream_raises_at_its_end(program: Program, tmp_path: Path) -> None:
     git = program("echo begun; echo 'fatal: bad object' >&2; exit 128")
     async with aclosing(git.stream("diff", at=tmp_path)) as pieces:
         assert await anext(pieces) == b"begun\n"
@@ -222,7 +222,7 @@ async def test_a_stream_that_fails_says_so_at_its_end(program: Program, tmp_path
             await anext(pieces)
 
 
-async def test_a_full_disk_is_told_as_one(program: Program, tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_as_full(program: Program, tmp_path: Path) -> None:
     git = program("echo 'fatal: unable to write loose object file: No space left on device' >&2; exit 128")
     with pytest.raises(StorageDegraded, match="The disk is full"):
         await git.run("write-tree", at=tmp_path)
@@ -233,7 +233,7 @@ async def test_words_that_are_no_text_are_words_still(tmp_path: Path, program: P
     assert os.fsencode(answer.text) == b"a\xffb"
 
 
-async def test_without_git_it_says_what_to_install(tmp_path: Path) -> None:
+async def test_without_git_the_error_names_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match=r"^git is not installed: install git 2.36 or newer$"):
         await Git({"PATH": str(tmp_path)}).run("status", at=tmp_path)
 
@@ -253,7 +253,7 @@ async def test_a_git_that_is_too_old_is_not_used_until_it_is_newer(tmp_path: Pat
         await git.run("status", at=tmp_path)
 
 
-async def test_a_place_that_is_not_there_is_a_failure_in_words(tmp_path: Path) -> None:
+async def test_a_missing_directory_is_an_error_with_a_message(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match=r"/nowhere is not there$"):
         await Git(os.environ).run("status", at=tmp_path / "nowhere")
     with pytest.raises(GitFailed, match="NUL"):

@@ -84,7 +84,7 @@ def test_the_programs_are_run_by_git_as_it_comes(hostile: Hostile) -> None:
     assert hostile.found() > expected | {"module-fsmonitor", "clean", "smudge", "hook-post-index-change"}
 
 
-async def test_looks_run_nothing(hostile: Hostile, git: Git) -> None:
+async def test_reading_a_repository_runs_no_program(hostile: Hostile, git: Git) -> None:
     place = await locate(git, str(hostile.path))
     assert len(await listed_worktrees(git, place.common_dir)) == 2
     for arguments in _LOOKS:
@@ -120,9 +120,7 @@ async def test_a_private_index_leaves_the_repository_as_it_is(hostile: Hostile, 
     assert _files(git_dir) == before
 
 
-async def test_the_tree_of_a_turn_is_noted_and_compared_without_any_program(
-    hostile: Hostile, git: Git, tmp_path: Path
-) -> None:
+async def test_turn_snapshots_and_diffs_run_no_program(hostile: Hostile, git: Git, tmp_path: Path) -> None:
     ground = await ground_of(git, str(hostile.path))
     assert ground is not None
     private = PrivateObjects(tmp_path / "private")
@@ -150,7 +148,7 @@ async def test_what_is_missing_is_not_fetched_by_a_program(
 
 
 @pytest.mark.parametrize("where", ["include", "git-file", "attributes"])
-async def test_a_pipe_in_place_of_a_file_costs_no_more_than_the_bound(tmp_path: Path, git: Git, where: str) -> None:
+async def test_a_fifo_instead_of_a_file_takes_no_longer_than_the_timeout(tmp_path: Path, git: Git, where: str) -> None:
     repository = repositories.make_repository(tmp_path / "shop")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -119,7 +119,7 @@ _ASKED_AT: dict[Callable[[Path], RepositoryLocation], str] = {
         _whose_files_are_elsewhere,
     ],
 )
-async def test_the_place_of_a_directory(
+async def test_the_repository_of_a_directory_is_found(
     tmp_path: Path, our_git: Git, make: Callable[[Path], RepositoryLocation]
 ) -> None:
     place = make(tmp_path)
@@ -135,7 +135,7 @@ async def test_the_place_of_a_directory(
         assert len(first.head) == (64 if make is _of_another_hash else 40)
 
 
-async def test_what_is_no_repository_says_so(tmp_path: Path, our_git: Git) -> None:
+async def test_a_directory_without_a_repository_is_reported(tmp_path: Path, our_git: Git) -> None:
     with pytest.raises(RepositoryNotFound, match="is in no git repository"):
         await locate(our_git, str(tmp_path))
     (tmp_path / "x").mkdir()
@@ -155,7 +155,7 @@ async def test_a_repository_of_somebody_else_is_refused_as_git_refuses_it(tmp_pa
         await listed_worktrees(our_git, str(path / ".git"))
 
 
-async def test_names_that_are_no_text_are_left_out_or_replaced(tmp_path: Path, our_git: Git) -> None:
+async def test_names_that_are_not_utf8_are_omitted_or_replaced(tmp_path: Path, our_git: Git) -> None:
     path = make_repository(tmp_path / "shop")
     git(path, "branch", "good")
     odd = os.fsdecode(b"odd\xff")

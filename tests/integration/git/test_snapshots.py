@@ -212,7 +212,7 @@ async def test_a_snapshot_has_what_lies_there_and_nothing_of_git_changes(
     assert not list(camera.objects.directory.glob("look-*"))
 
 
-async def test_what_is_ignored_is_left_out_unless_it_is_tracked(camera: Camera, shop: Path) -> None:
+async def test_ignored_files_are_omitted_unless_tracked(camera: Camera, shop: Path) -> None:
     (shop / "kept.log").write_text("tracked")
     git(shop, "add", "-f", "kept.log")
     (shop / "noise.log").write_text("x")
@@ -225,7 +225,7 @@ async def test_what_is_ignored_is_left_out_unless_it_is_tracked(camera: Camera, 
     assert taken.note == ""
 
 
-async def test_large_untracked_files_are_left_out_and_named_and_large_tracked_ones_are_not(
+async def test_large_untracked_files_are_omitted_and_listed_and_tracked_ones_included(
     camera: Camera, shop: Path
 ) -> None:
     (shop / "b").write_bytes(b"x" * (_LIMIT + 1))
@@ -257,7 +257,7 @@ async def test_what_may_not_be_read_is_named(camera: Camera, shop: Path) -> None
     assert (await camera.take(shop)).note == "left out: secret (could not be read)"
 
 
-async def test_submodules_are_commits_and_repositories_inside_are_left_out(
+async def test_submodules_are_commits_and_nested_repositories_are_omitted(
     camera: Camera, shop: Path, tmp_path: Path
 ) -> None:
     make_repository(tmp_path / "part")
@@ -302,9 +302,7 @@ async def test_a_linked_worktree_of_a_shared_clone_is_read_through_all_alternate
     assert (everything_in(clone), everything_in(shop)) == before
 
 
-async def test_a_shallow_clone_and_one_with_long_hashes_can_be_noted(
-    camera: Camera, shop: Path, tmp_path: Path
-) -> None:
+async def test_shallow_and_sha256_clones_can_be_snapshotted(camera: Camera, shop: Path, tmp_path: Path) -> None:
     commit(shop, {"a": "second\n"})
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{shop}", "shallow")
     (tmp_path / "shallow/a").write_text("third\n")
@@ -346,7 +344,7 @@ async def test_a_change_in_the_moment_in_which_the_index_was_written_is_seen(cam
         assert (await camera.files(shop))[b"a"][1] == f"{number}-2\n".encode()
 
 
-async def test_a_look_that_takes_too_long_is_ended_and_leaves_nothing(
+async def test_a_snapshot_that_takes_too_long_is_ended_without_remains(
     camera: Camera, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

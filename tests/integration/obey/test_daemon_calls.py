@@ -34,7 +34,7 @@ async def executed(it: Obeyed, command: str, *args: str, campaign_id: str = "") 
 
 
 @pytest.mark.behaviour("obey.contract.existing-rpcs")
-async def test_ping_says_who_and_where(it: Obeyed) -> None:
+async def test_ping_returns_identity_and_address(it: Obeyed) -> None:
     answer = await it.stub.Ping(pb.PingRequest())
     assert (answer.version != "", answer.hostname, answer.hub_status) == (True, os.uname().nodename, "disconnected")
     assert answer.campaign_count == 1
@@ -75,7 +75,7 @@ async def test_a_command_runs_in_the_campaign_and_nothing_else_does(it: Obeyed) 
     assert nowhere.reason == "OBEY-2001"
 
 
-async def test_reports_are_kept_once_and_shown_in_the_state(it: Obeyed) -> None:
+async def test_reports_are_stored_once_and_shown_in_the_state(it: Obeyed) -> None:
     other = add_campaign(it.daemon.root / "home", it.daemon.root / "elsewhere", "elsewhere")
     campaign = pb.CampaignEventRequest(campaign_id=other, event_type="PROJECT_ADDED", payload=b'{"name": "p"}')
     assert (await it.stub.ReportCampaignEvent(campaign)).message == ""
@@ -95,7 +95,7 @@ async def test_reports_are_kept_once_and_shown_in_the_state(it: Obeyed) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1, 2**62, 253402300799])
-async def test_a_time_that_cannot_be_kept_is_refused(it: Obeyed, seconds: int) -> None:
+async def test_a_time_out_of_range_is_refused(it: Obeyed, seconds: int) -> None:
     when = Timestamp(seconds=seconds)
     campaign = pb.CampaignEventRequest(campaign_id=it.campaign_id, event_type="PROJECT_ADDED", timestamp=when)
     pushed = pb.AgentActivityEvent(session_id="s", event_type="AGENT_THINKING", timestamp=when)
@@ -105,7 +105,7 @@ async def test_a_time_that_cannot_be_kept_is_refused(it: Obeyed, seconds: int) -
 
 
 @pytest.mark.behaviour("obey.existing.stream-activity")
-async def test_pushed_activities_are_kept_as_they_came(it: Obeyed) -> None:
+async def test_pushed_activities_are_stored_unchanged(it: Obeyed) -> None:
     async def reports(*events: pb.AgentActivityEvent) -> AsyncIterator[pb.AgentActivityEvent]:
         for event in events:
             yield event

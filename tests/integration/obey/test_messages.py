@@ -162,7 +162,7 @@ async def test_a_timeout_cancels_the_turn_and_takes_no_message_after_it(it: Obey
 
 
 @pytest.mark.behaviour("obey.error.2031", "obey.activity.error")
-async def test_a_crash_is_told_and_the_session_can_go_on(it: Obeyed) -> None:
+async def test_a_crash_is_reported_and_the_session_can_continue(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
     program = it.daemon.root / "agent-obedient"
     call = await it.at_work(info.id, "wait crash\nsay never")
@@ -191,7 +191,7 @@ async def test_a_crash_is_told_and_the_session_can_go_on(it: Obeyed) -> None:
         ("the model went for a walk", "OBEY-2000", "INTERNAL"),
     ],
 )
-async def test_a_turn_that_fails_is_told_in_the_provider_s_words(
+async def test_a_failed_turn_is_reported_with_the_provider_s_message(
     it: Obeyed, words: str, reason: str, status: str
 ) -> None:
     info = await it.create(CLAUDE)

@@ -22,7 +22,7 @@ async def arguments(it: Obeyed, session_id: str) -> list[str]:
 
 
 @pytest.mark.behaviour("obey.create.provider-config", "obey.restart.override", "obey.restart.count")
-async def test_an_agent_is_started_as_its_configuration_says(it: Obeyed) -> None:
+async def test_an_agent_is_started_with_its_configuration(it: Obeyed) -> None:
     info = await it.create(ACP, provider_config={"command": command("--no-files")})
     assert await arguments(it, info.id) == ["--no-files"]
     again = await it.restart(info.id, command=command("--repeats"))
@@ -39,7 +39,7 @@ async def test_an_agent_is_started_as_its_configuration_says(it: Obeyed) -> None
 
 
 @pytest.mark.behaviour("obey.create.adapter-error")
-async def test_an_agent_that_cannot_begin_says_what_to_do(it: Obeyed) -> None:
+async def test_an_agent_that_cannot_start_reports_what_to_do(it: Obeyed) -> None:
     error = await refused(it.create(ACP, provider_config={"command": command("--no-login")}))
     assert error.reason == "OBEY-2004"
     assert "log in" in error.message.lower()
@@ -49,7 +49,7 @@ async def test_an_agent_that_cannot_begin_says_what_to_do(it: Obeyed) -> None:
 
 
 @pytest.mark.behaviour("obey.create.provider-config", "obey.restart.override")
-async def test_a_conversation_goes_on_with_another_service(it: Obeyed) -> None:
+async def test_a_conversation_continues_with_another_service(it: Obeyed) -> None:
     with openai_api() as first, openai_api() as second:
         config = {"base_url": first.base_url, "api_key_env": KEY_VARIABLE, "wire_api": "responses"}
         info = await it.create(OPENAI, model="stand-in", provider_config=config, environment={KEY_VARIABLE: KEY})

@@ -53,7 +53,7 @@ async def test_the_pid_is_that_of_the_agent_and_0_without_one(it: Obeyed) -> Non
 
 
 @pytest.mark.behaviour("obey.create.name-default", "obey.create.model-default")
-async def test_what_is_left_out_has_a_default(it: Obeyed) -> None:
+async def test_omitted_fields_have_defaults(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
     assert info.agent_name == f"claude-code-{info.id[-6:].lower()}"
     assert info.model == "default", "until the agent reports which"

@@ -87,7 +87,7 @@ async def test_one_session_is_watched_to_its_end(it: Obeyed) -> None:
 
 
 @pytest.mark.behaviour("obey.watch.transitions")
-async def test_a_session_that_fails_says_why(it: Obeyed) -> None:
+async def test_a_failed_session_reports_the_reason(it: Obeyed) -> None:
     everything = await all_watched(it)
     doomed = {"BETCODE_OBEDIENT_KILLED_ONCE": str(it.root / "killed-in-watch")}
     error = await refused(it.create(CLAUDE, environment=doomed))
@@ -141,7 +141,7 @@ async def test_a_watcher_who_never_reads_harms_nobody(it: Obeyed) -> None:
 @pytest.mark.behaviour(
     "obey.activity.recorded", "obey.existing.stream-activity", "obey.create.event", "obey.stop.event"
 )
-async def test_activities_of_all_kinds_are_watched_at_one_place(it: Obeyed) -> None:
+async def test_one_watch_reports_all_kinds_of_activities(it: Obeyed) -> None:
     watch = it.stub.WatchActivity(pb.WatchActivityRequest(), timeout=PATIENCE_S)
     await watch.initial_metadata()
     info = await it.create(CLAUDE)

@@ -62,7 +62,7 @@ def test_the_socket_is_in_the_runtime_directory_else_beside_the_state(tmp_path: 
 
 
 @pytest.mark.behaviour("obey.socket")
-async def test_the_socket_is_private_and_tells_what_it_serves(tmp_path: Path) -> None:
+async def test_the_socket_is_private_and_lists_its_services(tmp_path: Path) -> None:
     path = tmp_path / "obey" / "daemon.sock"
     async with running_daemon(tmp_path, settings={"obey": {"socket": str(path)}}):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -72,7 +72,7 @@ async def test_the_socket_is_private_and_tells_what_it_serves(tmp_path: Path) ->
             assert SERVICE in await services(channel)
 
 
-async def test_the_other_socket_says_where_to_go(tmp_path: Path) -> None:
+async def test_the_other_socket_names_the_right_one(tmp_path: Path) -> None:
     async with running_daemon(tmp_path) as daemon, daemon.channel() as channel:
         with pytest.raises(aio.AioRpcError) as error:
             await LocalDaemonServiceStub(channel).Ping(pb.PingRequest())

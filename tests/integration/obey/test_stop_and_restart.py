@@ -40,7 +40,7 @@ async def test_a_stopped_session_has_ended_for_good(it: Obeyed) -> None:
 
 
 @pytest.mark.behaviour("obey.stop.unknown", "obey.stop.states")
-async def test_what_cannot_be_stopped_says_so(it: Obeyed) -> None:
+async def test_stopping_an_ended_session_reports_it(it: Obeyed) -> None:
     nobody = await refused(stopping(it, "sess_01JMXYZ0000000000000000000"))
     assert (nobody.reason, nobody.status) == ("OBEY-2010", "NOT_FOUND")
     async with open_client(it.daemon.paths) as client:
@@ -172,7 +172,7 @@ async def deaf_one_is_there(it: Obeyed, session_id: str, before: int = 0) -> Non
 
 
 @pytest.mark.behaviour("obey.restart")
-async def test_a_restart_of_one_that_starts_is_told_to_whoever_made_it(it: Obeyed) -> None:
+async def test_a_restart_during_the_start_is_reported_to_the_creator(it: Obeyed) -> None:
     known = set(await it.listed())
     (it.root / "deaf").touch()
     async with it.other_client() as stub:

@@ -89,7 +89,7 @@ async def test_an_answer_that_makes_no_sense_ends_the_turn_with_a_sentence(tmp_p
     assert [json.loads(line)["type"] for line in kept] == ["message", "ended"]
 
 
-async def test_calls_that_a_server_numbers_badly_are_told_apart_and_half_characters_put_together(
+async def test_calls_with_bad_numbers_are_separated_and_split_characters_joined(
     tmp_path: Path,
 ) -> None:
     calls = [{"index": 0, "id": each, "function": {"name": "glob", "arguments": '{"pattern":"*"}'}} for each in "ab"]

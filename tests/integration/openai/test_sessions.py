@@ -100,7 +100,7 @@ async def killed(world: OpenAiWorld) -> None:
     await gone(pid)
 
 
-async def test_an_agent_killed_in_its_answer_or_its_command_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
+async def test_an_agent_killed_in_a_turn_continues_and_repeats_nothing(tmp_path: Path) -> None:
     async with openai_world(tmp_path) as world:
         talk = await world.session()
         accepted = await talk.say(script({"text": "One two", "hang": True}))
@@ -172,7 +172,7 @@ async def test_a_deny_rule_holds_for_reading_inside_and_a_deleted_session_leaves
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="another process cannot be limited here")
-async def test_a_transcript_without_room_is_said_and_the_conversation_goes_on_when_there_is_some(
+async def test_a_transcript_on_a_full_disk_is_reported_and_continues_later(
     tmp_path: Path,
 ) -> None:
     async with openai_world(tmp_path) as world:

@@ -41,7 +41,7 @@ def left_behind(root: Path, records: list[Record]) -> None:
     (root / "project" / "log").write_text("".join(f"{each}\n" for each in done if each))
 
 
-async def test_a_turn_goes_on_behind_every_record_and_no_command_runs_twice(tmp_path: Path) -> None:
+async def test_a_turn_continues_after_every_record_and_no_command_runs_twice(tmp_path: Path) -> None:
     with openai_api() as api:
         records = await whole_turn(tmp_path / "whole", api)
         assert len(records) == 12
@@ -83,7 +83,7 @@ async def test_a_message_that_was_answered_is_answered_from_the_transcript(tmp_p
         assert talk.watcher.asked == []
 
 
-async def test_a_broken_turn_can_go_on_by_itself(tmp_path: Path) -> None:
+async def test_an_interrupted_turn_can_continue_by_itself(tmp_path: Path) -> None:
     with openai_api() as api:
         records = await whole_turn(tmp_path / "whole", api)
         left_behind(tmp_path / "cut", records[:4])
@@ -111,7 +111,7 @@ async def test_another_message_gives_a_broken_turn_up(tmp_path: Path) -> None:
     assert sum(isinstance(record, ToolOutput) for record in after) == 2
 
 
-async def test_a_process_that_is_told_to_go_leaves_its_turn_to_the_next(tmp_path: Path) -> None:
+async def test_a_terminated_process_hands_its_turn_to_the_next(tmp_path: Path) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api) as talk, anyio.create_task_group() as tasks:
             tasks.start_soon(talk.prompt, script({"text": "Half", "hang": True, "times": 1}))
@@ -124,7 +124,7 @@ async def test_a_process_that_is_told_to_go_leaves_its_turn_to_the_next(tmp_path
         assert talk.watcher.text == "Half"
 
 
-async def test_a_conversation_that_is_not_there_is_said_to_be_gone(tmp_path: Path) -> None:
+async def test_a_missing_conversation_is_reported_as_gone(tmp_path: Path) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api) as talk:
             with pytest.raises(RequestError) as error:

@@ -93,7 +93,7 @@ async def test_a_turn_of_every_tool(tmp_path: Path, wire: str) -> None:
 
 
 @both_wires
-async def test_denied_calls_have_outputs_and_the_turn_goes_on(tmp_path: Path, wire: str) -> None:
+async def test_denied_calls_have_outputs_and_the_turn_continues(tmp_path: Path, wire: str) -> None:
     def answer(asked: dict[str, Any]) -> dict[str, Any]:
         if asked["rawInput"]["command"] == "touch no":
             return {**REJECT, "_meta": {extensions.KEY: {"message": "Not in this tree"}}}
@@ -137,7 +137,7 @@ async def test_an_image_is_shown_to_the_model_on_either_wire(tmp_path: Path) -> 
 
 
 @both_wires
-async def test_a_cancel_closes_the_stream_and_keeps_what_was_said(tmp_path: Path, wire: str) -> None:
+async def test_a_cancel_closes_the_stream_and_stores_the_partial_text(tmp_path: Path, wire: str) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api, wire) as talk, anyio.create_task_group() as tasks:
             ends: list[str] = []
@@ -209,7 +209,7 @@ async def test_an_api_that_fails_ends_the_turn_with_a_sentence_and_not_the_conve
     assert re.search(said, trouble["message"]), trouble
 
 
-async def test_what_may_pass_is_tried_again_and_told(tmp_path: Path) -> None:
+async def test_temporary_errors_are_retried_and_reported(tmp_path: Path) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api) as talk:
             assert await talk.prompt(script({"http": 429, "times": 2, "text": "Now."})) == "end_turn"
@@ -219,7 +219,7 @@ async def test_what_may_pass_is_tried_again_and_told(tmp_path: Path) -> None:
 
 
 @both_wires
-async def test_an_answer_that_is_cut_by_length_says_so(tmp_path: Path, wire: str) -> None:
+async def test_an_answer_cut_by_length_is_marked(tmp_path: Path, wire: str) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api, wire) as talk:
             steps = script({"text": "Cut", "tools": [{"cmd": "touch x"}], "incomplete": "max_output_tokens"})
@@ -237,7 +237,7 @@ async def test_a_turn_has_an_end_however_much_the_model_wants(tmp_path: Path) ->
 
 
 @both_wires
-async def test_a_conversation_that_is_too_long_goes_on_without_its_beginning(tmp_path: Path, wire: str) -> None:
+async def test_a_conversation_that_is_too_long_continues_without_its_oldest_part(tmp_path: Path, wire: str) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api, wire) as talk:
             await talk.prompt("The first " + "x" * 4000 + script({"text": "ok"}), "m1")
@@ -253,7 +253,7 @@ async def test_a_conversation_that_is_too_long_goes_on_without_its_beginning(tmp
     assert "The second" in json.dumps(api.requests[-1].body)
 
 
-async def test_room_is_made_before_a_known_limit(tmp_path: Path) -> None:
+async def test_a_conversation_is_shortened_before_a_known_limit(tmp_path: Path) -> None:
     with openai_api() as api:
         async with conversation(tmp_path, api, context_tokens=2000) as talk:
             for number in range(6):

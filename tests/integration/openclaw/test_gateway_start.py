@@ -92,7 +92,7 @@ async def test_two_that_come_at_once_have_one_gateway_and_no_bridge_ends_it(room
     assert list(daemon.work.iterdir()) == []
 
 
-async def test_what_it_keeps_is_private_and_its_token_in_no_argument(room: tuple[Daemon, Client]) -> None:
+async def test_its_files_are_private_and_its_token_is_in_no_argument(room: tuple[Daemon, Client]) -> None:
     daemon, _ = room
     kept = _kept(daemon)
     token = (kept / "token").read_text().strip()
@@ -110,7 +110,7 @@ async def test_what_it_keeps_is_private_and_its_token_in_no_argument(room: tuple
         assert token.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-async def test_a_gateway_that_cannot_start_is_told_at_once(tmp_path: Path) -> None:
+async def test_a_gateway_that_cannot_start_is_reported_at_once(tmp_path: Path) -> None:
     program = tmp_path / "openclaw"
     program.write_text("#!/bin/sh\necho the configuration is wrong >&2\nexit 78\n")
     program.chmod(0o755)

@@ -132,7 +132,7 @@ async def test_a_question_outlives_the_bridge_that_asked_it(room: tuple[Daemon, 
     (room[0].work / "asked.txt").unlink()
 
 
-async def test_a_turn_goes_on_when_its_gateway_was_killed_and_is_there_again(
+async def test_a_turn_continues_when_its_killed_gateway_is_back(
     room: tuple[Daemon, Client], stand_in: StandIn, tmp_path: Path
 ) -> None:
     talk = await _session(room)
@@ -164,7 +164,7 @@ async def test_a_run_that_nobody_here_began_is_a_turn_of_the_agents_own(stand_in
     assert [event.turn_complete.origin for event in events if event.HasField("turn_complete")] == ["agent"]
 
 
-async def test_two_sessions_share_a_gateway_and_hear_only_their_own(
+async def test_two_sessions_share_a_gateway_and_get_only_their_own_events(
     room: tuple[Daemon, Client], talk: Talk, tmp_path: Path
 ) -> None:
     other = await _session(room)

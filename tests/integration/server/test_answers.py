@@ -101,7 +101,7 @@ async def test_allowed_once_it_runs_and_the_next_use_asks_again(agent: Agent, da
 
 @pytest.mark.behaviour("permission.answer.deny", "wire.stdin.deny")
 @pytest.mark.parametrize("decision", [v1.DENY, v1.DENY_NO_INTERRUPT])
-async def test_a_denial_is_told_and_the_turn_goes_on(
+async def test_a_denial_is_sent_to_the_agent_and_the_turn_continues(
     agent: Agent, tmp_path: Path, decision: v1.PermissionDecision.ValueType
 ) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
@@ -144,9 +144,7 @@ async def test_a_denial_can_stop_the_turn_and_takes_back_what_is_open_beside_it(
         assert "done" in "".join(event.text_delta.text for event in await stream.turn("say next"))
 
 
-async def test_an_edited_input_is_what_runs_and_what_history_tells(
-    agent: Agent, daemon: Daemon, tmp_path: Path
-) -> None:
+async def test_an_edited_input_runs_and_is_in_the_history(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream, f"{COMMIT}\n{COMMIT}")
         for wrong in ({}, {"updated_input_json": "[1]"}, {"updated_input_json": '{"a": NaN}'}):
@@ -199,7 +197,7 @@ async def test_what_a_rule_denies_by_now_cannot_be_allowed_any_more(agent: Agent
 
 
 @pytest.mark.behaviour("permission.answer.duplicate", "permission.answer.idempotency-key")
-async def test_the_first_answer_wins_and_the_others_hear_who_and_when(agent: Agent, tmp_path: Path) -> None:
+async def test_the_first_answer_wins_and_later_ones_get_its_author_and_time(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)
         key = str(uuid.uuid4())

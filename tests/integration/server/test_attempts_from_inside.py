@@ -104,7 +104,7 @@ async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Attack
         yield here
 
 
-def test_every_method_has_its_place_in_the_table() -> None:
+def test_every_method_is_in_the_table() -> None:
     """A new method is refused until somebody decides about it, and this test asks for the decision."""
     known = {method.full_name for service in contract_services() for method in service.methods}
     undecided = {name for name in known - set(TABLE) if name.split(".")[-2] not in UNBUILT}
@@ -113,7 +113,7 @@ def test_every_method_has_its_place_in_the_table() -> None:
     assert access_of("betcode.v1.AgentService.Whatever") is Access.PERSON
 
 
-async def test_every_method_of_every_face_is_open_or_refused_as_the_table_says(here: Attacked) -> None:
+async def test_every_method_is_allowed_or_refused_according_to_the_table(here: Attacked) -> None:
     text = await here.attempt("methods")
     assert text.startswith("{"), text
     found: dict[str, dict[str, str]] = json.loads(text)

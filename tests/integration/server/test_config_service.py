@@ -54,7 +54,7 @@ def entries(settings: v1.Settings) -> dict[str, v1.SettingEntry]:
 
 
 @pytest.mark.behaviour("config.rpc.get-settings")
-async def test_the_settings_in_force_are_told_with_where_they_come_from(daemon: Daemon, client: Client) -> None:
+async def test_the_current_settings_are_listed_with_their_origin(daemon: Daemon, client: Client) -> None:
     file(daemon).write_text(COMMENTED)
     await client.config.change({"daemon.log_level": '"debug"'})
     found = await client.config.settings()
@@ -80,7 +80,7 @@ async def test_a_change_is_answered_shown_and_used_at_once(daemon: Daemon, clien
     assert (await client.config.change({}, ["agents.turn_limit"])).daemon.max_subprocesses == 5
 
 
-async def test_what_waits_for_a_restart_is_marked_and_told_by_the_health(daemon: Daemon, client: Client) -> None:
+async def test_settings_that_need_a_restart_are_marked_and_in_the_health(daemon: Daemon, client: Client) -> None:
     found = await client.config.change({"agents.message_limit": '"8MiB"', "agents.turn_limit": "4"})
     assert found.daemon.max_payload_bytes == 8 * 1024 * 1024
     assert entries(found)["agents.message_limit"].needs_restart
@@ -137,7 +137,7 @@ async def test_many_changes_at_once_are_all_made(daemon: Daemon, client: Client)
     assert set(comments(COMMENTED)) <= set(comments(file(daemon).read_text()))
 
 
-async def test_private_values_are_told_nobody(daemon: Daemon, client: Client) -> None:
+async def test_private_values_are_never_shown(daemon: Daemon, client: Client) -> None:
     url = "https://example.com/s3cret"
     values = {"notify.webhook.url": json.dumps(url), "notify.webhook.secret_file": '"/key"'}
     found = await client.config.change(values)
@@ -205,7 +205,7 @@ async def test_the_messages_of_older_clients_change_what_differs(daemon: Daemon,
         (v1.UpdateSettingsRequest(set={"sessions.default_model": f'"{"x" * 70_000}"'}), "is longer than 65536"),
     ],
 )
-async def test_what_cannot_be_is_said(daemon: Daemon, request_: v1.UpdateSettingsRequest, says: str) -> None:
+async def test_impossible_requests_are_reported(daemon: Daemon, request_: v1.UpdateSettingsRequest, says: str) -> None:
     async with daemon.channel() as channel:
         with pytest.raises(aio.AioRpcError) as error:
             await ConfigServiceStub(channel).UpdateSettings(request_)
@@ -271,7 +271,7 @@ async def test_a_session_asked_for_twice_is_one_though_the_model_changed(daemon:
 
 
 @pytest.mark.behaviour("config.rpc.permissions")
-async def test_the_rules_in_force_are_told_with_their_source(daemon: Daemon, client: Client) -> None:
+async def test_the_current_rules_are_listed_with_their_source(daemon: Daemon, client: Client) -> None:
     write_rules(file(daemon), allow=["Bash(ls)"], deny=["WebFetch"], ask=["Bash"])
     project = daemon.work / ".claude/settings.json"
     write_rules(project, allow=["Edit"], deny=["Bash(rm *)", "bash"])
@@ -319,7 +319,7 @@ async def test_the_mcp_servers_are_those_that_the_agent_reported(daemon: Daemon,
         await client.config.mcp_servers(status="asleep")
 
 
-async def test_an_agent_does_not_change_the_settings_and_the_attempt_is_kept(tmp_path: Path) -> None:
+async def test_an_agent_cannot_change_the_settings_and_the_attempt_is_audited(tmp_path: Path) -> None:
     changer = tmp_path / "changer.py"
     changer.write_text(
         "import asyncio, pathlib, sys\n"
@@ -350,7 +350,7 @@ async def test_an_agent_does_not_change_the_settings_and_the_attempt_is_kept(tmp
             assert [record.what async for record in records] == ["refused_answer"]
 
 
-async def test_a_file_changed_by_hand_is_taken_up_without_being_told(daemon: Daemon, client: Client) -> None:
+async def test_a_file_edited_by_hand_is_reloaded_without_a_signal(daemon: Daemon, client: Client) -> None:
     await client.config.change({"agents.turn_limit": "6"})
     log = len(daemon.log)
     file(daemon).write_text('{"agents": {"turn_limit": 9}}')
@@ -365,7 +365,7 @@ async def test_the_model_counts_for_the_very_next_session(daemon: Daemon, client
         assert (await talk.summary()).model == model
 
 
-async def test_a_wrong_file_is_told_and_the_last_good_settings_hold(daemon: Daemon, client: Client) -> None:
+async def test_an_invalid_file_is_reported_and_the_last_valid_settings_apply(daemon: Daemon, client: Client) -> None:
     await client.config.change({"agents.turn_limit": "6"})
     file(daemon).write_text('{\n"agents": {"turn_limit": 0}}')
     log = len(daemon.log)

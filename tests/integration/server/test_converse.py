@@ -63,7 +63,7 @@ async def test_a_stream_closed_before_its_first_message_makes_nothing(agent: Age
 
 
 @pytest.mark.behaviour("converse.open.empty-id-creates", "converse.open.session-info", "converse.open.is-resumed")
-async def test_an_empty_id_makes_a_session_and_says_which(agent: Agent, daemon: Daemon) -> None:
+async def test_an_empty_id_creates_a_session_and_returns_its_id(agent: Agent, daemon: Daemon) -> None:
     async with conversation(agent, working_directory=str(daemon.work)) as stream:
         first = await stream.next()
         assert first is not None
@@ -240,7 +240,7 @@ async def test_a_half_closed_stream_of_an_idle_session_ends_at_once(agent: Agent
 
 
 @pytest.mark.behaviour("converse.close.turn-continues", "converse.reopen.replays-missed", "session.active")
-async def test_a_turn_goes_on_when_its_only_client_vanishes(agent: Agent, tmp_path: Path) -> None:
+async def test_a_turn_continues_when_its_only_client_disconnects(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         await stream.say("wait go\nsay alone")
         await stream.until("text_delta")
@@ -258,7 +258,7 @@ async def test_a_turn_goes_on_when_its_only_client_vanishes(agent: Agent, tmp_pa
 
 
 @pytest.mark.behaviour("converse.error.nonfatal-inline", "error.event.shape", "error.details.session-id")
-async def test_what_cannot_be_done_is_said_and_the_stream_goes_on(agent: Agent, daemon: Daemon) -> None:
+async def test_an_invalid_request_is_reported_and_the_stream_continues(agent: Agent, daemon: Daemon) -> None:
     unknown = str(uuid.uuid4())
     wrong = {
         "INVALID_REQUEST": [

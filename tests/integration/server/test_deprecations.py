@@ -192,7 +192,7 @@ async def test_a_call_with_one_answer_has_its_warning_in_the_trailers(tmp_path: 
 @pytest.mark.behaviour(
     "deprecation.legacy-permission.removed", "deprecation.legacy-permission.default", "feature.stage.removed"
 )
-async def test_what_was_removed_cannot_be_had_whatever_the_settings_say(tmp_path: Path) -> None:
+async def test_removed_features_are_unavailable_whatever_the_settings(tmp_path: Path) -> None:
     wanted = version_pb2.NegotiateRequest(client_version=RUNNING, requested_features=["legacy_permission_format"])
     async with world(tmp_path, legacy_permission_format=True) as here:
         answer = await here.versions.NegotiateCapabilities(wanted)

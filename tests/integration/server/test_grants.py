@@ -48,7 +48,7 @@ async def set_grant(agent: Agent, session_id: str, tool: str, pattern: str = "",
     await agent.SetSessionGrant(request, metadata=ME)
 
 
-async def test_a_request_says_what_may_be_granted(agent: Agent, tmp_path: Path) -> None:
+async def test_a_request_lists_possible_grants(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)
         assert (request.tool_name, request.input_json) == ("Bash", '{"command":"git commit -m wip"}')
@@ -63,9 +63,7 @@ async def test_a_request_says_what_may_be_granted(agent: Agent, tmp_path: Path) 
 
 
 @pytest.mark.behaviour("permission.answer.allow-session")
-async def test_what_is_allowed_for_the_session_is_kept_with_who_allowed_it(
-    agent: Agent, daemon: Daemon, tmp_path: Path
-) -> None:
+async def test_a_session_grant_is_stored_with_its_author(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)
         for wrong in ("Bash(npm *)", "Edit", "Bash("):

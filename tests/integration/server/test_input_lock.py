@@ -82,7 +82,7 @@ async def test_a_message_without_the_lock_is_refused_and_goes_nowhere(daemon: Da
 
 
 @pytest.mark.behaviour("input-lock.single-holder")
-async def test_of_two_that_type_at_once_one_is_taken_and_the_other_is_told(
+async def test_of_two_simultaneous_senders_one_is_accepted_and_one_refused(
     daemon: Daemon, agent: Agent, tmp_path: Path
 ) -> None:
     session = await new_session(daemon, tmp_path)
@@ -119,7 +119,7 @@ async def test_of_two_that_type_at_once_one_is_taken_and_the_other_is_told(
 
 
 @pytest.mark.behaviour("input-lock.single-holder")
-async def test_a_message_that_finds_no_place_leaves_the_lock_to_others(tmp_path: Path) -> None:
+async def test_a_message_refused_by_a_full_queue_does_not_take_the_lock(tmp_path: Path) -> None:
     settings = {"agents": {"turn_limit": 1, "queue_limit": 0}}
     async with obedient_daemon(tmp_path / "home", settings=settings) as daemon, daemon.agent_service() as agent:
         busy, session = await new_session(daemon, tmp_path), await new_session(daemon, tmp_path)
@@ -321,7 +321,7 @@ async def test_one_message_over_two_streams_at_once_is_one_message(
 
 
 @pytest.mark.parametrize("end", ["close", "delete"])
-async def test_who_asks_is_told_when_the_session_ends(daemon: Daemon, tmp_path: Path, end: str) -> None:
+async def test_a_lock_request_ends_with_the_session(daemon: Daemon, tmp_path: Path, end: str) -> None:
     session = await new_session(daemon, tmp_path)
     asking = Asking()
     async with typist(daemon, session, "ann") as ann, caller(daemon, "ben") as ben:

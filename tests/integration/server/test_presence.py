@@ -28,9 +28,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
         yield daemon
 
 
-async def test_a_client_without_a_name_is_told_the_one_it_was_given(
-    daemon: Daemon, agent: Agent, tmp_path: Path
-) -> None:
+async def test_a_client_without_a_name_gets_one(daemon: Daemon, agent: Agent, tmp_path: Path) -> None:
     session = await new_session(daemon, tmp_path)
     call = agent.Converse()
     await call.write(v1.AgentRequest(start=v1.StartConversation(session_id=session)))
@@ -64,7 +62,7 @@ async def test_a_client_is_shown_by_the_name_it_gives_itself_on_one_short_line(d
         assert {one.client_name for one in summary.clients} == {"", shown}
 
 
-async def test_who_comes_and_goes_is_told_without_a_storm(daemon: Daemon, agent: Agent, tmp_path: Path) -> None:
+async def test_presence_changes_are_reported_in_batches(daemon: Daemon, agent: Agent, tmp_path: Path) -> None:
     session = await new_session(daemon, tmp_path)
     names = [f"guest-{number}" for number in range(60)]
     async with typist(daemon, session, "ann", "phone") as ann:

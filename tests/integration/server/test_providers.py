@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_client_is_told_of_every_kind_and_of_what_it_can_do(tmp_path: Path) -> None:
+async def test_a_client_gets_every_provider_with_its_features(tmp_path: Path) -> None:
     async with all_served(tmp_path) as here:
         listed = await AgentServiceStub(here.channel).ListProviders(v1.ListProvidersRequest())
     (demo,) = listed.providers
@@ -45,7 +45,7 @@ async def submitted(stub: "AgentServiceAsyncStub", start: v1.StartConversation) 
     return done.session_id
 
 
-async def test_provider_and_model_may_stand_in_the_metadata(tmp_path: Path) -> None:
+async def test_provider_and_model_can_be_in_the_metadata(tmp_path: Path) -> None:
     async with all_served(tmp_path) as here:
         stub = AgentServiceStub(here.channel)
         chosen = {"provider": "demo", "model": "opus"}
@@ -85,7 +85,7 @@ async def test_what_cannot_be_chosen_is_refused_by_a_sentence(
     assert says in str(refused.value.details())
 
 
-async def test_a_session_says_what_its_agent_can_do_when_it_begins_and_when_somebody_attaches(tmp_path: Path) -> None:
+async def test_a_session_reports_the_agents_features_at_start_and_attach(tmp_path: Path) -> None:
     async with all_served(tmp_path) as here:
         stub = AgentServiceStub(here.channel)
         session = await submitted(stub, v1.StartConversation(working_directory=str(tmp_path)))

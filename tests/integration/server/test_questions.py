@@ -98,7 +98,7 @@ async def test_four_questions_are_answered_together(agent: Agent, tmp_path: Path
         assert updated["answers"] == answers | {"Which parts?": ["all, now", "some"]}
 
 
-async def test_parts_are_kept_until_all_are_there_and_each_is_answered_once(agent: Agent, tmp_path: Path) -> None:
+async def test_partial_answers_are_stored_until_all_arrive(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         questions = await asked(stream, FOUR[:3])
         first = await reply(agent, questions[0].question_id, {"Which colour?": "red"})

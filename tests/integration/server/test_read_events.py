@@ -64,7 +64,7 @@ async def test_the_first_event_has_none_before_it(agent: Agent, tmp_path: Path) 
     assert not read.HasField("session_info")
 
 
-async def test_the_newest_page_says_how_the_session_stands(agent: Agent, tmp_path: Path) -> None:
+async def test_the_newest_page_has_the_session_state(agent: Agent, tmp_path: Path) -> None:
     session_id = await finished_session(agent, str(tmp_path))
     info = (await page(agent, session_id, limit_bytes=1)).session_info
     assert (info.session_id, info.working_directory, info.model) == (session_id, str(tmp_path), "obedient-1")
@@ -78,9 +78,7 @@ async def test_a_closed_session_can_be_read(agent: Agent, tmp_path: Path) -> Non
     assert [event.sequence for event in whole] == list(range(1, len(whole) + 1))
 
 
-async def test_a_page_of_a_session_that_streams_has_what_a_follower_then_goes_on_from(
-    agent: Agent, tmp_path: Path
-) -> None:
+async def test_a_page_of_a_streaming_session_ends_where_a_follower_continues(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         await stream.say("count 500\nwait go\ncount 3000")
         await stream.until(lambda event: event.text_delta.text == "waiting")
@@ -132,7 +130,7 @@ async def test_the_agents_commands_are_known_to_who_attaches(daemon: Daemon, age
         assert not (await page(agent, stream.session_id)).session_info.commands
 
 
-async def test_the_branch_that_is_checked_out_is_told_without_git(agent: Agent, tmp_path: Path) -> None:
+async def test_the_current_branch_is_reported_without_git(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     session_id = await finished_session(agent, str(tmp_path / "inside"))
 

@@ -105,7 +105,7 @@ async def test_large_requests_that_are_refused_do_not_stay_in_memory(daemon: Dae
 
 @pytest.mark.behaviour("error.status.unimplemented")
 @pytest.mark.parametrize("method", UNBUILT, ids=lambda method: f"{method.containing_service.name}.{method.name}")
-async def test_what_is_not_built_says_so_and_names_the_feature(daemon: Daemon, method: MethodDescriptor) -> None:
+async def test_an_unimplemented_method_names_its_feature(daemon: Daemon, method: MethodDescriptor) -> None:
     async with daemon.channel() as channel:
         error = await outcome(RawCalls(channel), method, b"")
     assert error is not None
@@ -227,7 +227,7 @@ async def test_health_of_an_unknown_service_is_not_found(daemon: Daemon) -> None
 
 
 @pytest.mark.behaviour("health.details", "health.overall.serving", "health.component.tunnel-only-if-configured")
-async def test_health_details_tell_components_and_figures(daemon: Daemon, agent: Agent) -> None:
+async def test_health_details_have_components_and_figures(daemon: Daemon, agent: Agent) -> None:
     await finished_session(agent, str(daemon.work))
     async with daemon.channel() as channel:
         data = await RawCalls(channel).unary("/betcode.v1.BetCodeHealth/GetHealthDetails", b"")
@@ -284,7 +284,7 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
         assert len(daemon.agent_pids) == 1
 
 
-async def test_a_client_that_left_while_something_was_sent_to_it_is_no_fault_in_the_log(
+async def test_a_client_that_disconnects_during_a_send_logs_no_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

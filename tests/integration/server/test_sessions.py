@@ -54,7 +54,7 @@ async def test_pages_hold_every_session_once_and_the_total_is_true(tmp_path: Pat
 
 @pytest.mark.behaviour("session.list.counts", "session.list.times", "session.list.preview", "session.list.status")
 @pytest.mark.behaviour("session.states")
-async def test_a_summary_tells_what_happened(tmp_path: Path) -> None:
+async def test_a_summary_reports_turns_and_usage(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, daemon.agent_service() as agent:
 
         async def only() -> v1.SessionSummary:
@@ -94,7 +94,7 @@ async def test_a_summary_tells_what_happened(tmp_path: Path) -> None:
 
 
 @pytest.mark.behaviour("session.info.context-usage")
-async def test_the_share_of_the_context_in_use_is_told(agent: Agent, tmp_path: Path) -> None:
+async def test_the_used_share_of_the_context_is_reported(agent: Agent, tmp_path: Path) -> None:
     events = await history(agent, await finished_session(agent, str(tmp_path)), is_idle)
     infos = [event.session_info for event in events if event.session_info.session_id]
     # The agent reported 100 tokens in and 20 out, of a window of 1000.
@@ -185,7 +185,7 @@ async def test_a_directory_that_cannot_be_read_is_refused(agent: Agent, tmp_path
     assert "cannot be read" in (error.details() or "")
 
 
-async def test_limits_of_messages_and_attachments_are_said(tmp_path: Path) -> None:
+async def test_messages_and_attachments_over_the_limits_are_refused(tmp_path: Path) -> None:
     limits = {"agents": {"message_limit": "2KiB", "attachment_limit": "1KiB"}}
     async with obedient_daemon(tmp_path, settings=limits) as daemon, daemon.agent_service() as agent:
         session_id = await made(agent, daemon.work)
@@ -208,7 +208,7 @@ async def test_limits_of_messages_and_attachments_are_said(tmp_path: Path) -> No
 
 
 @pytest.mark.behaviour("error.code.pool-exhausted")
-async def test_when_neither_slot_nor_place_in_line_is_free_a_message_is_refused(tmp_path: Path) -> None:
+async def test_without_a_free_slot_or_queue_entry_a_message_is_refused(tmp_path: Path) -> None:
     limits = {"agents": {"turn_limit": 1, "queue_limit": 1}}
     async with obedient_daemon(tmp_path, settings=limits) as daemon, daemon.agent_service() as agent:
         ids = [await made(agent, daemon.work) for _ in range(3)]
@@ -274,7 +274,7 @@ async def test_an_empty_request_and_an_unnamed_session_are_refused(agent: Agent)
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_cancel_says_whether_there_was_a_turn(agent: Agent, tmp_path: Path) -> None:
+async def test_cancel_reports_whether_there_was_a_turn(agent: Agent, tmp_path: Path) -> None:
     session_id = await made(agent, tmp_path)
     cancel = v1.CancelTurnRequest(session_id=session_id)
     assert not (await agent.CancelTurn(cancel)).was_active

@@ -157,7 +157,7 @@ async def a_prompt(daemon: Daemon, client: Client) -> tuple[Talk, str]:
     return talk, events[-1].permission_request.request_id
 
 
-async def test_a_person_answers_by_tcp_and_the_audit_says_from_where(daemon: Daemon) -> None:
+async def test_an_answer_by_tcp_is_audited_with_its_address(daemon: Daemon) -> None:
     async with open_client(daemon.paths) as local, open_client(await by_tcp(daemon)) as remote:
         talk, prompt = await a_prompt(daemon, local)
         await remote.answer_permission(prompt, v1.ALLOW_ONCE)
@@ -219,7 +219,7 @@ async def test_too_many_messages_are_refused_by_tcp_and_never_by_the_socket(daem
             await local.send(session, "say hello")
 
 
-async def test_a_message_too_many_is_said_on_its_stream_which_goes_on(daemon: Daemon) -> None:
+async def test_a_rate_limited_message_is_refused_and_its_stream_continues(daemon: Daemon) -> None:
     async with open_client(await by_tcp(daemon)) as remote:
         session = await remote.start_session(NewConversation(str(daemon.work), provider="claude"))
         conversation = remote.converse(session)
@@ -269,7 +269,7 @@ async def test_the_handler_of_a_phone_whose_network_stops_ends(daemon: Daemon, t
             await phone.wait()
 
 
-async def test_connections_past_the_limit_are_turned_away_and_room_lets_others_in(daemon: Daemon) -> None:
+async def test_connections_past_the_limit_are_refused_until_one_closes(daemon: Daemon) -> None:
     address = await address_of(daemon)
 
     async def answers() -> bool:

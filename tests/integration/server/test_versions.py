@@ -56,7 +56,7 @@ async def negotiated(daemon: Daemon, *features: str, version: str = __version__)
 @pytest.mark.behaviour(
     "version.get.api", "version.get.server", "version.get.agent", "version.get.constraints", "version.get.features"
 )
-async def test_the_daemon_says_what_it_is(daemon: Daemon) -> None:
+async def test_the_daemon_reports_its_version(daemon: Daemon) -> None:
     told = await asked_until(daemon, AGENT_VERSION)
     assert (told.api_version, told.server_version) == ("v1", __version__)
     assert told.claude_code.compatibility == version_pb2.FULLY_COMPATIBLE
@@ -238,7 +238,7 @@ async def test_an_upgraded_agent_is_used_at_the_next_launch(tmp_path: Path) -> N
     assert {each.id: each.model for each in listed} == {first: "obedient-1", second: "obedient-2"}
 
 
-async def test_an_agent_that_never_says_its_version_holds_nobody_up(tmp_path: Path) -> None:
+async def test_an_agent_that_reports_no_version_delays_nobody(tmp_path: Path) -> None:
     program = agent_program(tmp_path)
     text = program.read_text().replace("sys.exit(print(", "sys.exit(__import__('time').sleep(86399) or print(")
     program.write_text(text)

@@ -65,7 +65,7 @@ async def all_of(stream: AsyncIterable[T]) -> list[T]:
 
 
 @pytest.mark.behaviour("worktree.list.info", "worktree.create.registered")
-async def test_a_worktree_is_made_and_told_of_and_known_to_the_next_daemon(
+async def test_a_worktree_is_created_reported_and_known_to_the_next_daemon(
     daemon: Daemon, calls: Calls, tmp_path: Path
 ) -> None:
     place = repository(tmp_path, "echo one; echo two >&2; touch by-setup")

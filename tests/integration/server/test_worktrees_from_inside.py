@@ -25,7 +25,7 @@ async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daem
 
 
 @pytest.mark.parametrize("way", ["socket", "tcp"])
-async def test_an_agent_may_look_and_make_and_the_rest_is_for_people(daemon: Daemon, tmp_path: Path, way: str) -> None:
+async def test_an_agent_may_list_and_create_worktrees_only(daemon: Daemon, tmp_path: Path, way: str) -> None:
     repository = make_repository(tmp_path / "shop")
     program = tmp_path / "ask.py"
     program.write_text(ASK)
