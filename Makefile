@@ -1,4 +1,4 @@
-# `make run` tries it, `make test` tests it; both set up what they need inside this folder.
+# `make run` starts the demo, `make test` runs the tests; both set up what they need inside this folder.
 
 SHELL := /bin/sh
 PY := .venv/bin/python
@@ -13,7 +13,7 @@ endif
 export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
 export BUF_CACHE_DIR ?= $(CURDIR)/.cache/buf
 
-# An environment does not survive being moved: its scripts name the folder they were made in.
+# A moved environment does not work: its scripts contain the path of the old folder.
 ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
@@ -26,9 +26,9 @@ help:  ## show this list
 run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 	@exec $(PY) -m betcode.cli.first_run
 
-# An environment that keeps no bytecode does not count.
+# Write bytecode even if the environment disables it.
 test test-fast test-wide: export PYTHONDONTWRITEBYTECODE =
-test: .venv/.for-work  ## run all tests but those of test-wide (set-up included)
+test: .venv/.for-work  ## run the tests, except those of test-wide (set-up included)
 	@$(MAKE) --no-print-directory .cache/tests-compiled
 	$(TEST) $(SIDE_BY_SIDE) -m "not wide" $(RETRY)
 
@@ -45,19 +45,19 @@ test-fast: .venv/.for-work  ## run the unit and contract tests, while you work
 test-pythons: .venv/.for-work  ## run the fast tests on the other Pythons that pyproject.toml names
 	$(PY) scripts/pythons.py
 
-test-wide: .venv/.for-work  ## run the tests with programs from npm or in a sandbox, and all of the large matrices
+test-wide: .venv/.for-work  ## run the tests that need programs from npm or a sandbox, and the large matrices
 	@$(MAKE) --no-print-directory .cache/tests-compiled
 	$(TEST) $(SIDE_BY_SIDE) -m wide $(RETRY)
 
-check: lint proto-check  ## everything that must hold before a change is taken in
+check: lint proto-check  ## run everything that must pass before a change is merged
 	@$(MAKE) --no-print-directory test wheel readme
 
-coverage: .venv/.for-work  ## what of the code no test runs; slower than the tests alone
+coverage: .venv/.for-work  ## measure which code no test runs (slower than make test)
 	@$(MAKE) --no-print-directory test TEST="$(TEST) --cov=betcode --cov-report="
 	@.venv/bin/coverage report > .cache/uncovered.txt
-	@echo "coverage: $$(.venv/bin/coverage report --format=total) %; what is not covered: .cache/uncovered.txt"
+	@echo "coverage: $$(.venv/bin/coverage report --format=total) %; uncovered lines: .cache/uncovered.txt"
 
-lint: .venv/.for-work  ## lock, formatting, lint, types and layers
+lint: .venv/.for-work  ## check the lock file, formatting, lint, types and import layers
 	env -u UV_DEFAULT_INDEX -u UV_INDEX_URL -u UV_INDEX .venv/bin/uv lock --quiet --check --no-python-downloads
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
@@ -66,7 +66,7 @@ lint: .venv/.for-work  ## lock, formatting, lint, types and layers
 	$(PY) scripts/reference.py --check
 	$(PY) scripts/changelog.py --check
 
-format: .venv/.for-work  ## format and repair what can be repaired
+format: .venv/.for-work  ## format the code and apply automatic fixes
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 	.venv/bin/buf format --write
@@ -74,33 +74,33 @@ format: .venv/.for-work  ## format and repair what can be repaired
 proto: .venv/.for-work  ## generate code from proto/
 	$(PY) scripts/proto_code.py
 
-proto-check: .venv/.for-work  ## is generated code current, and does proto/ keep its promises?
+proto-check: .venv/.for-work  ## check that generated code is current and proto/ is compatible
 	.venv/bin/buf build
 	.venv/bin/buf format --diff --exit-code
 	$(PY) scripts/proto_code.py --check
 	$(PY) scripts/proto_compat.py
 	$(PY) scripts/proto_rules.py
 
-behaviours: .venv/.for-work  ## which behaviours no test showed in the last full run
+behaviours: .venv/.for-work  ## list the behaviours that no test covered in the last full run
 	$(PY) scripts/behaviours.py
 
-bench: .venv/.for-work  ## measure, and compare with the figures to reach
+bench: .venv/.for-work  ## run the benchmarks and compare with the targets
 	$(PY) -m bench
 
-soak: .venv/.for-work  ## the robustness tests with 1,000 random rounds and a long life (BETCODE_ROUNDS, BETCODE_SOAK_MINUTES), and 1,000 examples of each property
+soak: .venv/.for-work  ## run the robustness tests for long (BETCODE_ROUNDS, BETCODE_SOAK_MINUTES) and 1,000 examples per property
 	BETCODE_SOAK=1 $(TEST) -s tests/robustness
 	BETCODE_SOAK=1 $(TEST) -q -n 2 -m hypothesis tests/unit tests/contract tests/integration
 
-wheel: .venv/.for-work  ## build the wheel, install it in a fresh place and use it
+wheel: .venv/.for-work  ## build the wheel, install it in a new environment and use it
 	$(PY) scripts/try_wheel.py
 
-readme: .venv/.for-work  ## do the commands that README.md shows exist?
+readme: .venv/.for-work  ## check that the commands in README.md exist
 	$(PY) scripts/readme.py
 
 reference: .venv/.for-work  ## write docs/commands.md and the tables of docs/operations.md from the code
 	$(PY) scripts/reference.py
 
-pictures: .venv/.for-work  ## make the pictures of README.md from the screen itself
+pictures: .venv/.for-work  ## render the pictures of README.md
 	$(PY) scripts/pictures.py
 
 clean:  ## remove everything that set-up and tests made here
