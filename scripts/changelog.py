@@ -1,4 +1,4 @@
-"""Write CHANGELOG.md from the notes in changes/; with --check, say whether it is current."""
+"""Write CHANGELOG.md from the notes in changes/; with --check, only check that it is current."""
 
 import re
 import sys
@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("added", "changed", "deprecated", "removed", "fixed", "security")
 HEAD = """# Changelog
 
-Changes for people who use betcode. Versions follow [semantic versioning](https://semver.org); the promises of the API
-are in `proto/`. `scripts/changelog.py` writes this file from the notes in `changes/`.
+Changes for users of betcode. Versions follow [semantic versioning](https://semver.org); `proto/`
+describes the compatibility of the API. `scripts/changelog.py` writes this file from `changes/`.
 """
 _WIDTH = 100
 _NAME = re.compile(rf"[a-z0-9-]+\.({'|'.join(KINDS)})\.md")
