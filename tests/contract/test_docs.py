@@ -131,3 +131,24 @@ def _where_to_change_what() -> list[str]:
 def test_paths_of_where_to_change_what_exist(path: str) -> None:
     base = ROOT if path.startswith(("proto/", "docs/", "tests/")) else ROOT / "src" / "betcode"
     assert (base / path).exists()
+
+
+def long_prose_lines(text: str) -> list[str]:
+    """The lines of prose over 100 columns; not code, tables, comments, links or `JSON:` lines."""
+    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+    free = re.compile(r"\s*(\||JSON\b|<!--|[-*]? ?!?\[[^\]]*\]\(\S+\)[.,]?$)")
+    return [line for line in prose.splitlines() if len(line) > 100 and not free.match(line)]
+
+
+_PROSE = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "changes").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", _PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped_at_100_columns(page: Path) -> None:
+    assert long_prose_lines(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_long_line_is_found_in_prose_only() -> None:
+    long = "word " * 21
+    assert long_prose_lines(f"short\n{long}\n") == [long]
+    assert long_prose_lines(f"```\n{long}\n```\n| {long} |\nJSON: {long}\n[a](https://e.com/{'x' * 100})\n") == []

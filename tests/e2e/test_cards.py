@@ -39,7 +39,7 @@ async def test_one_key_allows_and_the_draft_has_the_focus_again(daemon: Daemon, 
 async def test_a_denial_has_its_reason_and_another_one_stops_the_turn(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH, BASH)
-        await here.screen.shows("d + reason")
+        await here.screen.shows("d deny with reason")
         await here.screen.press("d")
         await here.screen.shows("Enter deny with this reason")
         await here.screen.type("no?")
@@ -212,7 +212,7 @@ async def test_keys_that_came_before_it_could_be_read_answer_nothing(daemon: Dae
 async def test_a_hostile_input_is_shown_on_a_small_screen_and_not_obeyed(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path, size=(40, 15)) as here:
         await here.ask('use Bash {"command": "[red]\\u001b]0;owned\\u0007\\u202e' + "x" * 100_000 + '"}')
-        text = await here.screen.shows("[red]␛]0;owned␇\\u202e", "y allow", "v all")
+        text = await here.screen.shows("[red]␛]0;owned␇\\u202e", "y allow", "v details")
         assert len(text.split("\n")) == 15
         await here.screen.press("v", "pagedown")
         await here.screen.shows("xxxxxx", "v less")

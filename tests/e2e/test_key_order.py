@@ -82,7 +82,7 @@ async def test_a_card_is_edited_in_one_burst_and_runs_the_typed_command(daemon: 
 async def test_a_reason_is_typed_in_the_burst_that_opens_its_line(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
-        await here.screen.shows("d + reason")
+        await here.screen.shows("d deny with reason")
         type_burst(here.screen.app, as_bytes("d", "nox", "backspace", "t now", "enter", "next"))
         [answer] = await here.heard()
         assert answer["message"].endswith("not now")
@@ -99,7 +99,7 @@ async def test_letters_behind_an_answer_that_takes_its_time_are_in_the_draft(
     monkeypatch.setattr("betcode.tui.pending_board.send_answer", give_slowly)
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(BASH)
-        await here.screen.shows("d + reason")
+        await here.screen.shows("d deny with reason")
         type_burst(here.screen.app, as_bytes("d", "not now", "enter", "next"))
         await here.heard()
         await draft_becomes(here.screen, "next")

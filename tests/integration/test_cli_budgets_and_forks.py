@@ -73,7 +73,7 @@ def test_without_a_terminal_a_reached_budget_is_a_denial(here: Shell) -> None:
         person.expect("The message was cancelled")
         person.expect("> ")  # behind what the past shows
         person.type("say number three\n")
-        person.expect("Waiting until a person raises the budget")
+        person.expect("Waiting for a person to raise the budget")
         person.expect("Raise it? [y")
         person.type("n\n")
         person.expect("The message was cancelled")

@@ -26,7 +26,7 @@ async def test_an_edited_command_is_held_against_the_rules_where_it_would_begin(
         await talk.say("peek private")
         request = await talk.asked()
         edited = v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json='{"command": "cat secret.txt"}')
-        with pytest.raises(Refused, match="The edited input is denied by a rule"):
+        with pytest.raises(Refused, match="A rule denies the edited input"):
             await client.answer(request.request_id, edited)
         edited.updated_input_json = '{"command": "cat other.txt"}'
         await client.answer(request.request_id, edited)

@@ -44,7 +44,7 @@ async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goe
             await other.say("tool")
             await other.until(is_idle)
             assert other.ran == 1
-            with pytest.raises(InvalidRequest, match="cannot be told whether a rule denies"):
+            with pytest.raises(InvalidRequest, match="Cannot check whether a rule denies"):
                 await hung.answer(request.request_id, v1.ALLOW_ONCE)
             assert disk.on_a_loop == []
         assert hung.ran == 1

@@ -1,4 +1,4 @@
-"""People who are not looking are told: by a real command and a real web server, once each time."""
+"""Notifications reach a real command and a real web server, once per event."""
 
 import hashlib
 import hmac

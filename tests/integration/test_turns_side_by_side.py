@@ -36,7 +36,7 @@ async def test_past_the_limit_a_turn_waits_visibly_and_begins_when_another_ends(
         message = await second.say("say my turn")
         told = (await second.until("message_state"))[-1].message_state
         assert (told.message_id, told.state) == (message.message_id, v1.MESSAGE_STATE_ACCEPTED)
-        assert "Waiting for a free place" in told.reason
+        assert "Waiting for a free slot" in told.reason
         assert (await second.summary()).waiting_for == "slot"
         assert len(daemon.agent_pids) == 1
         (daemon.work / "go").touch()

@@ -52,7 +52,7 @@ async def test_one_that_refuses_is_replaced_by_one_that_gets_every_rule_at_its_l
         talk = await obedient_talk(daemon, client)
         events = await talk.turn("peek")
         [refusal] = [event.error.message for event in events if event.HasField("error")]
-        assert "refuses to show what it does" in refusal
+        assert "does not support submitting its tool calls" in refusal
         first, last = runs_in(daemon.paths.runs)
         assert not any(b"peek" in line for line in first.lines(RecordKind.IN))
         launched = Path(f"/proc/{last.agent_pid}/cmdline").read_bytes()

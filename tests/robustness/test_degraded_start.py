@@ -34,7 +34,7 @@ def locked(daemon: Daemon, stack: ExitStack) -> None:
 
 
 CAUSES = {
-    "full disk": (full_disk, "no room left"),
+    "full disk": (full_disk, "disk is full"),
     "locked": (locked, "another program holds its lock"),
 }
 

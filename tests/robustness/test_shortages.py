@@ -112,7 +112,7 @@ async def test_a_daemon_whose_database_is_taken_away_ends_and_says_why(tmp_path:
         else:
             database.unlink()
         assert await daemon.ended() == 1
-        assert "was removed or replaced under the daemon" in daemon.log
+        assert "was removed or replaced while the daemon runs" in daemon.log
 
 
 @pytest.mark.parametrize("which", ["socket", "ticket_socket"])
@@ -125,7 +125,7 @@ async def test_a_daemon_whose_socket_is_removed_makes_way_for_one_that_can_be_re
         await talk.until(lambda event: event.text_delta.text == "waiting")
         getattr(daemon.paths, which).unlink()
         assert await daemon.ended() == 1
-        assert "was removed, so nobody reaches this daemon" in daemon.log
+        assert "was removed, so clients cannot reach this daemon" in daemon.log
         await daemon.start()
         (daemon.work / "more").touch()
         await talk.until(is_idle)

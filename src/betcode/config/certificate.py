@@ -45,7 +45,7 @@ def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> N
     if _PRIVATE_KEY not in key_data:
         raise WrongSetting(f"daemon.tls_key: {key} holds no private key (PEM)")
     if any(mark in key_data for mark in _PASSWORD):
-        raise WrongSetting(f"daemon.tls_key: {key} has a password, which a daemon cannot be asked for: take it away")
+        raise WrongSetting(f"daemon.tls_key: {key} is encrypted with a password: remove the password")
     try:
         kind = next(_parts(_fields(cert)[5][1]))[1].hex()
     except (ValueError, LookupError, StopIteration):

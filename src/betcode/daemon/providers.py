@@ -52,7 +52,9 @@ def find_providers(
     async def default_for(environment: Mapping[str, str]) -> str:
         if default:
             return default
-        is_found = True if named is not None else await versions.looked(partial(_is_on_a_path, environment, environ))
+        is_found = (
+            True if named is not None else await versions.bounded_read(partial(_is_on_a_path, environment, environ))
+        )
         # If the disk of a PATH does not answer, the result at the daemon's start decides.
         return DEFAULT.name if (was_found if is_found is None else is_found) else FALLBACK.name
 

@@ -64,7 +64,7 @@ class ErrorCode(StrEnum):
     )
     WORKTREE_SETUP_FAILED = (
         "WORKTREE_SETUP_FAILED",
-        "the setup of a worktree failed; `output` has its last lines, `kept` tells whether the worktree exists",
+        "the setup of a worktree failed; `output` has its last lines, `kept` is true if the worktree still exists",
     )
     GIT_FAILED = ("GIT_FAILED", "git refused, failed or timed out; the message has its output")
     CAMPAIGN_NOT_FOUND = ("CAMPAIGN_NOT_FOUND", "no campaign has this id or name, or several have")
@@ -78,7 +78,7 @@ class ErrorCode(StrEnum):
         "BUDGET_EXCEEDED",
         "the session has reached its budget and is set to refuse; the message has the figures and how to raise it",
     )
-    POOL_EXHAUSTED = ("POOL_EXHAUSTED", "no slot, no place in the queue, or no memory; retry after `retry_after_ms`")
+    POOL_EXHAUSTED = ("POOL_EXHAUSTED", "no free slot, the queue is full, or no memory; retry after `retry_after_ms`")
     AGENT_UNAVAILABLE = ("AGENT_UNAVAILABLE", "the agent cannot be started; the message has the reason")
     SUBPROCESS_CRASHED = (
         "SUBPROCESS_CRASHED",

@@ -32,7 +32,7 @@ from betcode.engine.operations.lifecycle.phases import PhaseBoard
 from betcode.engine.permissions.rule_files import RuleShelf
 from betcode.util.bounded_io import BoundedIOPool
 
-NOT_WRITABLE_YET = "The daemon has started without being able to write to its database, which can only be read"
+NOT_WRITABLE_YET = "The daemon cannot write to its database; sessions can only be read"
 
 DefaultProvider = Callable[[Mapping[str, str]], Awaitable[str]]  # of sessions with this environment; "": any
 
@@ -88,7 +88,7 @@ class EngineContext:
     def refuse_before_adoption(self) -> None:
         """Raises StorageDegraded."""
         if not self.adopted.is_set():
-            raise StorageDegraded(f"{NOT_WRITABLE_YET}. Try again when that has passed", retry_after_ms="2000")
+            raise StorageDegraded(f"{NOT_WRITABLE_YET}. Retry when this is resolved", retry_after_ms="2000")
 
     def place_with(self, places: WorktreePlaces) -> None:
         """Ask these from now on where sessions belong and where their agents start."""

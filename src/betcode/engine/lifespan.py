@@ -47,7 +47,7 @@ async def _start_when_writable(registry: Registry, engine: Engine) -> None:
         async with live.lock:
             await live.writer.jump_after_epoch()
     await _start(registry, engine)
-    logger.warning("the database can be written: the daemon works as usual")
+    logger.warning("the database is writable again: the daemon works as usual")
 
 
 async def _start(registry: Registry, engine: Engine) -> None:
@@ -127,7 +127,9 @@ async def open_engine(
         if store.has_begun:
             await _start(registry, engine)
         else:
-            logger.error("nothing can be written: sessions can be read, and agents are adopted when that has passed")
+            logger.error(
+                "the database cannot be written: sessions are read-only; agents are adopted when it is writable again"
+            )
             tasks.start_soon(_start_when_writable, registry, engine)
         tasks.start_soon(keep_running, "process observation", context.processes.watch)
         try:

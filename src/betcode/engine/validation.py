@@ -30,16 +30,15 @@ def check_new_session(new: NewSession) -> None:
     _check_words("tool", new.allowed_tools)
     for tool in new.allowed_tools:
         if not tool.strip():
-            raise InvalidRequest("An allowed tool has no name: leave it out")
+            raise InvalidRequest("An entry of the allowed tools is empty: remove it")
     if sum(len(tool.encode()) + 1 for tool in new.allowed_tools) > _ARGUMENT_LIMIT_BYTES:
-        raise InvalidRequest(f"The allowed tools are longer than {_ARGUMENT_LIMIT_BYTES} bytes in all: name fewer")
+        raise InvalidRequest(f"The allowed tools are longer than {_ARGUMENT_LIMIT_BYTES} bytes in total: allow fewer")
     for name, value in (new.environment or {}).items():
         if not name or "=" in name or "\0" in name or "\0" in value:
-            raise InvalidRequest("A name in the environment is not one: leave it out")
+            raise InvalidRequest("The environment has an invalid variable name: remove it")
         if len(name.encode()) + len(value.encode()) > _ARGUMENT_LIMIT_BYTES:
             raise InvalidRequest(
-                f"The variable {name[:80]!r} is longer than {_ARGUMENT_LIMIT_BYTES} bytes: no program can be started "
-                "with it, so leave it out"
+                f"The variable {name[:80]!r} is longer than {_ARGUMENT_LIMIT_BYTES} bytes, the system limit: remove it"
             )
 
 
@@ -60,7 +59,7 @@ def check_name(name: str) -> None:
     if len(name) > NAME_CHARACTERS:
         raise InvalidRequest(f"The name has {len(name)} characters: give it at most {NAME_CHARACTERS}")
     if name != name.strip() or not name.isprintable():
-        raise InvalidRequest("The name has spaces around it or characters that cannot be shown: leave them out")
+        raise InvalidRequest("The name has spaces around it or characters that cannot be shown: remove them")
 
 
 def check_message(message: SendMessage, settings: EngineSettings) -> SendMessage:
@@ -87,7 +86,7 @@ def _check_directory(text: str) -> None:
     if not text:
         raise InvalidRequest("No working directory: name the project's directory")
     if "\0" in text:
-        raise InvalidRequest("The working directory has a NUL in its name: name another")
+        raise InvalidRequest("The path of the working directory contains a NUL byte: give another path")
     path = Path(text)
     shown = text[:500]
     if not path.is_absolute():
@@ -97,7 +96,7 @@ def _check_directory(text: str) -> None:
     try:
         exists, is_directory = path.exists(), path.is_dir()
     except OSError as trouble:
-        raise InvalidRequest(f"The working directory {shown!r} cannot be looked at: {trouble.strerror}") from None
+        raise InvalidRequest(f"The working directory {shown!r} cannot be accessed: {trouble.strerror}") from None
     if not exists:
         raise InvalidRequest(f"The working directory {shown!r} does not exist: make it or name another")
     if not is_directory:
@@ -109,8 +108,8 @@ def _check_directory(text: str) -> None:
 def _check_words(what: str, words: tuple[str, ...]) -> None:
     for word in words:
         if word.startswith("-"):
-            raise InvalidRequest(f"The {what} name {word[:80]!r} begins with a dash: leave the dash out")
+            raise InvalidRequest(f"The {what} name {word[:80]!r} begins with a dash: remove the dash")
         if not word.isprintable():
-            raise InvalidRequest(f"The {what} name {word[:80]!r} has a control character: leave it out")
+            raise InvalidRequest(f"The {what} name {word[:80]!r} has a control character: remove it")
         if len(word) > _WORD_LIMIT:
             raise InvalidRequest(f"The {what} name {word[:80]!r}… is longer than {_WORD_LIMIT} characters")

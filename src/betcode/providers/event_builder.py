@@ -12,9 +12,9 @@ _MOST_DOLLARS = 1e12
 
 
 class BuilderState(Protocol):
-    """What every dialogue's state has."""
+    """The fields of every dialogue's state that the builder uses."""
 
-    status: int  # last said
+    status: int  # the last one reported
     bad_lines: int  # in a row
     errors: list[str]  # the last lines of stderr
     error_notices: int
@@ -24,7 +24,7 @@ StateT = TypeVar("StateT", bound=BuilderState)
 
 
 class EventBuilder(Generic[StateT]):
-    """What a record means is said here, in order; each provider adds what its own dialogue looks at."""
+    """Collects the events of one record, in order. Each provider adds fields for its own dialogue."""
 
     __slots__ = ("events", "mono_ns", "session", "state", "wall_ns")
 
@@ -36,7 +36,7 @@ class EventBuilder(Generic[StateT]):
         self.events: list[v1.AgentEvent] = []
 
     def new_event(self, parent: str = "") -> v1.AgentEvent:
-        """A new event with the record's time, to be filled in."""
+        """Add an empty event with the record's time."""
         event = v1.AgentEvent()
         stamp = event.timestamp
         stamp.seconds, stamp.nanos = divmod(self.wall_ns, _NS)
@@ -60,21 +60,21 @@ class EventBuilder(Generic[StateT]):
         change.message = message
 
     def turn_to(self, status: v1.AgentStatus.ValueType) -> None:
-        """Say the status unless it is the one last said."""
+        """Report the status, unless it is unchanged."""
         if self.state.status != status:
             self.status(status)
 
 
 def uint32(value: float) -> int:
-    """Clamped to what the field holds."""
-    return int(min(max(0, value), _UINT32))  # in this order: what is no number becomes 0
+    """Clamp to the range of the field."""
+    return int(min(max(0, value), _UINT32))  # in this order, so that NaN becomes 0
 
 
 def uint64(value: float) -> int:
-    """Clamped to what the field holds."""
+    """Clamp to the range of the field."""
     return int(min(max(0, value), _UINT64))
 
 
 def dollars(value: float) -> float:
-    """What can be added up: neither negative nor endless nor no number at all."""
+    """Return the amount, or 0 if it is negative, infinite or NaN, so that amounts can be added."""
     return value if 0.0 <= value <= _MOST_DOLLARS else 0.0

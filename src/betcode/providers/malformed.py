@@ -12,18 +12,18 @@ logger = logging.getLogger(__name__)
 
 EXCERPT = 200
 LONGEST_ERROR = 500
-_ERRORS_KEPT = 5
+_STORED_ERRORS = 5
 _ERROR_NOTICES = 20  # of one run
 
 
 def say_malformed(builder: EventBuilder[StateT], what: str, raw: bytes) -> None:
-    """A notice with the beginning of what it is about."""
+    """Add a notice with the beginning of the line."""
     excerpt = raw[: 4 * EXCERPT].decode(errors="replace")
     builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, EXCERPT))
 
 
 def on_malformed(frame: Malformed, builder: EventBuilder[StateT]) -> None:
-    """The first of a run of broken lines is told at once, the others are counted."""
+    """Report the first of consecutive malformed lines, and count the others."""
     builder.state.bad_lines += 1
     logger.warning("a line of the agent cannot be decoded: %s", frame.reason)
     if builder.state.bad_lines == 1:
@@ -31,7 +31,7 @@ def on_malformed(frame: Malformed, builder: EventBuilder[StateT]) -> None:
 
 
 def end_bad_lines(builder: EventBuilder[StateT]) -> None:
-    """A line could be read again: say how many could not."""
+    """Report how many more lines were malformed, now that one can be read again."""
     more = builder.state.bad_lines - 1
     builder.state.bad_lines = 0
     if more > 0:
@@ -39,33 +39,33 @@ def end_bad_lines(builder: EventBuilder[StateT]) -> None:
 
 
 def say_too_long(record: Record, builder: EventBuilder[StateT]) -> int:
-    """Tell of a line over the limit; its size, as far as it is known."""
+    """Report a line over the limit. Return its known size."""
     size = max(record.end - record.offset, len(record.data))
     say_malformed(builder, f"a line of about {size} bytes is over the limit and was skipped", record.data)
     return size
 
 
 def say_damaged(record: Record, builder: EventBuilder[StateT]) -> None:
-    """The journal has lost something here."""
+    """Add a gap for lost records of the journal."""
     gap = builder.new_event().gap
     gap.reason = record.data.decode(errors="replace")[:LONGEST_ERROR]
     gap.bytes_lost = max(record.end - record.offset, 0)
 
 
 def error_text(record: Record) -> str:
-    """A line of stderr, as much of it as is looked at."""
+    """Return the beginning of a line of stderr."""
     return record.data[: 4 * LONGEST_ERROR].decode(errors="replace").strip()
 
 
-def on_error_line(text: str, builder: EventBuilder[StateT], *, tells: bool = True) -> None:
-    """Kept for whoever explains the agent's end, and told while there are few."""
-    said = shortened(text, LONGEST_ERROR)
-    if not said:
+def on_error_line(text: str, builder: EventBuilder[StateT], *, shown: bool = True) -> None:
+    """Store a line of stderr to explain the agent's exit. The first lines of a run are also notices."""
+    line = shortened(text, LONGEST_ERROR)
+    if not line:
         return
     state = builder.state
-    state.errors = [*state.errors, said][-_ERRORS_KEPT:]
-    if tells and state.error_notices < _ERROR_NOTICES:
+    state.errors = [*state.errors, line][-_STORED_ERRORS:]
+    if shown and state.error_notices < _ERROR_NOTICES:
         state.error_notices += 1
-        builder.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
+        builder.notice(v1.NOTICE_KIND_AGENT, line, stream="stderr")
     else:
-        logger.debug("stderr: %s", said)
+        logger.debug("stderr: %s", line)

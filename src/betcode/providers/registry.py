@@ -14,7 +14,7 @@ from betcode.providers.versions import AgentVersions
 
 @dataclass(frozen=True, slots=True)
 class ProviderContext:
-    """What a provider is created from, beside its spec."""
+    """The parameters of a provider in addition to its spec."""
 
     agents: AgentSettings = field(default_factory=AgentSettings)
     executable: Path | None = None  # of the default provider's program; None: found on the session's PATH

@@ -4,7 +4,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-_REMEMBERED = 64  # ids of what is over, so that nothing ends twice
+_REMEMBERED = 64  # ids of ended items, so that nothing ends twice
 
 StateT = TypeVar("StateT", bound=msgspec.Struct)
 Key = TypeVar("Key")
@@ -12,11 +12,11 @@ Value = TypeVar("Value")
 
 
 class UnreadableState(Exception):
-    """Stored by a version that nothing here can read."""
+    """The state was stored by a version that this one cannot read."""
 
 
 class StoredState(Generic[StateT]):
-    """One version of one dialogue's state as bytes, and back."""
+    """Encodes and decodes one version of a dialogue's state."""
 
     def __init__(self, kind: type[StateT], version: int) -> None:
         self._encode = msgspec.msgpack.Encoder().encode
@@ -37,14 +37,14 @@ class StoredState(Generic[StateT]):
 
 
 def remember(ids: list[str], name: str) -> None:
-    """Keep the newest."""
+    """Append an id, and drop the oldest ones over the limit."""
     ids.append(name)
     if len(ids) > _REMEMBERED:
         del ids[0]
 
 
 def keep(entries: dict[Key, Value], key: Key, value: Value, most: int = _REMEMBERED) -> None:
-    """Add an entry; past `most` the oldest is dropped, since a state is written with every batch."""
+    """Add an entry; past `most` the oldest is dropped, because the state is written with every batch."""
     entries[key] = value
     if len(entries) > most:
         del entries[next(iter(entries))]

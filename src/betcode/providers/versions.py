@@ -21,23 +21,23 @@ from betcode.proc.child import Child, start
 
 logger = logging.getLogger(__name__)
 
-AGAIN_AFTER_S = 60.0  # a program that said none is asked once more: the machine may have been busy
+AGAIN_AFTER_S = 60.0  # retry a program that reported no version: the machine may have been busy
 _OUTPUT_LIMIT_BYTES = 4096
 _VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:-[0-9A-Za-z.]+)?)")
 
 Clock = Callable[[], float]
-_Seen = TypeVar("_Seen")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    read_s: float = 3.0  # a program that has not said its version by then says none
-    wait_s: float = 1.0  # whoever asks meanwhile goes on without
+    read_s: float = 3.0  # the time limit for a program to print its version
+    wait_s: float = 1.0  # the time that a caller waits for it
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A file as it stands on the disk: one that was replaced or changed is another."""
+    """Identifies the current contents of a program file: a replaced or changed file is another program."""
 
     path: Path
     inode: int
@@ -52,7 +52,7 @@ class _VersionReply:
 
 
 class AgentVersions:
-    """The versions of agents' programs, by what stands on the disk now. Nothing here blocks the event loop."""
+    """Caches the versions of agents' programs by their files. No method that is a coroutine blocks the event loop."""
 
     def __init__(
         self, environment: Mapping[str, str], bounds: Bounds | None = None, *, clock: Clock = time.monotonic
@@ -60,25 +60,25 @@ class AgentVersions:
         self._bounds = bounds or Bounds()
         self._environment = dict(environment)
         self._clock = clock
-        self._said: dict[Path, tuple[Program, _VersionReply]] = {}
+        self._cache: dict[Path, tuple[Program, _VersionReply]] = {}
         self._thread = ThreadPoolExecutor(1, "agent version")
         self._under_way: dict[Path, Future[str]] = {}
         self._asked: Child | None = None
         self._is_closed = False
-        self._looks = anyio.CapacityLimiter(2)  # of its own: a disk that hangs would keep the threads of others
+        self._limiter = anyio.CapacityLimiter(2)  # a separate limiter: a hanging disk would block the threads of others
 
     def known(self, binary: Path) -> str | None:
-        """What this program said before; empty where it said nothing, None where it was not asked."""
+        """Return the cached version; empty if the program reported none, None if nothing is cached."""
         program = program_at(binary)
-        kept = self._said.get(binary)
-        if program is None or kept is None or kept[0] != program:
+        cached = self._cache.get(binary)
+        if program is None or cached is None or cached[0] != program:
             return None
-        is_old = not kept[1].version and self._clock() - kept[1].at > AGAIN_AFTER_S
-        return None if is_old else kept[1].version
+        is_old = not cached[1].version and self._clock() - cached[1].at > AGAIN_AFTER_S
+        return None if is_old else cached[1].version
 
     async def of(self, binary: Path) -> str:
-        """The program's version; empty where it does not say one, or not soon enough for us to wait."""
-        known = await self.looked(lambda: self.known(binary))
+        """Return the program's version; empty if it reports none, or not within `wait_s`."""
+        known = await self.bounded_read(lambda: self.known(binary))
         if known is not None:
             return known
         if self._is_closed:
@@ -87,18 +87,18 @@ class AgentVersions:
         if asking is None or asking.done():
             asking = self._under_way[binary] = self._thread.submit(self._ask, binary)
         with anyio.move_on_after(self._bounds.wait_s):
-            # Shielded: who does not wait any longer leaves it to the next who asks.
+            # Shielded: the next caller can use the result even if this one stops waiting.
             return await asyncio.shield(asyncio.wrap_future(asking))
         return ""
 
-    async def looked(self, look: Callable[[], _Seen]) -> _Seen | None:
-        """What a look at the disk finds; None where that does not answer soon enough."""
+    async def bounded_read(self, read: Callable[[], _Result]) -> _Result | None:
+        """Run a file read in a thread; None if it takes longer than `wait_s`."""
         with anyio.move_on_after(self._bounds.wait_s):
-            return await anyio.to_thread.run_sync(look, abandon_on_cancel=True, limiter=self._looks)
+            return await anyio.to_thread.run_sync(read, abandon_on_cancel=True, limiter=self._limiter)
         return None
 
     def close(self) -> None:
-        """Ask nobody any more, and leave no program behind that is being asked."""
+        """Start no more programs, and kill the one that runs."""
         self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._asked is not None:
@@ -106,14 +106,14 @@ class AgentVersions:
 
     def _ask(self, binary: Path) -> str:
         if (known := self.known(binary)) is not None:
-            return known  # somebody else asked since it was looked up
+            return known  # another caller has read it meanwhile
         program = program_at(binary)
         if program is None:
             return ""
         version = version_in(self._first_words(binary))
         if not version:
             logger.warning("%s reports no version", binary)
-        self._said[binary] = (program, _VersionReply(version, self._clock()))
+        self._cache[binary] = (program, _VersionReply(version, self._clock()))
         return version
 
     def _first_words(self, binary: Path) -> str:
@@ -131,7 +131,7 @@ class AgentVersions:
 
 
 def program_at(binary: Path) -> Program | None:
-    """The file that would be run; links are followed, since an upgrade often changes where one points."""
+    """Identify the program file. Links are followed, because an upgrade often changes the target of one."""
     try:
         found = binary.stat()
     except OSError:
@@ -140,13 +140,13 @@ def program_at(binary: Path) -> Program | None:
 
 
 def version_in(words: str) -> str:
-    """The first version in a text: 1.0.22 in "claude v1.0.22", 2.1.6 in "2.1.6 (Claude Code)"."""
+    """Return the first version in a text: 1.0.22 in "claude v1.0.22", 2.1.6 in "2.1.6 (Claude Code)"."""
     found = _VERSION.search(words)
     return found.group(1) if found else ""
 
 
 def asked(binary: Path, environment: Mapping[str, str]) -> Child:
-    """`binary --version`, begun in a process group of its own, so that whatever it starts can be ended with it.
+    """Start `binary --version` in a process group of its own, so that its children can be ended with it.
 
     Raises:
         OSError: it cannot be run.
@@ -155,7 +155,7 @@ def asked(binary: Path, environment: Mapping[str, str]) -> Child:
 
 
 def read_version(binary: Path, environment: Mapping[str, str], bound_s: float) -> str:
-    """What the program itself says now; empty where it says none within the bound. Blocks for that long.
+    """Run the program and return its version; empty if it prints none within `bound_s`. Blocks.
 
     Raises:
         OSError: it cannot be run.
@@ -168,12 +168,12 @@ def read_version(binary: Path, environment: Mapping[str, str], bound_s: float) -
 
 
 def first_words(child: Child, bound_s: float) -> str:
-    """The beginning of what it prints within the bound."""
+    """Return the beginning of the program's output."""
     return _read(child.out, time.monotonic() + bound_s).decode(errors="replace")
 
 
 def _read(descriptor: int, until: float) -> bytes:
-    """What comes until its end, the bound or the limit; a line that has ended is enough."""
+    """Read until the first line break, the end of the output, the time limit or the size limit."""
     data = b""
     readable = select.poll()  # not select(), which takes no descriptor past 1023
     readable.register(descriptor, select.POLLIN)

@@ -80,7 +80,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _counter(
         "betcode_messages_processed_total",
-        "lines that agents wrote (NDJSON) and that were taken in",
+        "lines of agents (NDJSON) that were processed",
         lambda now: now.counts.messages_processed,
     ),
     Metric(
@@ -106,7 +106,7 @@ METRICS: tuple[Metric, ...] = (
         tuple(Direction),
     ),
     _gauge("betcode_turns_at_work", "turns that have a slot", lambda now: now.gauges.turns_at_work),
-    _gauge("betcode_turns_waiting", "turns in line for a slot", lambda now: now.gauges.turns_waiting),
+    _gauge("betcode_turns_waiting", "turns that wait for a slot", lambda now: now.gauges.turns_waiting),
     _gauge("betcode_agents_alive", "agent processes alive, idle ones too", lambda now: now.gauges.agents_alive),
     _gauge(
         "betcode_agent_memory_bytes",

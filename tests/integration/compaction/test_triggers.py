@@ -49,7 +49,7 @@ async def test_a_session_that_has_spent_its_budget_is_not_compacted_by_itself(tm
         session = place.talk.session_id
         await client.set_budget(session, v1.Budget(max_turns=1))
         await place.talk.turn("tokens 501\nsay too much")
-        await place.talk.until(lambda event: "is reached" in event.notice.message)
+        await place.talk.until(lambda event: "is used up" in event.notice.message)
         await client.set_budget(session, v1.Budget(max_turns=3))
         events = await place.talk.turn("tokens 501\nsay more")
         assert "compaction" not in kinds(events)  # nor was it begun before this message came

@@ -104,7 +104,7 @@ async def test_every_agent_and_every_row_is_accounted_for(tmp_path: Path) -> Non
         facts = (await client.health()).metadata
         found = {name: int(facts[f"found_at_start_{name}"]) for name in ("adopted", "ended", "orphans")}
         assert found == {"adopted": 1, "ended": 1, "orphans": 1}
-        assert "found 1 agents at work, 1 that had ended, 1 without a row" in daemon.log
+        assert "found 1 working agents, 1 that had ended, 1 without a row" in daemon.log
         assert adopted in held_runs(daemon.paths.runs)
         assert finished not in held_runs(daemon.paths.runs)
         (daemon.work / "go").touch()

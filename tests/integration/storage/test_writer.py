@@ -221,9 +221,9 @@ async def test_what_is_too_large_for_the_room_left_does_not_keep_the_small_ones_
                 writer.gate.release()
             writer.gate.acquire()
         assert outcomes[1_000] == outcomes[2_000] == "kept"
-        assert "there is no room left on its disk" in outcomes[1_000_000]
+        assert "its disk is full" in outcomes[1_000_000]
         db.pragma("max_page_count", 10_000)
         await writer.write(keep(1_000_000))
         assert db.execute("SELECT count(*) FROM kept").get == 3
     said = [(record.levelno, record.message) for record in caplog.records]
-    assert (logging.ERROR, "the database cannot be written: there is no room left on its disk") in said
+    assert (logging.ERROR, "the database cannot be written: its disk is full") in said

@@ -145,5 +145,5 @@ async def test_a_fork_whose_original_is_compacted_before_its_first_message_says_
         events = await before.turn("[[fake:c]] third")
         (error,) = [event.error for event in events if event.HasField("error")]
         assert error.code == ErrorCode.AGENT_UNAVAILABLE
-        assert "was compacted before anything was said here" in error.details["advice"]
+        assert "was compacted before the fork's first turn" in error.details["advice"]
         assert not any(event.notice.kind == v1.NOTICE_KIND_FORK for event in events)

@@ -83,13 +83,13 @@ async def test_from_inside_the_agents_tree_nothing_answers_and_what_was_tried_is
         by_way = {row["note"]: row for row in refused}
         assert set(by_way) == {
             "called without a ticket: AnswerPermission",
-            "brought a ticket that does not count: AnswerPermission",
+            "sent an invalid ticket: AnswerPermission",
             "asked for a ticket",
             "came to the holder's socket",
         }
         assert by_way["called without a ticket: AnswerPermission"]["request_id"] == prompt.permission.request_id
         for note, row in by_way.items():
-            if not note.startswith("brought a ticket that does not count"):
+            if not note.startswith("sent an invalid ticket"):
                 assert f" < {holder_pid(world.runs[0].directory)} (python" in row["peer"], row
         assert not (world.work / "pwned.txt").exists()
         await world.client.cancel(talk.session_id)

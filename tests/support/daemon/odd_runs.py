@@ -185,12 +185,12 @@ ODD_RUNS: dict[str, OddRun] = {
     "socket is a link to itself": OddRun(
         put("socket", self_link), "`socket` is a symbolic link, not a socket", heals_by_itself=True
     ),
-    "holder answers no JSON": OddRun(listener(b"hello\n"), "its greeting is no JSON", holder_dead=True),
-    "holder answers a list": OddRun(listener(b"[]\n"), "its greeting is no JSON object", holder_dead=True),
+    "holder answers no JSON": OddRun(listener(b"hello\n"), "its greeting is not JSON", holder_dead=True),
+    "holder answers a list": OddRun(listener(b"[]\n"), "its greeting is not a JSON object", holder_dead=True),
     "holder answers wrong types": OddRun(
         listener(wrong(journal_end="x")), "its greeting has no usable `journal_end`", holder_dead=True
     ),
-    "holder answers 200,000 levels": OddRun(listener(DEEP + b"\n"), "its greeting is no JSON", holder_dead=True),
+    "holder answers 200,000 levels": OddRun(listener(DEEP + b"\n"), "its greeting is not JSON", holder_dead=True),
     "holder answers without end": OddRun(
         listener(b"x" * 65536), "it sent more than 1048576 bytes without a newline", holder_dead=True
     ),

@@ -85,8 +85,8 @@ def test_an_edit_that_is_no_json_object_is_refused(edited: str) -> None:
 
 def test_an_edit_without_an_input_is_refused_and_so_is_an_input_without_an_edit() -> None:
     assert "needs the edited input" in refused(v1.ALLOW_WITH_EDIT)
-    assert "ALLOW_WITH_EDIT only" in refused(v1.ALLOW_ONCE, updated_input="{}")
-    assert "ALLOW_SESSION only" in refused(v1.ALLOW_ONCE, grant_pattern="Bash")
+    assert "Only ALLOW_WITH_EDIT" in refused(v1.ALLOW_ONCE, updated_input="{}")
+    assert "Only ALLOW_SESSION" in refused(v1.ALLOW_ONCE, grant_pattern="Bash")
 
 
 def test_a_plan_is_accepted_or_denied_and_nothing_else() -> None:

@@ -65,6 +65,6 @@ def test_the_sentence_names_the_error_and_what_to_do() -> None:
     words = sentence(SESSION, ExceptionGroup("unhandled errors", [ValueError("one\ntwo")]))
     assert "ValueError: one two" in words
     assert f"betcode session delete {SESSION}" in words
-    assert "Send a message to try again" in words
+    assert "Send a message to retry" in words
     assert describe(KeyError()) == "KeyError"
     assert len(describe(ValueError("x" * 1000))) <= 300

@@ -33,7 +33,7 @@ def test_what_the_real_program_last_said_gives_advice(recording: str, says: str)
     [
         ("error: unknown option '--no-such-flag'", "update"),
         ("error: option '--permission-mode <mode>' argument 'x' is invalid. Allowed choices are plan.", "update"),
-        ("No message found with message.uuid of: 02852a91-4e91-44f0-961c-d9f824b5a223", "fork a later turn"),
+        ("No message found with message.uuid of: 02852a91-4e91-44f0-961c-d9f824b5a223", "Fork a later turn"),
         ("Not logged in · Please run /login", "log in"),
         ("Invalid API key · Fix external API key", "API key"),
     ],

@@ -199,7 +199,7 @@ def test_an_agent_can_be_told_at_any_time_to_show_every_call() -> None:
     answer = {"type": "control_response", "response": {"subtype": "error", "request_id": "s"}}
     [told] = refused.receive(record(answer))
     assert refused.call_screening is CallScreening.REFUSED
-    assert "does not show what it does" in told.notice.message
+    assert "does not submit its tool calls" in told.notice.message
 
 
 def test_sending_changes_nothing_until_the_record_comes_by() -> None:

@@ -78,9 +78,9 @@ def test_a_codex_that_does_not_know_how_to_ask_always_is_asked_in_parts() -> Non
     ("method", "message", "has_conversation", "words"),
     [
         ("thread/resume", "no rollout found for thread id 01a1", False, "no longer has this conversation"),
-        ("thread/fork", "no rollout found for thread id 01a1", None, "forked from"),
+        ("thread/fork", "no rollout found for thread id 01a1", None, "source session of this fork"),
         ("thread/resume", "thread 01a1 already has an active writer", None, "another Codex"),
-        ("thread/start", "the sky fell", None, "could not begin"),
+        ("thread/start", "the sky fell", None, "could not start"),
     ],
 )
 def test_without_a_thread_there_is_a_failure_with_advice(

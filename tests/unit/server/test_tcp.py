@@ -200,7 +200,7 @@ def test_a_key_with_which_nobody_could_connect_is_refused(tmp_path: Path, kind: 
 
 def test_what_is_no_certificate_or_key_is_said_in_our_words(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path / "one", password="s3cret")
-    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* has a password"):
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* is encrypted with a password"):
         read_pair(cert, key)
     with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* holds no certificate"):
         read_pair(key, key)

@@ -61,9 +61,16 @@ def _rows(one: v1.ProviderInfo, names: Container[str]) -> Iterator[tuple[str, ..
 
 
 def _row(name: str, program: v1.AgentProgram) -> tuple[str, ...]:
-    state = "unusable" if program.missing else "ready"
     where = program.missing or program.path or _OWN
-    return (name, state, program.version or "-", _LOGIN.get(program.login, "?"), where)
+    return (name, _state(program), program.version or "-", _LOGIN.get(program.login, "?"), where)
+
+
+def _state(program: v1.AgentProgram) -> str:
+    if not program.missing:
+        return "ready"
+    if not (program.path or program.version):
+        return "not installed"
+    return "not logged in" if program.login == v1.LOGIN_STATE_LOGGED_OUT else "not available"
 
 
 def show(one: v1.ProviderInfo, screen: Screen) -> None:

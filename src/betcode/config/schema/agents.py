@@ -48,22 +48,22 @@ AGENTS: tuple[Setting, ...] = (
         "agents.turn_limit",
         "engine.turn_limit",
         value_types.whole(1, 1000),
-        "turns at work at once; a turn that waits for a person does not count",
+        "maximum number of turns that run at once; a turn that waits for a person does not count",
         "BETCODE_MAX_SUBPROCESSES",
     ),
     Setting(
         "agents.queue_limit",
         "engine.queue_limit",
         value_types.whole(0, 10_000),
-        "turns that wait in line; 0 refuses at once",
+        "maximum number of queued turns; 0: no queue",
         "BETCODE_SUBPROCESS_QUEUE",
     ),
     Setting(
         "agents.hang_after",
         "engine.hang_after_s",
         value_types.duration(1.0),
-        "an agent in a turn that writes nothing at all for so long is ended and started again; not while a person "
-        "or the model's API is waited for",
+        "an agent that writes nothing for this long during a turn is restarted; time spent waiting for a person or "
+        "the model's API does not count",
         "BETCODE_SUBPROCESS_TIMEOUT",
     ),
     Setting(
@@ -82,7 +82,7 @@ AGENTS: tuple[Setting, ...] = (
         "agents.memory_limit",
         "engine.agent_memory_limit_bytes",
         value_types.size(_MIB),
-        "of all live agents together; the longest idle is retired first",
+        "memory limit of all agents together; the agent idle longest is ended first",
     ),
     Setting(
         "agents.frame_limit",

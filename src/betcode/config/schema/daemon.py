@@ -30,7 +30,7 @@ DAEMON: tuple[Setting, ...] = (
         "daemon.durability",
         "engine.durability",
         value_types.one_of("normal", "full"),
-        "`full`: not even a power cut takes the last second",
+        "`full`: commits survive a power failure",
         at_once=False,
     ),
     Setting(

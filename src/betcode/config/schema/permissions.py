@@ -11,26 +11,27 @@ PERMISSIONS: tuple[Setting, ...] = (
         "permissions.screen_all",
         "engine.screen_all",
         value_types.one_of("auto", "always", "never"),
-        "whether an agent shows every use of a tool before its own rules decide: `always`, `never`, or where any "
-        "rule denies or asks ([rules.md](rules.md)); for agents started from then on",
+        "whether agents submit every tool call before their own rules decide: `always`, `never`, or `auto` (if any "
+        "rule denies or asks, see [rules.md](rules.md)). Applies to agents started later",
     ),
     Setting(
         "permissions.default_ttl",
         "engine.permission_ttl_s",
         value_types.duration(),
-        "how long a prompt waits without any activity; then it is denied softly. Between the next two",
+        "how long a prompt stays open without activity before it expires, between permissions.min_ttl and "
+        "permissions.max_ttl",
     ),
     Setting(
         "permissions.min_ttl",
         "engine.permission_min_ttl_s",
         value_types.duration(_SHORTEST_TTL_S, _LONGEST_TTL_S),
-        "the least that may be set",
+        "minimum of permissions.default_ttl",
     ),
     Setting(
         "permissions.max_ttl",
         "engine.permission_max_ttl_s",
         value_types.duration(_SHORTEST_TTL_S, _LONGEST_TTL_S),
-        "the most that may be set",
+        "maximum of permissions.default_ttl",
     ),
     Setting(
         "permissions.extend_on_activity",
@@ -48,6 +49,6 @@ PERMISSIONS: tuple[Setting, ...] = (
         "permissions.reminder_intervals",
         "engine.reminder_intervals_s",
         value_types.ascending_durations(),
-        "when to remind, counted from the question",
+        "when to send reminders, as times since the prompt was opened",
     ),
 )

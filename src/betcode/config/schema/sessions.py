@@ -8,7 +8,7 @@ SESSIONS: tuple[Setting, ...] = (
         "sessions.default_model",
         "engine.default_model",
         value_types.text(),
-        "the model of sessions of the default kind of agent that name none; empty: the agent's own choice",
+        "model for sessions of the default provider that name none; empty: the agent's default",
         "BETCODE_DEFAULT_MODEL",
         of_project=True,
     ),
@@ -22,7 +22,7 @@ SESSIONS: tuple[Setting, ...] = (
         "sessions.lock_answer",
         "engine.lock_answer_s",
         value_types.duration(),
-        "how long the holder of an input lock has to answer who asks for it",
+        "how long a lock holder may take to answer a request for the lock",
     ),
     Setting(
         "sessions.lock_idle",
@@ -34,6 +34,6 @@ SESSIONS: tuple[Setting, ...] = (
         "sessions.history_keep",
         "engine.history_keep_s",
         value_types.duration(),
-        "how long the history of a closed session is kept; 0: forever",
+        "how long the history of a closed session is stored; 0: forever",
     ),
 )

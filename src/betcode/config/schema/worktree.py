@@ -9,8 +9,8 @@ WORKTREE: tuple[Setting, ...] = (
         "worktree.setup_commands",
         "worktree.setup_commands",
         setup_commands(),
-        "commands that set a new worktree up, each a text or a list; run in it one after the other, behind "
-        "`.betcode/worktree-setup.sh` and without a shell. Those of a project are run once it is trusted",
+        "setup commands for a new worktree, each a string or a list of words. They run in order, without a shell, "
+        "after `.betcode/worktree-setup.sh`. Commands of a project run only if it is trusted",
         of_project=True,
     ),
     Setting(

@@ -45,7 +45,7 @@ async def _ask(own: dict[str, str]) -> Mapping[str, str]:
     except (OSError, ValueError):
         answer = RunResult(None)
     if answer.code != 0:
-        logger.warning("the login shell %s did not tell its environment; the daemon's own is used", shell)
+        logger.warning("the login shell %s did not print its environment; using the daemon's own", shell)
         return own
     return parse_environment(answer.out) or own
 

@@ -36,7 +36,7 @@ class ProviderStatus:
         try:
             return await self._context.file_io.run(f"provider {name}", partial(self._look, name, environment))
         except FilesystemTimeout as no_answer:
-            return ProviderAbout(name, ProgramStatus(missing=f"It cannot be told whether it is there: {no_answer}"))
+            return ProviderAbout(name, ProgramStatus(missing=f"Cannot check whether it is installed: {no_answer}"))
 
     def capabilities(self, name: str, profile: str = "") -> Capabilities:
         """Of a session of this kind that says nothing more than perhaps its profile."""

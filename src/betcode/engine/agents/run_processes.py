@@ -45,7 +45,7 @@ def _end_run(directory: Path, run: RunRow) -> None:
         logger.warning("the run directory %s cannot be used: %s", directory, trouble)
         return
     if not is_barred:
-        raise AgentUnavailable(f"A holder of run {run.run_id} is still there")
+        raise AgentUnavailable(f"A holder of run {run.run_id} is still running")
 
 
 def _holder(directory: Path, run: RunRow) -> Process | None:

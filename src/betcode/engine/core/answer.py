@@ -42,10 +42,8 @@ def refuse_if_cancelled(session: SessionView, run: RunView | None, prompt: Promp
 def refuse_if_denied(prompt: PromptRow, decision: PromptDecision, rule: str) -> None:
     """Raises InvalidRequest where a rule denies what would run: after an allowance the agent checks no rule."""
     if rule:
-        what = "The edited input is" if decision.updated_input else "This is by now"
-        raise InvalidRequest(
-            f"{what} denied by a rule ({rule}): deny it, or change the rule", request_id=prompt.request_id
-        )
+        what = "A rule denies the edited input" if decision.updated_input else "A rule now denies this"
+        raise InvalidRequest(f"{what} ({rule}): deny it, or change the rule", request_id=prompt.request_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from betcode.v1 import agent_pb2 as v1
 
 EDIT_LIMIT_BYTES = 4 * 1024 * 1024
 _LONGEST_KEY = 256  # characters
-_SAID = 200  # characters of a question and of its answer in a sentence
+_QUOTED = 200  # characters of a question and of its answer in a sentence
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 _CHOICES = "ALLOW_ONCE, ALLOW_SESSION, ALLOW_WITH_EDIT, DENY, DENY_NO_INTERRUPT or DENY_WITH_INTERRUPT"
 
@@ -110,11 +110,11 @@ def _edited(answer: PermissionAnswer, prompt: PromptRow) -> str:
     given = answer.updated_input
     if answer.decision != v1.ALLOW_WITH_EDIT:
         if given is not None:
-            raise InvalidRequest("An edited input goes with ALLOW_WITH_EDIT only", request_id=answer.request_id)
+            raise InvalidRequest("Only ALLOW_WITH_EDIT accepts an edited input", request_id=answer.request_id)
         return ""
     if prompt.tool_name in FOR_PEOPLE:
         raise InvalidRequest(
-            "This cannot be edited: deny it with a message that says what to change", request_id=answer.request_id
+            "This cannot be edited: deny it with a message about the change you want", request_id=answer.request_id
         )
     if given is None:
         raise InvalidRequest(
@@ -127,7 +127,7 @@ def _edited(answer: PermissionAnswer, prompt: PromptRow) -> str:
         )
     edited, own = json_value(given), json_value(prompt.input_json)
     if not isinstance(edited, dict):
-        raise InvalidRequest("The edited input is no JSON object", request_id=answer.request_id)
+        raise InvalidRequest("The edited input is not a JSON object", request_id=answer.request_id)
     if isinstance(own, dict) and (name := missing_field(own, edited)) is not None:
         raise InvalidRequest(
             f"The edited input has no {name}, and {prompt.tool_name} needs one", request_id=answer.request_id
@@ -138,13 +138,13 @@ def _edited(answer: PermissionAnswer, prompt: PromptRow) -> str:
 def _granted(answer: PermissionAnswer, prompt: PromptRow, place: PathContext) -> Rule | None:
     if answer.decision != v1.ALLOW_SESSION:
         if answer.grant_pattern:
-            raise InvalidRequest("A grant goes with ALLOW_SESSION only", request_id=answer.request_id)
+            raise InvalidRequest("Only ALLOW_SESSION accepts a grant", request_id=answer.request_id)
         return None
     use = ToolUse.of(prompt.tool_name, prompt.input_json)
     pattern = answer.grant_pattern or exact_rule(use, place)
     if pattern is None and prompt.tool_name not in FOR_PEOPLE:
         raise InvalidRequest(
-            f"No rule is just this use of {prompt.tool_name}: allow it once, or name what to grant in grant_pattern",
+            f"No rule matches exactly this call of {prompt.tool_name}: allow it once, or set grant_pattern",
             request_id=answer.request_id,
         )
     rule = granting(pattern or prompt.tool_name, use, place)
@@ -163,7 +163,7 @@ def _sent_back(prompt: PromptRow) -> str:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def json_value(text: str) -> object:
@@ -191,7 +191,8 @@ def same_as_before(row: PromptRow, decision: PromptDecision) -> bool:
             raise PermissionStale("The agent has withdrawn this request", request_id=row.request_id)
         case PromptState.LOST:
             raise PermissionStale(
-                "The agent that asked is gone; it asks again when the session goes on", request_id=row.request_id
+                "The agent that asked has exited. The next agent asks again when the session continues",
+                request_id=row.request_id,
             )
         case PromptState.EXPIRED:
             raise PermissionStale("Permission request expired", request_id=row.request_id)
@@ -210,11 +211,13 @@ def answered_before(row: PromptRow, question: str = "") -> PermissionStale:
     """Says who was quicker, when and with what; of one question, or of all that were asked together."""
     when = rfc3339_past(row.answered_ns)
     kind = f", {row.answered_by_type}" if row.answered_by_type else ""
-    said = DECIDED.get(row.decision, row.decision) or "in part"
+    given = DECIDED.get(row.decision, row.decision) or "in part"
     if questions := [question] if question else list(row.answers):
-        said = "; ".join(f"{shortened(one, _SAID)} {shortened(row.answers.get(one, ''), _SAID)}" for one in questions)
+        given = "; ".join(
+            f"{shortened(one, _QUOTED)} {shortened(row.answers.get(one, ''), _QUOTED)}" for one in questions
+        )
     return PermissionStale(
-        f"Already answered: {said}; that was by {row.answered_by or 'another client'}{kind} at {when}",
+        f"Already answered by {row.answered_by or 'another client'}{kind} at {when}: {given}",
         request_id=row.request_id,
         answered_by=row.answered_by,
         answered_by_type=row.answered_by_type,

@@ -191,8 +191,8 @@ def malformed(message: str) -> v1.AgentEvent:
 def degraded(reason: str) -> v1.AgentEvent:
     """Unnumbered; an empty reason says that all is well again."""
     if reason:
-        return notice(v1.NOTICE_KIND_DEGRADED, f"Nothing can be written at the moment: {reason}", degraded="true")
-    return notice(v1.NOTICE_KIND_DEGRADED, "Writing works again", degraded="false")
+        return notice(v1.NOTICE_KIND_DEGRADED, f"The database cannot be written: {reason}", degraded="true")
+    return notice(v1.NOTICE_KIND_DEGRADED, "The database can be written again", degraded="false")
 
 
 def input_lock(holder: ClientName, asking: ClientName, answer_by_ns: int, line: Sequence[str]) -> v1.AgentEvent:

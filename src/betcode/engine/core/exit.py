@@ -107,7 +107,7 @@ def _crash(facts: ExitFacts, end: RunExit, failure: Failure | None, now_ns: int)
     """Decide whether another agent is started after the crash, and when."""
     note, advice, has_conversation = end.note, end.advice, None
     if last_words := " ".join(facts.last_errors)[-_LAST_WORDS:]:
-        note = f"{note}; it said: {last_words}"
+        note = f"{note}; its last output: {last_words}"
     if failure is not None and _only_mistaken(facts.session.state, failure):
         advice, has_conversation = "", failure.has_conversation
     elif not facts.has_spoken and not facts.hang and (facts.trouble or _ended_by_itself(facts.exit)):

@@ -27,7 +27,7 @@ _INPUT_STATE = {
     v1.MESSAGE_STATE_CANCELLED: InputState.CANCELLED,
     v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
 }
-_NEVER_BEGAN = "the agent let go of it before it began"
+_NEVER_BEGAN = "the agent discarded it before it started"
 
 
 @dataclass(slots=True)

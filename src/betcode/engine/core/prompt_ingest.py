@@ -17,8 +17,8 @@ from betcode.engine.core.state import Session, SessionDraft
 from betcode.v1 import agent_pb2 as v1
 
 USED_BEFORE = "this request id was used before"
-_REFUSED = "The agent asked under an id that was used before, and was refused"
-_DECIDED_IN_VAIN = "The agent took its request back before it heard what was decided: that had no effect"
+_REFUSED = "The agent reused the id of an earlier request, and was refused"
+_DECIDED_IN_VAIN = "The agent withdrew its request before it received the decision. The decision had no effect"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ async def adopt_runs(
     is_stale = found.orphans or found.idle or found.clients or found.locks  # its daemon did not end by itself
     logger.log(
         logging.WARNING if is_stale else logging.INFO,
-        "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
+        "found %d working agents, %d that had ended, %d without a row; %d sessions with messages to deliver, "
         "%d without an agent that are idle now; forgot %d clients and %d input locks",
         found.adopted,
         found.ended,
@@ -113,7 +113,7 @@ async def _opened(
     except (StorageDegraded, StorageFailed):
         raise
     except BetcodeError as trouble:
-        logger.error("a session is left alone: %s", trouble, extra={"session_id": session})
+        logger.error("skipped a session: %s", trouble, extra={"session_id": session})
         note(session, trouble.message)
         return None
 

@@ -28,14 +28,14 @@ class DatabaseQuota:
         self.used_bytes, self.limit_bytes = used_bytes, limit_bytes
         percent = 100 * used_bytes // limit_bytes if limit_bytes else 0
         self.warning = (
-            f"The database has {percent} % of daemon.database_limit ({short_size(limit_bytes)})"
+            f"The database uses {percent} % of daemon.database_limit ({short_size(limit_bytes)})"
             if limit_bytes and used_bytes >= _WARN_FROM * limit_bytes
             else ""
         )
         if self.is_full and not was_full:
-            logger.error("%s: no new session and no message is taken", self.warning)
+            logger.error("%s: new sessions and messages are refused", self.warning)
         elif self.warning and not had_warned:
-            logger.warning("%s; `betcode db usage` shows what takes it", self.warning)
+            logger.warning("%s; `betcode db usage` lists the largest sessions", self.warning)
 
     def refuse_when_full(self) -> None:
         """Raises StorageDegraded where nothing more may be begun."""

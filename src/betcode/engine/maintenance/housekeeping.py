@@ -102,7 +102,7 @@ async def run_history_retention(context: EngineContext, delete: Callable[[Sessio
     while True:
         now_ns = wall_clock.now_ns()
         if clock.leapt(now_ns, time.monotonic_ns()):
-            logger.info("the clock has leapt ahead: old sessions are looked for at the next round")
+            logger.info("the clock jumped forward; the search for old sessions is postponed")
         elif keep_s := context.settings.history_keep_s:
             await delete_old_sessions(context, delete, now_ns - int(keep_s * 1e9))
         await anyio.sleep(FORGET_EVERY_S)

@@ -48,7 +48,7 @@ def sweep(
                 compressed += compress_behind(directory, _EVERYTHING, finished=True)
         except UnusableEntry as trouble:
             # Nobody knows what it is: it stays until a person has decided. `doctor` names it.
-            logger.debug("a run is left as it is: %s", trouble, extra=extra)
+            logger.debug("skipped a run: %s", trouble, extra=extra)
             continue
         except OSError as trouble:
             # The disk may be full. Nothing is lost, and dropping old runs is what makes room.

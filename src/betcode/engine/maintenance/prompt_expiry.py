@@ -45,11 +45,11 @@ async def run_prompt_expiry(registry: Registry) -> None:
             for at_ns in await check_prompts(registry):
                 deadlines.note(at_ns)
         except BetcodeError as trouble:
-            logger.warning("open prompts could not be looked at: %s", trouble)
+            logger.warning("open prompts could not be checked: %s", trouble)
             deadlines.note(deadlines.clock.now_ns() + MINUTE_NS)
         except Exception:
             # A row that cannot be read; all else that the daemon does is not harmed.
-            logger.exception("open prompts could not be looked at")
+            logger.exception("open prompts could not be checked")
             deadlines.note(deadlines.clock.now_ns() + MINUTE_NS)
         await deadlines.wait()
 

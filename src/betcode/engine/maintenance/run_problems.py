@@ -34,7 +34,7 @@ class RunProblems:
         if isinstance(error, UnusableEntry):
             words = f"the directory of its run cannot be used: {error}"
         elif isinstance(error, HolderProtocolError):
-            words = f"what listens at the socket of its run is no holder: {error}"
+            words = f"the socket of its run does not belong to a holder: {error}"
         else:
             return f"{type(error).__name__}: {error}"
         self.note(run_id, session_id, str(error))

@@ -25,9 +25,9 @@ _LOOK_EVERY_S = 0.01
 
 
 class AgentShutdownPolicy(Enum):
-    IDLE_END = "idle ones are ended, those at work go on"
-    ALL_STAY = "all go on: another daemon comes at once"
-    ALL_END = "all are ended"
+    IDLE_END = "idle agents are ended, working agents continue"
+    ALL_STAY = "all agents continue: another daemon starts at once"
+    ALL_END = "all agents are ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ async def end_all(context: EngineContext) -> ShutdownReport:
                 tasks.start_soon(agent.end_with_daemon)
     stubborn = [agent for agent in agents if not agent.ended.is_set()]
     if stubborn:
-        logger.warning("%d agents did not end when told; killing them", len(stubborn))
+        logger.warning("%d agents did not exit on request; killing them", len(stubborn))
         with anyio.move_on_after(_KILL_WITHIN_S):
             await kill(context, stubborn)
     await _holders_left(context, agents)

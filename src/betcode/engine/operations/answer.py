@@ -98,7 +98,7 @@ class AnswerService:
                 raise
             except FilesystemTimeout as trouble:
                 raise InvalidRequest(
-                    f"It cannot be told what would be granted ({trouble}): allow it once, or try again later",
+                    f"Cannot determine what this would grant ({trouble}): allow it once, or retry later",
                     request_id=prompt.request_id,
                 ) from None
             before = await answer_prompt(live, prompt.request_id, decision, client)
@@ -121,16 +121,14 @@ class AnswerService:
                 if not await self._answer(session, other, own, client):
                     done.append(other.request_id)
             except BetcodeError as trouble:  # it was answered meanwhile, or is elsewhere and the grant does not fit
-                logger.info(
-                    "an equal prompt is left as it is: %s", trouble.message, extra={"request_id": other.request_id}
-                )
+                logger.info("skipped an equal prompt: %s", trouble.message, extra={"request_id": other.request_id})
         return tuple(done)
 
     async def _find(self, request_id: str, session: SessionId | None) -> tuple[SessionId, PromptRow]:
         store = self._registry.context.store
         found = await store.find_prompt(request_id) or await self._find_ended(request_id)
         if found is None or session not in (None, found[0]):
-            logger.warning("an answer names a prompt that is not there", extra={"request_id": request_id[:100]})
+            logger.warning("an answer names a prompt that does not exist", extra={"request_id": request_id[:100]})
             raise PromptNotFound(request_id[:100])
         return found
 

@@ -108,7 +108,7 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: P
         rule = await session.screening.denial_to(prompt, decision.updated_input or prompt.input_json)
     except FilesystemTimeout as trouble:
         raise InvalidRequest(
-            f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",
+            f"Cannot check whether a rule denies this ({trouble}): deny it, or retry later",
             request_id=prompt.request_id,
         ) from None
     core.refuse_if_denied(prompt, decision, rule)

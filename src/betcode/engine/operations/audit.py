@@ -74,7 +74,7 @@ class AuditService:
         method = call.method.rpartition(".")[2]
         of_session = f" of session {call.target[:_LONGEST_ID]}" if call.target else ""
         what = f": {method}{of_session}" if method else ""
-        more = f"; {held} more attempts before this one are not written down one by one" if held else ""
+        more = f"; {held} earlier attempts are not listed individually" if held else ""
         return AuditEntry(
             at_ns=now_ns(),
             session_id=session,

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 64 * 1024
 _WITH_SUMMARY = (
-    "The session that this one was forked from was compacted before anything was said here: "
-    "the agent begins with that summary and not with the whole conversation"
+    "The source session of this fork was compacted before this fork's first turn. "
+    "The agent starts from that summary, not from the whole conversation"
 )
-_NO_REASON = "the agent did not say why"
+_NO_REASON = "the agent gave no reason"
 
 
 @dataclass(frozen=True, slots=True)

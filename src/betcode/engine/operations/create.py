@@ -93,7 +93,7 @@ async def _checked(context: EngineContext, new: NewSession) -> NewSession:
     try:
         return await context.file_io.run(new.working_directory, work)
     except FilesystemTimeout as no_answer:
-        raise InvalidRequest(f"The session cannot be made in {new.working_directory}: {no_answer}") from None
+        raise InvalidRequest(f"The session cannot be created in {new.working_directory}: {no_answer}") from None
 
 
 def _as_it_is(new: NewSession, *_: object) -> NewSession:

@@ -120,14 +120,14 @@ def _is_named(row: GrantRow, tool_name: str, pattern: str) -> bool:
 def _rule(tool_name: str, pattern: str, *, allows: bool) -> Rule:
     text = pattern or tool_name
     if not text:
-        raise InvalidRequest("Nothing is named: give a tool_name or a pattern")
+        raise InvalidRequest("No grant is named: give a tool_name or a pattern")
     rule = parse_rule(text, Action.GRANT if allows else Action.DENY, _SESSION)
     if isinstance(rule, RuleProblem):
-        raise InvalidRequest(f"{rule.text[:200]} is no rule: {rule.reason}")
+        raise InvalidRequest(f"{rule.text[:200]} is not a rule: {rule.reason}")
     if tool_name and rule.tool != tool_name:
-        raise InvalidRequest(f"{rule.text[:200]} is not about {tool_name[:200]}: name one of them")
+        raise InvalidRequest(f"{rule.text[:200]} is not about {tool_name[:200]}: give only one of them")
     if rule.tool in FOR_PEOPLE:
-        raise InvalidRequest(f"{rule.tool} is answered by people only")
+        raise InvalidRequest(f"{rule.tool} can only be answered by a person")
     return rule
 
 

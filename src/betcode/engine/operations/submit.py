@@ -60,7 +60,7 @@ async def submit(
         if session.budget.lets_wait(row):
             said += session.budget.told_to_wait([row])
         elif slots.at_work >= slots.limit and not slots.has(session) and not session.prompts:
-            reason = f"Waiting for a free place: {slots.at_work} turns are at work"
+            reason = f"Waiting for a free slot: {slots.at_work} turns are running"
             said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
         with session.input_lock.typing(client):

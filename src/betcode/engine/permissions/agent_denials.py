@@ -75,7 +75,7 @@ async def _start_of(session: LiveSession, said: Iterable[v1.AgentEvent], tool_id
             session.writer.key, _KIND, Seq(max(last - _WINDOW, 0)), last
         )
     except (StorageDegraded, StorageFailed):
-        logger.exception("what the agent denied by itself could not be read", extra=session.log_extra)
+        logger.exception("the agent's own denials could not be read", extra=session.log_extra)
         return v1.AgentEvent()
     for data in reversed(stored):
         event = v1.AgentEvent.FromString(data)

@@ -105,7 +105,7 @@ class Policy:
         # In a thread: a directory may be on a disk that does not answer.
         own = await anyio.to_thread.run_sync(_project, directory, trusted, abandon_on_cancel=True)
         if own is None:
-            raise InvalidRequest(f"{directory[:500]!r} is no directory")
+            raise InvalidRequest(f"{directory[:500]!r} is not a directory")
         if not trusted and any(project.directory == own for project in await self.trusted()):
             return own  # a worktree may have been trusted by itself
         return await anyio.to_thread.run_sync(project_of, own, abandon_on_cancel=True)
@@ -146,7 +146,7 @@ class Policy:
         """
         trusted = self._trusted
         if trusted is None:
-            raise InvalidRequest("No projects are trusted here: there is no place for the list")
+            raise InvalidRequest("This daemon has no list of trusted projects")
         look_at = self._context.file_io.run
         found = await inspect(self._context.rules, lambda work: look_at(directory, work), directory, os.environ)
         try:
@@ -163,7 +163,7 @@ class Policy:
         """
         name = await self.project_of(directory, trusted=trusted)
         if self._trusted is None:
-            raise InvalidRequest("No projects are trusted here: there is no place for the list")
+            raise InvalidRequest("This daemon has no list of trusted projects")
         is_listed = any(project.directory == name for project in await self.trusted())
         if is_listed is trusted:
             return False

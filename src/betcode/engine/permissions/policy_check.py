@@ -16,8 +16,8 @@ from betcode.rules import Lists, ScreenOutcome, ToolUse, Verdict, screen, segmen
 
 INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
 _REMOVED = (
-    "Claude Code itself removes {} because of a rule in {}: the model cannot use it, and nobody is asked. "
-    "Remove the rule there; a rule in betcode's own settings denies each use instead"
+    "Claude Code itself removes {} because of a rule in {}: the model cannot use it, and no person is asked. "
+    "Remove the rule there; a rule in betcode's own settings denies each call instead"
 )
 
 
@@ -44,7 +44,7 @@ async def check(
         raise InvalidRequest(f"The input is longer than {INPUT_LIMIT_CHARACTERS} characters: make it shorter")
     use = ToolUse.of(tool, input_json or "{}")
     if use.input is None:
-        raise InvalidRequest("The input is no JSON object")
+        raise InvalidRequest("The input is not a JSON object")
     if session is None:
         book, granted, of_claude = context.rules.book(_checked(directory)), None, True
     else:
@@ -80,5 +80,5 @@ def _removed(book: RuleBook, tool: str, calls_are_screened: bool) -> Verdict | N
 
 def _checked(directory: str) -> str:
     if not Path(directory).is_absolute():
-        raise InvalidRequest(f"{directory[:500]!r} is no directory: give the absolute path, or name a session")
+        raise InvalidRequest(f"{directory[:500]!r} is not a directory: give the absolute path, or name a session")
     return directory

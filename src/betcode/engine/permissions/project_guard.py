@@ -135,8 +135,8 @@ class ProjectGuard:
 
 
 _REFUSED = (
-    "Nobody has trusted this directory, and the agent cannot be started without what it brings ({}): "
-    "read these files, then trust it with `betcode policy trust`, or remove them"
+    "This directory is not trusted, and this agent cannot start without loading its project files ({}). "
+    "Read the files, then run `betcode policy trust`, or remove them"
 )
 
 
@@ -147,7 +147,7 @@ def unavoidable(found: ProjectInspection, can: Capabilities) -> tuple[ProjectIte
 
 def ignored_notice(found: ProjectInspection) -> v1.AgentEvent:
     """What was left out, and how to have it."""
-    what = _listed(found.items) if found.is_answered else "its files give no answer"
+    what = _listed(found.items) if found.is_answered else "its files cannot be read (timeout)"
     directory = found.names[0]
     command = trust_command(directory)
     message = (

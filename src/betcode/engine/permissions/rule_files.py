@@ -40,7 +40,7 @@ from betcode.util.user import home_directory
 logger = logging.getLogger(__name__)
 
 _OF_PROJECTS = {Layer.LOCAL: ".claude/settings.local.json", Layer.PROJECT: ".claude/settings.json"}
-_NO_ANSWER = "a settings file that gives no answer"
+_NO_ANSWER = "a settings file that cannot be read (timeout)"
 _EVERY_USE = {"Bash": "Bash(**)"}  # Claude Code denies each use of these and keeps the tool
 _GLOB_MARKS = str.maketrans({mark: "\\" + mark for mark in "\\*?["})
 
@@ -129,7 +129,9 @@ class RuleBook:
         self._is_unknown = True
         self._read = replace(self._read, rules=self.rules.with_broken(_NO_ANSWER), forbids=True)
         self.version += 1
-        logger.warning("the settings files of %s: %s; nothing is allowed by rule", self.place.directory, trouble)
+        logger.warning(
+            "the settings files of %s cannot be read (%s): no rule allows anything", self.place.directory, trouble
+        )
         return True
 
     def _read_all(self) -> _Read:

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 _LONGEST = 2_000  # characters of what is said of rules
 _SEGMENTS = 100
-_UNREAD = "it could not be read what the agent is about to do"
+_UNREAD = "the tool call could not be parsed"
 
 
 class Screening:
@@ -223,7 +223,7 @@ class Screening:
 
 def unanswered(trouble: FilesystemTimeout) -> Verdict:
     """What is said to a use while files do not tell what it is about."""
-    return Verdict(ScreenOutcome.ASK, f"{trouble}, so that it cannot be told which rules speak of it")
+    return Verdict(ScreenOutcome.ASK, f"{trouble}, so betcode does not know which rules cover it")
 
 
 def _why(verdict: Verdict) -> str:

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 _ACKNOWLEDGED_WITHIN_S = 30.0
 _SILENT = (
-    "it was told to show what it does before it does it, and did not say within {:g} s that it will: "
-    "rules that deny or ask would not hold, so it was ended"
+    "it did not confirm within {:g} s that it submits its tool calls; "
+    "deny and ask rules would have no effect, so it was ended"
 )
 _REFUSED = (
-    "it refuses to show what it does before it does it: it was ended, "
-    "and the next one is started with the rules that deny a whole tool"
+    "it does not support submitting its tool calls; it was ended. "
+    "The next agent starts with only the rules that deny a whole tool"
 )
 _WHAT_TO_DO = (
-    "try again, or another version of the agent; permissions.screen_all = never does without, and then rules hold only "
-    "for what the agent asks about, and as far as it knows them itself"
+    "retry, or use another version of the agent. With permissions.screen_all = never, rules only apply to calls that "
+    "the agent submits for approval"
 )
 
 

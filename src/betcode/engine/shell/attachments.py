@@ -55,11 +55,11 @@ def _checked(file: AttachedFile, number: int, settings: EngineSettings) -> Attac
         raise InvalidRequest(f"The name of attached file {number} has more than {NAME_BYTES} bytes: give a shorter one")
     if not name.isprintable() or "/" in name or "\\" in name or name in (".", ".."):
         raise InvalidRequest(
-            f"{name!r} is no name for an attached file: leave out directories, line ends and control characters",
+            f"{name!r} is not a valid attachment name: remove directories, line breaks and control characters",
             filename=name,
         )
     if not file.data:
-        raise InvalidRequest(f"{name!r} is empty: leave it out", filename=name)
+        raise InvalidRequest(f"{name!r} is empty: remove it", filename=name)
     if len(file.data) > settings.attachment_limit_bytes:
         raise InvalidRequest(
             f"{name!r} has {len(file.data):,} bytes and at most {settings.attachment_limit_bytes:,} may be attached "
@@ -74,13 +74,13 @@ def _type_of(file: AttachedFile) -> str:
     said, shown = declared(file.mime_type), kind_of(file.data)
     if said and not _MIME_TYPE.fullmatch(said):
         raise InvalidRequest(
-            f"{file.filename!r} is said to be {said[:_SHOWN]!r}, which is no MIME type: leave it out",
+            f"{file.filename!r}: {said[:_SHOWN]!r} is not a MIME type: omit the type",
             filename=file.filename,
         )
     if said in RECOGNISED and said != shown:
         what = shown or ("text" if is_text(file.data) else "something else")
         raise InvalidRequest(
-            f"{file.filename!r} is said to be {said} and is {what}: send it as what it is",
+            f"{file.filename!r} was declared as {said} but is {what}: send the real type",
             filename=file.filename,
             mime_type=file.mime_type[:_SHOWN],
         )

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TOOL_NAME = "Budget"
-_NOT_RAISED = "the budget is reached and was not raised"
-_SET_ANEW = "the budget was set anew"
-_WAITS = "Waiting until a person raises the budget"
+_NOT_RAISED = "the budget is used up and was not raised"
+_CHANGED = "the budget was changed"
+_WAITS = "Waiting for a person to raise the budget"
 
 
 class BudgetGate:
@@ -82,7 +82,7 @@ class BudgetGate:
         """Raises BudgetExceeded where the session is to refuse messages."""
         if self._budget.on_reached is OnReached.REFUSE and self.holds:
             raise BudgetExceeded(
-                f"The session's budget is reached ({self._figures()}): raise it with SetBudget or "
+                f"The session's budget is used up ({self._figures()}): raise it with SetBudget or "
                 f"betcode session budget {self._session.session_id}",
                 session_id=self._session.session_id,
                 reached=",".join(self._reached),
@@ -101,7 +101,7 @@ class BudgetGate:
         session, prompt = self._session, self.prompt
         assert prompt is not None
         if decision.grant is not None or decision.updated_input:
-            raise InvalidRequest("A budget is raised once or not: answer ALLOW_ONCE or DENY")
+            raise InvalidRequest("A budget prompt accepts only ALLOW_ONCE or DENY")
         said = [events.answered(prompt.request_id, decision, client)]
         answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns())
         changes: list[Change] = [SavePrompt(answered), entry]
@@ -130,7 +130,7 @@ class BudgetGate:
         changes: list[Change] = []
         status = session.writer.state.status
         if self.prompt is not None:  # it names the old limits; where the new ones are reached too it is asked anew
-            told, changes = self.withdrawn(_SET_ANEW)
+            told, changes = self.withdrawn(_CHANGED)
             said += told
             status = session.opened() if self.waiting else status
         await session.writer.write(said, changes, budget=budget, status=status)
@@ -189,7 +189,7 @@ class BudgetGate:
                     await self._tell_and_ask()
         except Exception:
             # Tried again when something happens next; what waits goes on waiting, and nobody else is harmed.
-            logger.exception("the budget could not be seen to", extra=self._session.log_extra)
+            logger.exception("the budget check failed", extra=self._session.log_extra)
             return
         finally:
             self._is_seen_to = False
@@ -202,10 +202,11 @@ class BudgetGate:
         changes: list[Change] = []
         budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()
         if not budget.told:
-            then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
+            then = "refuses" if budget.on_reached is OnReached.REFUSE else "asks before"
             asks = bool(self.waiting) and budget.on_reached is OnReached.ASK and prompt is None
             figures = "" if asks else f" ({self._figures()})"  # the question behind it has them
-            said.append(_notice(f"The budget is reached{figures}: the next message {then}", *self._reached))
+            message = f"The budget is used up{figures}: betcode {then} the next message"
+            said.append(_notice(message, *self._reached))
         if self.waiting and budget.on_reached is OnReached.REFUSE:
             told, kept = self.withdrawn(_NOT_RAISED)
             said += told
@@ -227,7 +228,7 @@ class BudgetGate:
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         record_opened(session, opened)
         session.settle()  # a message that has to wait needs neither slot nor place in line
-        logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
+        logger.info("the budget is used up: %s", self._figures(), extra=session.log_extra)
 
     def _question(self, said_before: int) -> tuple[PromptRow, v1.AgentEvent]:
         state, names = self._session.writer.state, self._reached
@@ -276,6 +277,6 @@ def _notice(message: str, *names: str) -> v1.AgentEvent:
 
 def _told_of(budget: Budget) -> str:
     if not budget:
-        return "The session has no budget any more"
-    then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
-    return f"The budget is {describe(budget.limits, limited(budget))}; a message after that {then}"
+        return "The session no longer has a budget"
+    then = "refuses" if budget.on_reached is OnReached.REFUSE else "asks before"
+    return f"The budget is {describe(budget.limits, limited(budget))}; at the limit betcode {then} the next message"

@@ -71,9 +71,11 @@ class Escalation:
         try:
             ended = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         except OSError as error:  # no descriptor is left to look with; they end with the agent
-            logger.warning("cannot look for what a cancelled turn left: %s", error, extra=self._run.session.log_extra)
+            logger.warning(
+                "cannot search for leftover processes of a cancelled turn: %s", error, extra=self._run.session.log_extra
+            )
         else:
-            logger.info("a cancelled turn left %d processes; ended", ended, extra=self._run.session.log_extra)
+            logger.info("ended %d leftover processes of a cancelled turn", ended, extra=self._run.session.log_extra)
 
     async def _climb(self) -> None:
         try:

@@ -117,5 +117,5 @@ async def _answered_in_turn(run: AgentRun) -> list[PromptRow]:
         return list(await store.answered_prompts(key, run.row.key, after))
     except (StorageDegraded, StorageFailed):
         # Nothing is reused then, so that a person is asked again.
-        logger.exception("what was answered in a broken turn could not be read", extra=session.log_extra)
+        logger.exception("the answers of an interrupted turn could not be read", extra=session.log_extra)
         return []

@@ -195,7 +195,7 @@ async def _connect(run_dir: Path) -> socket.socket:
         except (FileNotFoundError, ConnectionRefusedError) as error:
             connection.close()
             if not await anyio.to_thread.run_sync(is_alive, run_dir):
-                raise HolderGone(f"no holder lives in {shown(run_dir)}") from error
+                raise HolderGone(f"no holder is running in {shown(run_dir)}") from error
             pid = await anyio.to_thread.run_sync(holder_pid, run_dir)
             if pid is not None and anyio.current_time() - asked_at >= _ASK_AGAIN_S:
                 asked_at = anyio.current_time()
@@ -231,9 +231,9 @@ def parse_hello(text: str) -> Hello:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise HolderProtocolError("its greeting is no JSON") from error
+        raise HolderProtocolError("its greeting is not JSON") from error
     if not isinstance(fields, dict):
-        raise HolderProtocolError("its greeting is no JSON object")
+        raise HolderProtocolError("its greeting is not a JSON object")
     if "refused" in fields:
         raise HolderRefused(str(fields["refused"])[:_SHOWN_CHARACTERS])
     numbers = {name: _number(fields, name) for name in _NUMBERS}
@@ -354,5 +354,5 @@ class _Wire(asyncio.Protocol):
 def _parse_number(text: str) -> int:
     """Raises: HolderProtocolError."""
     if not text.isascii() or not text.isdigit() or len(text) > _NUMBER_DIGITS:
-        raise HolderProtocolError("it sent a line that is no answer")
+        raise HolderProtocolError("it sent a line that is not a valid answer")
     return int(text)

@@ -128,7 +128,7 @@ class InputLockService:
         if lock.holder and lock.holder != client.client_id:
             raise self._locked_out()
         if not lock.waits(asking):
-            raise InvalidRequest("Nobody of that name waits for the input lock", asking_client_id=asking)
+            raise InvalidRequest("No client with that id is waiting for the input lock", asking_client_id=asking)
         self._apply(*lock.answered(asking, grant, anyio.current_time(), self._times))
 
     def resume(self) -> None:

@@ -28,7 +28,7 @@ async def cut_short(store: EventStore, session: SessionKey, newest: Seq) -> list
             after = batch.last
     except (StorageDegraded, StorageFailed):
         # The words are there, only unmarked; the agent's end matters more.
-        logger.exception("what a cancelled turn said could not be read", extra={"session": session})
+        logger.exception("the output of a cancelled turn could not be read", extra={"session": session})
         return []
     return [
         events.partial_text("".join(pieces), message_id, block, thinking=thinking)

@@ -156,9 +156,9 @@ class AgentRun:
             if not fresh or await start(self):
                 await self._stay()
             else:
-                trouble = "it was not wanted any more before it was started"
+                trouble = "the start was cancelled"
         except Exception as error:
-            logger.exception("the agent's life was cut short", extra=self.session.log_extra)
+            logger.exception("the agent was ended early", extra=self.session.log_extra)
             trouble = self.session.context.run_problems.explain(self.run_id, self.session.session_id, error)
             await give_up(self.directory, self.row)  # something here failed, not the agent
         finally:
@@ -316,7 +316,7 @@ class AgentRun:
                 self._exit = intake.exit
                 return True
             if not self.dialogue.is_ready and self.dialogue.failure is not None:
-                self.watch.condemn("it could not begin")  # and would not end by itself
+                self.watch.condemn("it could not start")  # and would not end by itself
             if intake.turn_completed:
                 self.escalation.note_turn_over()
             session.settle()

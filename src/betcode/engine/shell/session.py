@@ -282,7 +282,7 @@ class LiveSession:
         try:
             return await self.context.store.peer_of_answer(self.session_id, prompt.request_id)
         except (StorageDegraded, StorageFailed):
-            logger.exception("it could not be read where an answer came from", extra=self.log_extra)
+            logger.exception("the process behind an answer could not be determined", extra=self.log_extra)
             return ""
 
     @property
@@ -308,7 +308,7 @@ class LiveSession:
         """While nothing can be written nothing is accepted, and nobody waits for a lock to hear it."""
         if self.writer.degraded_reason:
             raise StorageDegraded(
-                f"Nothing can be written at the moment ({self.writer.degraded_reason}): try again when there is room",
+                f"The database cannot be written ({self.writer.degraded_reason}): free disk space and retry",
                 session_id=self.session_id,
                 retry_after_ms="2000",
             )

@@ -62,8 +62,8 @@ def describe(error: BaseException) -> str:
 def sentence(session_id: SessionId, error: BaseException) -> str:
     """What a person reads in the session's log and in lists."""
     return (
-        f"An internal error stopped this session: {describe(error)}. Its agent was ended and its history is kept. "
-        "Messages without an answer are not sent again. Send a message to try again, or delete the session with "
+        f"An internal error stopped this session: {describe(error)}. Its agent was ended and its history is stored. "
+        "Messages without an answer are not sent again. Send a message to retry, or delete the session with "
         f"`betcode session delete {session_id}`. The daemon's log has the details"
     )
 
@@ -126,7 +126,7 @@ class SessionFailure:
     def refuse_if_pending(self) -> None:
         """Raises SessionFailed."""
         if self._pending:
-            raise SessionFailed(self._session.session_id, "its agent is being ended: try again in a moment")
+            raise SessionFailed(self._session.session_id, "its agent is being ended: retry in a moment")
 
     async def wait_settled(self, within_s: float) -> bool:
         """Wait while the failure is being recorded; False where it is not in time."""
@@ -180,7 +180,7 @@ class SessionFailure:
                 await self._settle_once(place)
             except Exception:
                 delay_s = next_delay_s(delay_s, anyio.current_time() - began)
-                message = "the failure of the session could not be recorded; it is tried again in %g s"
+                message = "the failure of the session could not be recorded; retrying in %g s"
                 logger.exception(message, delay_s, extra=session.log_extra)
             else:
                 break
@@ -216,7 +216,7 @@ class SessionFailure:
         except StorageDegraded:
             raise
         except Exception:
-            logger.exception("what the failed session has open cannot be read", extra=session.log_extra)
+            logger.exception("the open rows of the failed session cannot be read", extra=session.log_extra)
             newest = run.row if run is not None and run.row.key else None
             prompts = [*session.prompts.values(), *session.orphaned.values()]
             inputs = list(session.inputs.values())

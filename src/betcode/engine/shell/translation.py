@@ -55,7 +55,7 @@ def _receive(dialogue: Dialogue, record: Record) -> list[v1.AgentEvent]:
     except Exception:
         # A dialogue guards itself; this one did not, and the record must not be met twice.
         logger.exception("a record could not be translated", extra={"offset": record.offset})
-        return [events.malformed(f"The agent said something that could not be understood (at {record.offset})")]
+        return [events.malformed(f"A message of the agent could not be translated (at {record.offset})")]
 
 
 def _prompts_in(made: Sequence[v1.AgentEvent]) -> list[tuple[str, list[v1.AgentEvent]]]:

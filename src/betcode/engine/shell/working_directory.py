@@ -63,7 +63,7 @@ def _advice(directory: str) -> str:
     try:
         facts = Path(directory).stat()
     except (FileNotFoundError, NotADirectoryError):
-        return f"its working directory {directory!r} is gone: make it again, {_ELSEWHERE}"
+        return f"its working directory {directory!r} no longer exists: create it again, {_ELSEWHERE}"
     except (OSError, ValueError) as trouble:
         reason = trouble.strerror if isinstance(trouble, OSError) and trouble.strerror else str(trouble)
         return (
@@ -71,5 +71,5 @@ def _advice(directory: str) -> str:
             f"{_ELSEWHERE}"
         )
     if not stat.S_ISDIR(facts.st_mode):
-        return f"its working directory {directory!r} is not a directory any more: make it again, {_ELSEWHERE}"
+        return f"its working directory {directory!r} is no longer a directory: create it again, {_ELSEWHERE}"
     return ""

@@ -200,7 +200,7 @@ class SessionWriter:
     def degrade(self, reason: str) -> None:
         """Say that nothing can be written, and why; the next write that works takes it back."""
         if not self.degraded_reason:
-            logger.error("nothing can be written: %s", reason, extra=self._log_extra)
+            logger.error("the database cannot be written: %s", reason, extra=self._log_extra)
             posted = events.stamp(events.degraded(reason), now_ns())
             self.tail.post(_BOARD, posted.SerializeToString())  # who comes meanwhile hears it, too
         self.degraded_reason = reason
@@ -210,7 +210,7 @@ class SessionWriter:
     def _recover(self) -> None:
         if self.degraded_reason:
             self.degraded_reason = ""
-            logger.warning("writing works again", extra=self._log_extra)
+            logger.warning("the database can be written again", extra=self._log_extra)
             self.tail.take_down(_BOARD)
             self.tail.say(events.stamp(events.degraded(""), now_ns()).SerializeToString())
 

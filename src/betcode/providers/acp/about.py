@@ -1,4 +1,4 @@
-"""Translates what the agent reports about itself: commands, plan, mode and model."""
+"""Translates the agent's reports about itself: commands, plan, mode and model."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from betcode.wire.acp.frames import AgentCommand, ConfigOption, Params, Update
 _MOST_COMMANDS = 500
 _LONGEST_NAME = 100
 _LONGEST_DESCRIPTION = 300
-_ROOM_BYTES = 48 * 1024  # of one event
+_EVENT_BYTES = 48 * 1024  # for the commands in one event
 _MOST_TODOS = 100
 _LONGEST = 4000
 _STATUS = {"pending": v1.PENDING, "in_progress": v1.IN_PROGRESS, "completed": v1.COMPLETED}
@@ -23,8 +23,8 @@ MODEL, MODE = "model", "mode"  # categories of options
 _PLANNING = frozenset({"mode", "collaboration_mode"})
 
 
-def tell(builder: AcpEventBuilder, commands: Sequence[v1.AgentCommand] = ()) -> None:
-    """What is known of the session."""
+def add_session_info(builder: AcpEventBuilder, commands: Sequence[v1.AgentCommand] = ()) -> None:
+    """Add an event with the model, the directory and the context usage of the session."""
     state = builder.state
     info = builder.new_event().session_info
     info.session_id = builder.session.session_id
@@ -36,33 +36,33 @@ def tell(builder: AcpEventBuilder, commands: Sequence[v1.AgentCommand] = ()) -> 
     info.commands.extend(commands)
 
 
-def tell_if_new(builder: AcpEventBuilder) -> None:
+def add_changed_session_info(builder: AcpEventBuilder) -> None:
     state = builder.state
-    told = _digest((state.model, state.cwd))
-    if told != state.info:
-        state.info = told
-        tell(builder)
+    digest = _digest((state.model, state.cwd))
+    if digest != state.info:
+        state.info = digest
+        add_session_info(builder)
 
 
 def on_commands(update: Update, builder: AcpEventBuilder) -> None:
-    found = [_made(each) for each in update.available_commands or () if _is_typed(each.name)][:_MOST_COMMANDS]
-    told = _digest([part for each in found for part in (each.name, each.description, each.argument_hint)])
-    if found and told != builder.state.commands:
-        builder.state.commands = told
-        tell(builder, _fitting(found))
+    found = [_translated(each) for each in update.available_commands or () if _is_typed(each.name)][:_MOST_COMMANDS]
+    digest = _digest([part for each in found for part in (each.name, each.description, each.argument_hint)])
+    if found and digest != builder.state.commands:
+        builder.state.commands = digest
+        add_session_info(builder, _fitting(found))
 
 
-def _made(said: AgentCommand) -> v1.AgentCommand:
+def _translated(command: AgentCommand) -> v1.AgentCommand:
     return v1.AgentCommand(
-        name=said.name,
-        description=_line(said.description or "", _LONGEST_DESCRIPTION),
-        argument_hint=_line((said.input.hint if said.input else "") or "", _LONGEST_NAME),
+        name=command.name,
+        description=_line(command.description or "", _LONGEST_DESCRIPTION),
+        argument_hint=_line((command.input.hint if command.input else "") or "", _LONGEST_NAME),
     )
 
 
 def _fitting(found: Sequence[v1.AgentCommand]) -> list[v1.AgentCommand]:
     sizes = accumulate(each.ByteSize() for each in found)
-    return [each for each, size in zip(found, sizes, strict=True) if size <= _ROOM_BYTES]
+    return [each for each, size in zip(found, sizes, strict=True) if size <= _EVENT_BYTES]
 
 
 def _is_typed(name: str) -> bool:
@@ -78,7 +78,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 
 def on_plan(update: Update, builder: AcpEventBuilder) -> None:
-    """The whole list, each time."""
+    """Replace the todo list. The agent always sends the whole list."""
     entries = (update.entries or [])[:_MOST_TODOS]
     todos = [
         Todo(shortened(valid(each.content), _LONGEST_DESCRIPTION), _STATUS.get(each.status, v1.PENDING))
@@ -87,9 +87,9 @@ def on_plan(update: Update, builder: AcpEventBuilder) -> None:
     if todos == builder.state.todos:
         return
     builder.state.todos = todos
-    told = builder.new_event().todo_update
+    todo_update = builder.new_event().todo_update
     for number, todo in enumerate(todos, 1):
-        told.items.add(id=str(number), subject=todo.subject, status=v1.TodoStatus.ValueType(todo.status))
+        todo_update.items.add(id=str(number), subject=todo.subject, status=v1.TodoStatus.ValueType(todo.status))
 
 
 def on_mode(mode: str | None, builder: AcpEventBuilder) -> None:
@@ -100,7 +100,7 @@ def on_mode(mode: str | None, builder: AcpEventBuilder) -> None:
 
 
 def on_options(options: Sequence[ConfigOption] | None, builder: AcpEventBuilder) -> None:
-    """The options of a session and how each is set now."""
+    """Read the current model and mode from the session's options."""
     state = builder.state
     planning = False
     for option in options or ():

@@ -19,7 +19,7 @@ def needs_login(error: RpcError) -> bool:
 
 
 def ways_in(methods: Sequence[AuthMethod]) -> list[str]:
-    """How the agent says that one logs in."""
+    """Return the ways to log in that the agent offers."""
     said = (f"{each.name}: {each.description}" if each.description else each.name for each in methods[:_MOST_LOGINS])
     return [shortened(" ".join(without_escapes(each).split()), _LONGEST) for each in said if each]
 
@@ -31,7 +31,7 @@ def login_advice(builder: AcpEventBuilder) -> str:
 
 
 def failure_of(state: State, profile: Profile) -> Failure | None:
-    """Why the greeting failed; None: it did not."""
+    """Return why the handshake failed; None if it did not."""
     if not state.trouble:
         return None
     if state.is_gone:

@@ -26,7 +26,7 @@ def on_pause(params: Params, builder: AcpEventBuilder) -> None:
 
 
 def resumed(builder: AcpEventBuilder) -> None:
-    """The agent speaks, so that the API serves it."""
+    """End the pause: the agent's output shows that the API serves it."""
     builder.state.has_spoken = True
     if builder.state.pause:
         builder.state.pause, builder.state.pause_until_ns = "", 0

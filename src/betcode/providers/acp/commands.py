@@ -29,12 +29,12 @@ from betcode.wire.acp.extensions import KEY
 
 PROMPT, CANCEL = "session/prompt", "session/cancel"
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_ANSWER = "answer"  # an answer before it is known what the agent calls the request
+_ANSWER = "answer"  # the key of an answer that does not have the agent's own request id yet
 _INTERNAL_ERROR, _UNKNOWN_METHOD = -32603, -32601
 
 
 def line(command: Command) -> bytes:
-    """Raises InvalidRequest where the command cannot be said to this agent."""
+    """Encode a command. Raises InvalidRequest if this agent does not support it."""
     match command:
         case SendMessage():
             ours = {"messageId": command.message_id}
@@ -57,23 +57,23 @@ def line(command: Command) -> bytes:
             assert_never(command)
 
 
-def addressed(said: bytes, state: State) -> bytes:
-    """With the session and the request as the running agent calls them; empty where it no longer waits for it."""
+def addressed(line: bytes, state: State) -> bytes:
+    """Fill in the running agent's ids of session and request. Empty if the request is no longer open."""
     try:
-        value = json.loads(said)
+        value = json.loads(line)
     except ValueError:
-        return said
+        return line
     answer = value.get(_ANSWER)
     if isinstance(answer, dict):
         request = state.requests.get(answer["request"])
         return _answered(answer, request, state) if request is not None else b""
     if value.get("method") == PROMPT:
         value["params"]["sessionId"] = state.conversation_id
-        value["params"]["prompt"], left = _as_taken(value["params"]["prompt"], state)
-        if left:
-            value["params"]["_meta"][KEY]["leftOut"] = left
+        value["params"]["prompt"], omitted = _supported_blocks(value["params"]["prompt"], state)
+        if omitted:
+            value["params"]["_meta"][KEY]["leftOut"] = omitted
         return _encoded(value)
-    return cancel_line(state.conversation_id) if value.get("method") == CANCEL else said
+    return cancel_line(state.conversation_id) if value.get("method") == CANCEL else line
 
 
 def cancel_line(conversation_id: str) -> bytes:
@@ -81,7 +81,7 @@ def cancel_line(conversation_id: str) -> bytes:
 
 
 def cancelled_line(key: str) -> bytes:
-    """What the protocol wants of whoever cancels: each open request is answered so."""
+    """Answer an open request as cancelled. The protocol requires this for each one when a client cancels a turn."""
     return _reply(key, "result", {"outcome": {"outcome": "cancelled"}})
 
 
@@ -108,7 +108,7 @@ def _answered(answer: dict[str, Any], request: OpenRequest, state: State) -> byt
 
 
 def _reply(key: str, how: str, what: dict[str, Any]) -> bytes:
-    """The agent's own id goes back as it came."""
+    """Encode a response. `key` is the agent's own id as JSON, inserted without change."""
     return f'{{"jsonrpc": "2.0", "id": {key}, "{how}": {json.dumps(what)}}}\n'.encode()
 
 
@@ -126,7 +126,7 @@ def _blocks(command: SendMessage) -> list[dict[str, Any]]:
 
 
 def _attached(attached: AttachedFile) -> list[dict[str, Any]]:
-    """In the richest form; `addressed` reduces it to what the running agent accepts."""
+    """Encode a file in its richest form; `addressed` reduces it to a form that the running agent accepts."""
     kind = attached.mime_type.partition(";")[0].strip().lower()
     name = valid(attached.filename)
     data = base64.b64encode(attached.data).decode()
@@ -140,21 +140,21 @@ def _attached(attached: AttachedFile) -> list[dict[str, Any]]:
     return [{"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": data}}]
 
 
-def _as_taken(blocks: list[dict[str, Any]], state: State) -> tuple[list[dict[str, Any]], list[str]]:
-    """The blocks as the agent takes them, and the files that it does not."""
-    kept: list[dict[str, Any]] = []
-    left: list[str] = []
+def _supported_blocks(blocks: list[dict[str, Any]], state: State) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the blocks in forms that the agent accepts, and the names of files that it does not accept."""
+    accepted: list[dict[str, Any]] = []
+    omitted: list[str] = []
     for block in blocks:
         if block["type"] == "image" and not state.takes_images:
-            left.append("an image")
+            omitted.append("an image")
         elif block["type"] == "resource" and not state.takes_files:
             contents = block["resource"]
             name = contents["uri"].removeprefix("attachment:///")
             if "text" not in contents:
-                left.append(name)
+                omitted.append(name)
                 continue
             label = f'name="{escape(name)}" type="{escape(contents["mimeType"])}"'
-            kept.append({"type": "text", "text": f"<file {label}>\n{contents['text']}\n</file>"})
+            accepted.append({"type": "text", "text": f"<file {label}>\n{contents['text']}\n</file>"})
         else:
-            kept.append(block)
-    return kept or [{"type": "text", "text": ""}], left
+            accepted.append(block)
+    return accepted or [{"type": "text", "text": ""}], omitted

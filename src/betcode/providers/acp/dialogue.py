@@ -38,7 +38,7 @@ _UPDATES: Mapping[str, Callable[[Update, AcpEventBuilder], None]] = MappingProxy
         "config_option_update": lambda update, builder: about.on_options(update.config_options, builder),
     }
 )
-# What is of now, also while the agent says again what was said before.
+# These updates describe the present, so they count even while the agent replays its history.
 _NEVER_REPLAYED = frozenset(
     {"usage_update", "available_commands_update", "current_mode_update", "config_option_update"}
 )
@@ -53,8 +53,8 @@ _NEWS: Mapping[str, Callable[[Params, AcpEventBuilder], None]] = MappingProxyTyp
 )
 _REQUEST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*("[^"\\]{1,200}"|\d{1,18}),\s*"method":')
 _ANSWER = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*("[^"\\]{1,200}"|\d{1,18}),\s*"(?:result|error)":')
-_UNTRANSLATED = "the request cannot be read here"
-_TOO_LONG = "the request is too long to be read: make it smaller"
+_UNTRANSLATED = "the request could not be translated"
+_TOO_LONG = "the request is over the size limit: make it smaller"
 
 
 class AcpDialogue(DialogueBase[State]):
@@ -66,7 +66,7 @@ class AcpDialogue(DialogueBase[State]):
         self._mode = mode
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
-        """The events of one record. Whatever the record holds, this does not raise, and an answer ends its turn."""
+        """Translate one record. Never raises, whatever the record contains; a response always ends its turn."""
         builder = AcpEventBuilder(self._state, self._session, self._profile, record, mode=self._mode)
         match record.kind:
             case RecordKind.OUT:
@@ -76,11 +76,11 @@ class AcpDialogue(DialogueBase[State]):
                 if isinstance(message, Message):
                     self._translate(self._on_input, message, record, builder)
             case RecordKind.ERR:
-                malformed.on_error_line(malformed.error_text(record), builder, tells=self._profile.tells_errors)
+                malformed.on_error_line(malformed.error_text(record), builder, shown=self._profile.shows_stderr)
             case RecordKind.DAMAGED:
                 malformed.say_damaged(record, builder)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
-                pass  # an agent's end is the engine's to judge, with what is open here
+                pass  # the engine classifies the agent's exit, from the open state here
         return builder.events
 
     def may_ask(self, record: Record) -> bool:
@@ -93,7 +93,7 @@ class AcpDialogue(DialogueBase[State]):
         builder = AcpEventBuilder(self._state, self._session, self._profile, None, now_ns)
         if self._profile.capabilities.recognises_repeats:
             text.void(builder)
-        else:  # nobody says them anew: the next message is another one
+        else:  # the agent does not repeat them: the next message begins another turn
             text.settle(builder, is_partial=True)
             tools.close_all(builder)
         return builder.events
@@ -101,7 +101,7 @@ class AcpDialogue(DialogueBase[State]):
     def state(self) -> bytes:
         return dump(self._state)
 
-    # ------------------------------------------------------------ what is open
+    # ------------------------------------------------------------ open state
 
     @property
     def is_ready(self) -> bool:
@@ -147,7 +147,7 @@ class AcpDialogue(DialogueBase[State]):
         asked = {request.tool_id for request in state.requests.values()}
         return tuple(tool.name for tool_id, tool in state.tools.items() if tool.name and tool_id not in asked)
 
-    # ------------------------------------------------------------ what the agent is told
+    # ------------------------------------------------------------ lines to the agent
 
     def _on_input(self, message: Message, builder: AcpEventBuilder) -> None:
         state, method = builder.state, message.method
@@ -157,26 +157,26 @@ class AcpDialogue(DialogueBase[State]):
         if message.key:
             keep(state.asked, message.key, method)
         if method == handshake.INITIALIZE:
-            handshake.on_greeted(message.params, builder)
+            handshake.on_initialize(message.params, builder)
         elif method in handshake.OPENING:
             handshake.on_opening(method, builder)
         elif method == commands.PROMPT:
             turns.on_prompt(message.key, _as_text(message.key), builder)
-            self._tell_what_was_left_out(message.params, builder)
+            self._report_omitted_files(message.params, builder)
         elif method == commands.CANCEL:
             prompts.on_cancel(builder)
 
-    def _tell_what_was_left_out(self, params: Params | None, builder: AcpEventBuilder) -> None:
+    def _report_omitted_files(self, params: Params | None, builder: AcpEventBuilder) -> None:
         meta = plain(params.meta) if params else None
         ours = meta.get(extensions.KEY) if isinstance(meta, dict) else None
-        if isinstance(ours, dict) and (left := ours.get("leftOut")):
-            names = ", ".join(map(str, left))
+        if isinstance(ours, dict) and (omitted := ours.get("leftOut")):
+            names = ", ".join(map(str, omitted))
             title = builder.profile.title
             builder.notice(
                 v1.NOTICE_KIND_RUN, f"{title} does not accept these attachments: {names}. They were not sent"
             )
 
-    # ------------------------------------------------------------ what the agent says
+    # ------------------------------------------------------------ lines of the agent
 
     def _on_line(self, record: Record, builder: AcpEventBuilder) -> None:
         if record.too_long:
@@ -271,7 +271,7 @@ class AcpDialogue(DialogueBase[State]):
 
     def _on_too_long(self, record: Record, builder: AcpEventBuilder) -> None:
         malformed.say_too_long(record, builder)
-        # What it was can be guessed from its beginning; the agent must not wait for ever, and a turn must end.
+        # The line's beginning shows its kind. A request needs an answer, and a response must end its turn.
         if found := _REQUEST.match(record.data):
             prompts.refuse(builder, found[1].decode(), _TOO_LONG)
         elif (found := _ANSWER.match(record.data)) and found[1].decode() == builder.state.turn_key:
@@ -279,7 +279,7 @@ class AcpDialogue(DialogueBase[State]):
 
 
 def _as_text(key: str) -> str:
-    """An id of ours, which is a text; in a recording it may be a number."""
+    """Return one of our ids. It is a string, but in a recording it may be a number."""
     try:
         return str(json.loads(key))
     except ValueError:

@@ -27,10 +27,10 @@ class AcpEventBuilder(event_builder.EventBuilder[State]):
             super().__init__(state, session, now_ns, 0)
         else:
             super().__init__(state, session, record.wall_ns, record.mono_ns)
-        self.mode = mode  # that the session's client wants
+        self.mode = mode  # requested by the session's client
         self.profile = profile
         self.offset = record.offset if record is not None else 0
 
     def unique(self, name: str) -> str:
-        """An id that nothing else has, in whatever session; the same whenever the record is read."""
+        """Return an id that is unique across sessions, and the same each time the record is read."""
         return str(uuid.uuid5(_OURS, f"{self.session.session_id}\0{self.wall_ns}\0{self.offset}\0{name}"))

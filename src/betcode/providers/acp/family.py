@@ -27,10 +27,10 @@ class AcpFamily(ProviderBase[State]):
 
     @abstractmethod
     def profile_of(self, session: NewSession) -> Profile:
-        """How this session's program is spoken to."""
+        """Return the profile of this session's program."""
 
     def mode_of(self, _: NewSession) -> str:
-        """The mode that the session's client wants; empty: the profile's."""
+        """Return the mode that the session's client requests; empty: the profile's mode."""
         return ""
 
     def capabilities_for(self, session: NewSession) -> Capabilities:

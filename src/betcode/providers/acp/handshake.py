@@ -1,7 +1,7 @@
 """The handshake: initialize the agent, open or resume its session, and configure it.
 
-The opening request is in the journal before the agent does anything. Its `_meta` contains what the launch knew, so
-that every reader of the journal knows it too. Each further step is complete when its response is read.
+The journal has the first request before the agent does anything. The request's `_meta` contains the launch parameters,
+so that every reader of the journal knows them. Each further step is complete when its response is read.
 """
 
 import json
@@ -35,7 +35,7 @@ _NOT_THERE = re.compile(r"not found|unknown|no such|not exist|expired|invalid se
 
 
 def opening(session: NewSession, context: LaunchContext) -> bytes:
-    """The line that an agent reads first."""
+    """Encode the first line for the agent: the `initialize` request."""
     plan = session.plan_mode if context.plan_mode is None else context.plan_mode
     known = {
         "cwd": session.working_directory,
@@ -56,14 +56,14 @@ def request(request_id: str, method: str, params: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}).encode() + b"\n"
 
 
-# ---------------------------------------------------------------- what came by
+# ---------------------------------------------------------------- requests and responses
 
 
-def on_greeted(params: Params | None, builder: AcpEventBuilder) -> None:
-    """The opening has been given to the agent."""
+def on_initialize(params: Params | None, builder: AcpEventBuilder) -> None:
+    """Read the launch parameters from the `initialize` request that was written to the agent."""
     state = builder.state
-    said = plain(params.meta) if params else None
-    known = said.get(KEY) if isinstance(said, dict) else None
+    meta = plain(params.meta) if params else None
+    known = meta.get(KEY) if isinstance(meta, dict) else None
     known = known if isinstance(known, dict) else {}
     state.greeted = True
     state.cwd = str(known.get("cwd") or builder.session.working_directory)
@@ -76,31 +76,30 @@ def on_greeted(params: Params | None, builder: AcpEventBuilder) -> None:
 def on_initialized(message: Message, builder: AcpEventBuilder) -> None:
     state = builder.state
     if message.error is not None:
-        _fail(builder, message.error, f"see why {builder.profile.title} does not take our greeting")
+        _fail(builder, message.error, f"{builder.profile.title} rejected the handshake: see its output")
         return
-    said = read(message.result, Initialized) or Initialized()
-    if said.protocol_version != PROTOCOL:
+    answer = read(message.result, Initialized) or Initialized()
+    if answer.protocol_version != PROTOCOL:
         state.trouble = (
-            f"use another version of it: {builder.profile.title} speaks version {said.protocol_version} of the Agent "
+            f"use another version of it: {builder.profile.title} speaks version {answer.protocol_version} of the Agent "
             f"Client Protocol, and betcode version {PROTOCOL}"
-            if said.protocol_version
-            else f"see whether the command is the right one: {builder.profile.title} does not say which version of the "
-            "Agent Client Protocol it speaks"
+            if answer.protocol_version
+            else f"check the command: {builder.profile.title} does not report a version of the Agent Client Protocol"
         )
         return
-    able = said.capabilities
+    able = answer.capabilities
     state.understood = True
     state.can_load = able.load_session
     state.can_resume = bytes(able.session.resume) not in (b"", b"null", b"false")
     state.takes_images, state.takes_files = able.prompt.image, able.prompt.embedded_context
-    state.logins = ways_in(said.auth_methods)
+    state.logins = ways_in(answer.auth_methods)
     meta = plain(able.meta)
     ours = meta.get(KEY) if isinstance(meta, dict) else None
     state.takes_input = isinstance(ours, dict) and bool(ours.get("takesInput"))
 
 
 def on_opening(method: str, builder: AcpEventBuilder) -> None:
-    """A session is being opened; where it is loaded, what the agent says now was said before."""
+    """Note that a session is being opened. While the agent loads one, its output repeats the history."""
     builder.state.opening = True
     builder.state.loading = method == LOAD
 
@@ -112,77 +111,77 @@ def on_opened(message: Message, method: str, builder: AcpEventBuilder) -> None:
     if message.error is not None:
         state.is_gone = method != NEW and not needs_login(message.error) and _is_gone(message.error, state)
         if state.is_gone:
-            why = f"start a new session (the history here stays): {title} could not take up the conversation"
+            why = f"start a new session (the history here stays): {title} could not resume the conversation"
         elif method != NEW:
-            why = f"send the message again, or start a new session: {title} could not take up the conversation"
+            why = f"send the message again, or start a new session: {title} could not resume the conversation"
         else:
-            why = f"see why {title} could not begin a session"
+            why = f"{title} could not start a session"
         _fail(builder, message.error, why)
         return
-    said = read(message.result, Opened) or Opened()
-    if method == NEW and not said.session_id:
-        state.trouble = f"use another version of it: {title} began a session and did not say which"
+    answer = read(message.result, Opened) or Opened()
+    if method == NEW and not answer.session_id:
+        state.trouble = f"use another version of it: {title} returned no session id"
         return
     if method == NEW:
         if state.served:
             builder.notice(v1.NOTICE_KIND_RUN, f"{title} starts over and does not know the earlier messages")
-        state.conversation_id = said.session_id
+        state.conversation_id = answer.session_id
         state.began = False
     state.opened = True
-    _set_up(said, builder)
-    about.tell_if_new(builder)
+    _set_up(answer, builder)
+    about.add_changed_session_info(builder)
 
 
 def on_set(message: Message, builder: AcpEventBuilder) -> None:
-    """One step is over."""
+    """Complete one setup step."""
     state = builder.state
     step = state.steps.pop(0) if state.steps else None
     if message.error is not None and step is not None:
         value = step.params.get("modeId") or step.params.get("modelId") or step.params.get("value")
-        _fail(builder, message.error, f"choose another than {value!r}: {builder.profile.title} could not be set to it")
+        _fail(builder, message.error, f"choose another value than {value!r}: {builder.profile.title} rejected it")
     elif step is not None and step.method == "session/set_mode":
         about.on_mode(step.params["modeId"], builder)
     elif step is not None and step.name == about.MODEL:
         state.model = step.params.get("modelId") or step.params.get("value") or state.model
-        about.tell_if_new(builder)
+        about.add_changed_session_info(builder)
 
 
 def _fail(builder: AcpEventBuilder, error: RpcError, what: str) -> None:
     data = plain(error.data)
     details = data.get("details") or data.get("message") if isinstance(data, dict) else data
-    said = shortened(" ".join(without_escapes(f"{error.message} {details or ''}").split()), _LONGEST)
-    said = f"it said: {said}" if said else "it did not say why"
-    builder.state.trouble = login_advice(builder) if needs_login(error) else f"{what} ({said})"
+    reason = shortened(" ".join(without_escapes(f"{error.message} {details or ''}").split()), _LONGEST)
+    reason = f"its error: {reason}" if reason else "it gave no reason"
+    builder.state.trouble = login_advice(builder) if needs_login(error) else f"{what} ({reason})"
 
 
 def _is_gone(error: RpcError, state: State) -> bool:
-    """Whether the agent does not know the conversation: that may be said of any trouble before its first turn ended."""
-    said = f"{error.message} {plain(error.data) or ''}"
-    return not state.served or error.code in _UNKNOWN or _NOT_THERE.search(said) is not None
+    """Whether the agent does not know the conversation. Before its first turn ended, every error counts as that."""
+    reason = f"{error.message} {plain(error.data) or ''}"
+    return not state.served or error.code in _UNKNOWN or _NOT_THERE.search(reason) is not None
 
 
-# ---------------------------------------------------------------- how it is set
+# ---------------------------------------------------------------- mode and model
 
 
-def _set_up(said: Opened, builder: AcpEventBuilder) -> None:
-    """Which mode and model are to be set: the agent has said which there are."""
+def _set_up(answer: Opened, builder: AcpEventBuilder) -> None:
+    """Plan the steps that set the mode and the model, from the choices that the agent offers."""
     state, profile = builder.state, builder.profile
-    options = said.config_options or []
+    options = answer.config_options or []
     about.on_options(options, builder)
-    if said.models is not None:
-        state.model = said.models.current or state.model
-    if said.modes is not None:
-        about.on_mode(said.modes.current, builder)
+    if answer.models is not None:
+        state.model = answer.models.current or state.model
+    if answer.modes is not None:
+        about.on_mode(answer.modes.current, builder)
     steps: list[SetupStep | str] = []
     mode = builder.mode or profile.mode
     if state.wants_plan:
-        steps.append(_mode_step("plan", profile.plan_mode, said, profile))
+        steps.append(_mode_step("plan", profile.plan_mode, answer, profile))
         is_apart = isinstance(steps[0], SetupStep) and steps[0].params.get("configId") not in (None, about.MODE)
         mode = mode if is_apart else ""
     if mode:
-        steps.append(_mode_step(about.MODE, mode, said, profile))
+        steps.append(_mode_step(about.MODE, mode, answer, profile))
     if builder.session.model and profile.sets_model:
-        steps.append(_model_step(builder.session.model, said, profile))
+        steps.append(_model_step(builder.session.model, answer, profile))
     for step in steps:
         if isinstance(step, str):
             state.trouble = state.trouble or step
@@ -190,32 +189,33 @@ def _set_up(said: Opened, builder: AcpEventBuilder) -> None:
             state.steps.append(step)
 
 
-def _mode_step(name: str, mode: str, said: Opened, profile: Profile) -> SetupStep | str:
-    """A step, one without a method where nothing is to be done, or why it cannot be."""
-    if said.modes is not None and any(each.id == mode for each in said.modes.available):
-        return SetupStep(name, "" if said.modes.current == mode else "session/set_mode", {"modeId": mode})
-    for option in said.config_options or ():
+def _mode_step(name: str, mode: str, answer: Opened, profile: Profile) -> SetupStep | str:
+    """Return a step (without a method if the mode is already set), or the reason why the mode cannot be set."""
+    if answer.modes is not None and any(each.id == mode for each in answer.modes.available):
+        return SetupStep(name, "" if answer.modes.current == mode else "session/set_mode", {"modeId": mode})
+    for option in answer.config_options or ():
         if option.category in (about.MODE, "collaboration_mode") and mode in _values(option.options or ()):
             is_set = plain(option.current_value) == mode
             return _option_step(name, option, mode, is_set=is_set)
-    offered = [each.id for each in said.modes.available] if said.modes else []
+    offered = [each.id for each in answer.modes.available] if answer.modes else []
     return f"choose another mode: {profile.title} has no mode {mode!r}: it has {', '.join(offered) or 'none'}"
 
 
-def _model_step(model: str, said: Opened, profile: Profile) -> SetupStep | str:
-    for option in said.config_options or ():
+def _model_step(model: str, answer: Opened, profile: Profile) -> SetupStep | str:
+    for option in answer.config_options or ():
         if option.category == about.MODEL:
             found = _match(model, list(_values(option.options or ())))
             if found:
                 return _option_step(about.MODEL, option, found, is_set=plain(option.current_value) == found)
-    offered = [each.id for each in said.models.available] if said.models else []
-    if (found := _match(model, offered)) and said.models is not None:
-        return SetupStep(about.MODEL, "" if said.models.current == found else "session/set_model", {"modelId": found})
-    for option in said.config_options or ():
+    offered = [each.id for each in answer.models.available] if answer.models else []
+    if (found := _match(model, offered)) and answer.models is not None:
+        method = "" if answer.models.current == found else "session/set_model"
+        return SetupStep(about.MODEL, method, {"modelId": found})
+    for option in answer.config_options or ():
         if option.category == about.MODEL:
             offered += _values(option.options or ())
     if not offered:
-        return f"start a session that names no model: {profile.title} lets nobody choose"
+        return f"start a session that names no model: {profile.title} does not support choosing a model"
     more = f" and {len(offered) - _SHOWN_MODELS} more" if len(offered) > _SHOWN_MODELS else ""
     shown = ", ".join(offered[:_SHOWN_MODELS])
     return f"choose another model: {profile.title} has no model {model!r}: it has {shown}{more}"
@@ -234,14 +234,14 @@ def _values(options: Sequence[Choice]) -> Iterator[str]:
 
 
 def _match(wanted: str, offered: Sequence[str]) -> str:
-    """The one of that name; a provider's name before it may be left out where only one has it."""
+    """Return the offered model of that name. Its provider's prefix may be omitted if the name is unique."""
     if wanted in offered:
         return wanted
-    alike = [each for each in offered if each.rpartition("/")[2] == wanted]
-    return alike[0] if len(alike) == 1 else ""
+    matches = [each for each in offered if each.rpartition("/")[2] == wanted]
+    return matches[0] if len(matches) == 1 else ""
 
 
-# ---------------------------------------------------------------- what is to be said next
+# ---------------------------------------------------------------- the next request
 
 
 def next_step(state: State, session: NewSession) -> Errand | None:
@@ -267,7 +267,7 @@ def _open_line(state: State, session: NewSession) -> bytes:
     params: dict[str, object] = {"cwd": state.cwd, "mcpServers": [], "_meta": {KEY: ours}}
     if not state.resume:
         return request("open", NEW, params)
-    # Without its history said again, where the agent can do so.
+    # `session/resume` does not replay the history, so it is preferred if the agent supports it.
     params["sessionId"] = state.conversation_id
     return request("open", RESUME if state.can_resume else LOAD, params)
 

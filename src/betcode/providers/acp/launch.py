@@ -18,10 +18,10 @@ _LONGEST_WORD = 4096
 
 
 def command_in(text: str) -> tuple[str, ...]:
-    """A client's own command. Raises InvalidRequest.
+    """Parse a client's own command. Raises InvalidRequest.
 
-    Whoever may start a session may run programs as this user: it chooses the environment and what the agent is told.
-    So a command is not guarded against, but it must be plain what it runs: no shell, and no path that depends on where.
+    A client that may start a session may run programs as this user: it chooses the environment and the agent's prompts.
+    So no command is forbidden. But its effect must be clear, so it has no shell, and its program no relative path.
     """
     try:
         words = json.loads(text)
@@ -35,7 +35,7 @@ def command_in(text: str) -> tuple[str, ...]:
 
 
 def check_program(program: str) -> None:
-    """Raises InvalidRequest where it depends on the directory what would be run."""
+    """Raises InvalidRequest if the program is a relative path, whose meaning depends on the directory."""
     if "/" in program and not program.startswith("/"):
         raise InvalidRequest(
             f"The program {program!r} is a relative path: give an absolute one, or a name that is found on the PATH",
@@ -44,7 +44,7 @@ def check_program(program: str) -> None:
 
 
 def find_program(argv: Sequence[str], profile: Profile, environment: Mapping[str, str]) -> str:
-    """Raises AgentUnavailable, with what to do."""
+    """Return the program's path. Raises AgentUnavailable, with advice."""
     program = argv[0]
     if program.startswith("/"):
         if Path(program).is_file() and os.access(program, os.X_OK):
@@ -62,7 +62,7 @@ def find_program(argv: Sequence[str], profile: Profile, environment: Mapping[str
 def launch(argv: Sequence[str], profile: Profile, session: NewSession, context: LaunchContext) -> Launch:
     """Raises AgentUnavailable."""
     program = find_program(argv, profile, context.environment)
-    env = {**profile.env, **context.environment}  # whoever set it knows better
+    env = {**profile.env, **context.environment}  # the session's environment overrides the profile
     if context.project_files is ProjectFiles.IGNORED:
         env |= profile.env_without_project
     elif context.project_files is ProjectFiles.TRUSTED:

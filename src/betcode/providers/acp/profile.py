@@ -25,25 +25,25 @@ class Profile:
     """One program that speaks the protocol."""
 
     name: str
-    title: str  # what people call it
-    argv: tuple[str, ...] = ()  # the program's name, looked for on the PATH, and what it is started with
-    env: Mapping[str, str] = field(default_factory=dict)  # added where the session's environment does not say otherwise
-    mode: str = ""  # to be set, so that it asks before it acts
-    plan_mode: str = "plan"  # the mode in which it only plans
-    resumes: bool = True  # it can take a conversation up again, where it says so
-    title_is_command: bool = False  # a command is shown as the title of its use, and nowhere else
-    own_tool_names: bool = False  # its tools are named and given their input as Claude Code has them
-    reject_ends_turn: bool = False  # a denied use of a tool ends its turn
-    cancel_ends_command: bool = True  # a running command does not outlive a cancelled turn
-    tells_cost: bool = False
-    sets_model: bool = True  # by a request; otherwise it is told the model as it is started
-    tells_errors: bool = False  # what it writes to stderr is for people, and no log
-    tells_version: bool = False  # may be run with --version
-    login: str = ""  # how a person logs in
-    install: str = ""  # how it is got
-    project_files: frozenset[Program] = frozenset()  # whose files of a project it reads; not known for any program
-    env_trusted: Mapping[str, str] = field(default_factory=dict)  # says that a person trusts the project
-    env_without_project: Mapping[str, str] = field(default_factory=dict)  # makes it ignore those; empty: nothing does
+    title: str  # its name in messages
+    argv: tuple[str, ...] = ()  # the program's name, which is searched on the PATH, and its arguments
+    env: Mapping[str, str] = field(default_factory=dict)  # defaults; the session's environment overrides them
+    mode: str = ""  # the mode to set, so that the agent asks before it acts
+    plan_mode: str = "plan"  # the mode in which the agent only plans
+    resumes: bool = True  # it can resume a conversation, if it also reports that capability
+    title_is_command: bool = False  # only the title of a tool call contains the command
+    own_tool_names: bool = False  # its tools have the names and inputs of Claude Code's tools
+    reject_ends_turn: bool = False  # a denied tool call ends the turn
+    cancel_ends_command: bool = True  # cancelling a turn ends its running command
+    reports_cost: bool = False
+    sets_model: bool = True  # a request sets the model; otherwise the launch does
+    shows_stderr: bool = False  # its stderr is for people and not a log
+    has_version_option: bool = False  # it supports --version
+    login: str = ""  # advice how to log in
+    install: str = ""  # the command that installs it
+    project_files: frozenset[Program] = frozenset()  # programs whose project files it reads; unknown for `generic`
+    env_trusted: Mapping[str, str] = field(default_factory=dict)  # set if a person trusts the project
+    env_without_project: Mapping[str, str] = field(default_factory=dict)  # make it ignore project files, if possible
     capabilities: Capabilities = CAPABILITIES
 
     @property
@@ -53,7 +53,7 @@ class Profile:
             resume=self.resumes and self.capabilities.resume,
             goes_on_after_denial=not self.reject_ends_turn,
             ends_tools=self.cancel_ends_command,
-            cost=self.tells_cost or self.capabilities.cost,
+            cost=self.reports_cost or self.capabilities.cost,
             project_files=self.project_files,
             ignores_project_files=bool(self.env_without_project),
         )

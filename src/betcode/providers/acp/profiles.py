@@ -10,8 +10,8 @@ from betcode.providers.acp.profile import Profile
 
 GENERIC = Profile(name=spec.GENERIC_PROFILE, title="The agent")
 
-# Merged over the permissions of the user's own configuration: left to itself opencode asks about nothing. Its own rules
-# do not count then, and those of betcode do.
+# Merged over the permissions in the user's own configuration, because by default opencode asks about nothing. This
+# replaces opencode's rules by those of betcode.
 _ASK = {
     "*": "ask",
     "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"},
@@ -25,8 +25,8 @@ _ALL = (
         argv=("opencode", "acp"),
         env={"OPENCODE_PERMISSION": json.dumps(_ASK)},
         reject_ends_turn=True,
-        tells_cost=True,
-        tells_version=True,
+        reports_cost=True,
+        has_version_option=True,
         login="run `opencode auth login` in a terminal",
         install="npm install -g opencode-ai",
         project_files=frozenset({Program.OPENCODE}),
@@ -36,9 +36,9 @@ _ALL = (
         name=spec.GEMINI.name,
         title=spec.GEMINI.title,
         argv=("gemini", "--acp"),
-        resumes=False,  # it says that it can, and does not find the conversation of a process that was killed
+        resumes=False,  # it reports the capability, but does not find the conversation of a killed process
         title_is_command=True,
-        tells_version=True,
+        has_version_option=True,
         login="run `gemini` once in a terminal, or set GEMINI_API_KEY",
         install="npm install -g @google/gemini-cli",
         project_files=frozenset({Program.GEMINI}),
@@ -50,7 +50,7 @@ _ALL = (
         title=spec.CLAUDE_AGENT.title,
         argv=("claude-agent-acp",),
         own_tool_names=True,
-        tells_cost=True,
+        reports_cost=True,
         login="run `claude` once in a terminal, or set ANTHROPIC_API_KEY",
         install="npm install -g @agentclientprotocol/claude-agent-acp",
         project_files=frozenset({Program.CLAUDE}),
@@ -59,7 +59,7 @@ _ALL = (
         name=spec.CODEX.name,
         title=spec.CODEX.title,
         argv=("codex-acp",),
-        mode="workspace-write",  # in its own mode a reviewing model decides, and no person is asked
+        mode="workspace-write",  # in its default mode a reviewing model decides and no person is asked
         reject_ends_turn=True,
         cancel_ends_command=False,
         login="run `codex login` in a terminal, or set OPENAI_API_KEY",

@@ -1,4 +1,4 @@
-"""Translates permission requests of the agent, and refuses requests that nobody here can answer."""
+"""Translates permission requests of the agent, and refuses unsupported requests."""
 
 import logging
 
@@ -21,11 +21,11 @@ _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
 _LONGEST_METHOD = 100
 _LONGEST_KEY = 256
-_ONLY_ALWAYS = "The agent offers no other way to allow this than to allow it always"
+_ONLY_ALWAYS = "The agent only offers to allow this permanently"
 
 
 def on_request(message: Message, builder: AcpEventBuilder) -> None:
-    """A request of the agent's."""
+    """Translate or refuse a request of the agent."""
     state = builder.state
     if any(request.key == message.key for request in state.requests.values()):
         return
@@ -33,7 +33,7 @@ def on_request(message: Message, builder: AcpEventBuilder) -> None:
         builder.notice(v1.NOTICE_KIND_MALFORMED, "The agent sent a request whose id is too long to answer")
         return
     if message.method != PERMISSION:
-        refuse(builder, message.key, f"{shortened(message.method, _LONGEST_METHOD)} is not supported here")
+        refuse(builder, message.key, f"{shortened(message.method, _LONGEST_METHOD)} is not supported")
         return
     params = message.params
     options = (params.options if params else None) or []
@@ -46,9 +46,9 @@ def on_request(message: Message, builder: AcpEventBuilder) -> None:
     if state.interrupted:
         _cancel(builder, request)
     elif not request.allow:
-        refuse(builder, message.key, "none of the options allows it, so that there is nothing to ask")
+        refuse(builder, message.key, "no option allows the call, so the request was refused")
     elif len(state.requests) >= _MOST_OPEN:
-        refuse(builder, message.key, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer")
+        refuse(builder, message.key, f"{_MOST_OPEN} requests are already open: ask again later")
     else:
         _ask(request, (params.tool_call if params else None) or ToolUse(), options, builder)
 
@@ -83,7 +83,7 @@ def _option(options: list[PermissionOption], *kinds: str) -> str:
 
 
 def refuse(builder: AcpEventBuilder, key: str, reason: str) -> None:
-    """Told to the agent as an errand, so that it does not wait for ever; unless it asks faster than it listens."""
+    """Queue a refusal, so that the agent does not wait forever. Ignored if too many refusals are queued already."""
     if len(builder.state.refused) >= _MOST_REFUSED:
         logger.debug("too many requests to refuse: one is ignored")
         return
@@ -91,7 +91,7 @@ def refuse(builder: AcpEventBuilder, key: str, reason: str) -> None:
 
 
 def on_answer(message: Message, builder: AcpEventBuilder) -> None:
-    """An answer of ours has been written to the agent."""
+    """Close the request whose answer was written to the agent."""
     state, key = builder.state, message.key
     state.cancelling = {errand: own for errand, own in state.cancelling.items() if own != key}
     state.refused = {errand: what for errand, what in state.refused.items() if what[0] != key}
@@ -104,11 +104,11 @@ def on_answer(message: Message, builder: AcpEventBuilder) -> None:
     allowed = bool(chosen) and chosen != request.reject
     tool = state.tools.get(request.tool_id)
     if tool is not None:
-        tool.began_ns = builder.mono_ns  # how long a person took is not how long the tool ran
+        tool.began_ns = builder.mono_ns  # the time a person took to answer is not run time of the tool
         tool.denied = not allowed
     state.denied = state.denied or not allowed
-    said = plain(answer.meta)
-    ours = said.get(KEY) if isinstance(said, dict) else None
+    meta = plain(answer.meta)
+    ours = meta.get(KEY) if isinstance(meta, dict) else None
     if isinstance(ours, dict) and ours.get("interrupt"):
         state.stop_after = answered
     if state.requests:
@@ -122,7 +122,7 @@ def on_answer(message: Message, builder: AcpEventBuilder) -> None:
 
 
 def on_cancel(builder: AcpEventBuilder) -> None:
-    """We told the agent to stop: it takes no other answer to what it has asked than that."""
+    """Cancel the turn. The protocol requires that its open requests are answered as cancelled."""
     state = builder.state
     state.stop_after = ""
     if not state.turn:

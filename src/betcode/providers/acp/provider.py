@@ -35,7 +35,7 @@ class AcpProvider(AcpFamily):
         self._only = spec.name if spec.profile_of else ""
 
     def check(self, environment: Mapping[str, str]) -> None:
-        """Raises AgentUnavailable, where it is one agent and that is not there."""
+        """Raises AgentUnavailable if this provider is for one agent, and that agent is not installed."""
         if self._only:
             profile = PROFILES[self._only]
             launch.find_program(self._argv(profile, ""), profile, environment)
@@ -97,4 +97,4 @@ class AcpProvider(AcpFamily):
             path = launch.find_program(self._argv(profile, ""), profile, environment)
         except AgentUnavailable as missing:
             return ProgramStatus(is_configured=is_configured, missing=missing.message)
-        return ProgramStatus(path, tells_version=profile.tells_version, is_configured=is_configured)
+        return ProgramStatus(path, tells_version=profile.has_version_option, is_configured=is_configured)

@@ -15,14 +15,14 @@ class Todo(Struct, array_like=True):
 
 
 class OpenTool(Struct, array_like=True):
-    """A tool that was announced; its start is said once its input is there."""
+    """A tool call that was announced. Its start event follows when its input is known."""
 
     began_ns: int  # monotonic
-    name: str = ""  # as it was said; empty: its start is still to be said
+    name: str = ""  # as in the start event; empty: no start event yet
     kind: str = ""
     title: str = ""
     own_name: str = ""
-    has_known_name: bool = False  # by which rules know it
+    has_known_name: bool = False  # `own_name` is a name that rules use
     denied: bool = False
     input: str = ""
     paths: list[str] = field(default_factory=list)
@@ -31,26 +31,26 @@ class OpenTool(Struct, array_like=True):
 
 
 class Stream(Struct, array_like=True):
-    """The block of text that is being said. The protocol never says it whole, so that it is put together here."""
+    """The current block of text, assembled here because the protocol never sends a whole block."""
 
     message_id: str
-    own_id: str  # the agent's own for it; empty: it has none
+    own_id: str  # the agent's own message id; empty: none
     block: int
     thinking: bool
     text: str = ""
 
 
 class OpenRequest(Struct, array_like=True):
-    key: str  # the agent's own id of it, as JSON
+    key: str  # the agent's own request id, as JSON
     tool_id: str = ""
     allow: str = ""  # the option to choose
     reject: str = ""
 
 
 class SetupStep(Struct, array_like=True):
-    """Something to be told to the agent before it can work."""
+    """A setting to send to the agent before its first prompt."""
 
-    name: str  # by which its answer is known
+    name: str  # the request's id
     method: str
     params: dict[str, str]
 
@@ -64,66 +64,66 @@ class Tokens(Struct, array_like=True):
 
 
 class State(Struct, omit_defaults=True):
-    # Of the conversation: kept when a new process goes on with it.
+    # Of the conversation: carried over to the next process.
     conversation_id: str = ""
-    began: bool = False  # and can be taken up again
-    served: bool = False  # a turn of it has ended
+    began: bool = False  # it has started and can be resumed
+    served: bool = False  # at least one of its turns has ended
     model: str = ""
-    info: str = ""  # what SessionInfo last said
-    commands: str = ""  # which commands were last told
+    info: str = ""  # digest of the last SessionInfo
+    commands: str = ""  # digest of the commands in the last SessionInfo
     context_percent: float = 0.0
     total_cost: float = 0.0
     todos: list[Todo] = field(default_factory=list)
     plan_mode: bool = False
-    settled: list[str] = field(default_factory=list)  # messages that are consumed
-    takes_images: bool | None = None  # None: it has not said yet
+    settled: list[str] = field(default_factory=list)  # ids of consumed messages
+    takes_images: bool | None = None  # None: not reported yet
     takes_files: bool | None = None
 
-    # Of the greeting.
+    # Of the handshake.
     cwd: str = ""
     resume: bool = False
     continue_turn: bool = False
     wants_plan: bool = False
-    greeted: bool = False  # the opening has been given
-    understood: bool = False  # and answered
+    greeted: bool = False  # `initialize` was written to the agent
+    understood: bool = False  # the agent accepted `initialize`
     can_load: bool = False
     can_resume: bool = False
-    logins: list[str] = field(default_factory=list)  # ways to log in, in the agent's words
+    logins: list[str] = field(default_factory=list)  # ways to log in, as the agent names them
     opening: bool = False  # a session is being opened
-    loading: bool = False  # the agent says again what was said before
+    loading: bool = False  # the agent replays its history
     opened: bool = False
-    steps: list[SetupStep] = field(default_factory=list)  # that are still to be taken
-    trouble: str = ""  # why the greeting failed: what a person can do
+    steps: list[SetupStep] = field(default_factory=list)  # that are still to be done
+    trouble: str = ""  # advice if the handshake failed
     is_gone: bool = False  # the agent does not know the conversation
 
     # Of the process.
-    asked: dict[str, str] = field(default_factory=dict)  # our requests that are not answered: method by id
+    asked: dict[str, str] = field(default_factory=dict)  # our unanswered requests: method by id
     takes_input: bool = False
     status: int = 0
     turn: bool = False
-    own_turn: bool = False  # which the agent began by itself
+    own_turn: bool = False  # the agent began the turn by itself
     turn_id: str = ""
     turn_key: str = ""  # the id of its prompt, as JSON
     turn_began_ns: int = 0  # monotonic
     turn_failed: bool = False
-    message: str = ""  # that the turn answers
-    waiting: dict[str, str] = field(default_factory=dict)  # prompts that came during a turn of its own: message by id
+    message: str = ""  # the message that the turn answers
+    waiting: dict[str, str] = field(default_factory=dict)  # prompts during a turn of the agent's own: message by id
     interrupted: bool = False
-    denied: bool = False  # a person said no in this turn
-    messages: int = 0  # that have no id of the agent's, in this turn
+    denied: bool = False  # a call was denied in this turn
+    messages: int = 0  # number of messages without an id of the agent, in this turn
     stream: Stream | None = None
     last_message: str = ""
     last_block: int = 0
     tools: dict[str, OpenTool] = field(default_factory=dict)
-    ended: list[str] = field(default_factory=list)  # tools
-    directories: dict[str, str] = field(default_factory=dict)  # in which a tool is used
+    ended: list[str] = field(default_factory=list)  # ids of ended tool calls
+    directories: dict[str, str] = field(default_factory=dict)  # in which a tool call runs, by its id
     requests: dict[str, OpenRequest] = field(default_factory=dict)
-    cancelling: dict[str, str] = field(default_factory=dict)  # requests to be answered as cancelled: own id by errand
-    refused: dict[str, list[str]] = field(default_factory=dict)  # and to be refused: own id and reason by errand
-    stop_after: str = ""  # an answer behind which the turn is to be cancelled
-    used: Tokens = field(default_factory=Tokens)  # in this turn, as our own programs say it
+    cancelling: dict[str, str] = field(default_factory=dict)  # requests to answer as cancelled: key by errand id
+    refused: dict[str, list[str]] = field(default_factory=dict)  # requests to refuse: key and reason by errand id
+    stop_after: str = ""  # the answered request after which the turn is cancelled
+    used: Tokens = field(default_factory=Tokens)  # in this turn, as our own agent programs report it
     has_usage: bool = False
-    cost: float = 0.0  # of the whole conversation, as the agent last said it
+    cost: float = 0.0  # of the whole conversation, as last reported by the agent
     context_tokens: int = 0
     context_size: int = 0
     pause: str = ""
@@ -132,7 +132,7 @@ class State(Struct, omit_defaults=True):
     bad_lines: int = 0  # in a row
     errors: list[str] = field(default_factory=list)
     error_notices: int = 0
-    lost: bool = False  # what came before is not known; taken up again at the next turn
+    lost: bool = False  # the earlier state is unknown; translation resumes at the next turn
 
 
 _STORED = StoredState(State, VERSION)
@@ -140,7 +140,7 @@ dump, load = _STORED.dump, _STORED.load
 
 
 def carried_over(state: State) -> State:
-    """What a new process of the same conversation starts from: nothing is open, and nothing told is told again."""
+    """Return the state for the next process of the conversation: nothing is open, and no event is repeated."""
     return State(
         conversation_id=state.conversation_id,
         began=state.began,

@@ -7,7 +7,7 @@ from betcode.providers.acp.state import Stream
 from betcode.providers.event_builder import uint32
 from betcode.wire.acp.frames import Content, Update
 
-_LONGEST_BLOCK = 32 * 1024  # characters; what is longer goes on in another block, since the state holds it
+_LONGEST_BLOCK = 32 * 1024  # characters; longer text is split into blocks, because the state contains the block
 
 
 def on_chunk(update: Update, builder: AcpEventBuilder, *, thinking: bool) -> None:
@@ -23,12 +23,12 @@ def on_chunk(update: Update, builder: AcpEventBuilder, *, thinking: bool) -> Non
         stream = state.stream = _opened(builder, own_id, thinking=thinking)
     stream.text += text
     event = builder.new_event()
-    said = event.thinking_delta if thinking else event.text_delta
-    said.text = text
-    said.message_id = stream.message_id
-    said.block = uint32(stream.block)
+    delta = event.thinking_delta if thinking else event.text_delta
+    delta.text = text
+    delta.message_id = stream.message_id
+    delta.block = uint32(stream.block)
     if not state.turn:
-        settle(builder)  # nobody will say that it ends
+        settle(builder)  # outside of a turn nothing marks its end
     elif len(stream.text) > _LONGEST_BLOCK and (text.endswith("\n") or len(stream.text) > 2 * _LONGEST_BLOCK):
         settle(builder)
         state.last_block += 1
@@ -58,24 +58,24 @@ def _opened(builder: AcpEventBuilder, own_id: str, *, thinking: bool) -> Stream:
 
 
 def settle(builder: AcpEventBuilder, *, is_partial: bool = False) -> None:
-    """The block that was being said is whole."""
+    """Complete the current block."""
     stream, builder.state.stream = builder.state.stream, None
     if stream is not None and stream.text:
-        _say_whole(builder, stream, stream.text, is_partial=is_partial)
+        _add_block(builder, stream, stream.text, is_partial=is_partial)
 
 
 def void(builder: AcpEventBuilder) -> None:
-    """What a crashed agent was in the middle of, the next one says anew."""
+    """Replace the unfinished block of a crashed agent by an empty one, because the next agent repeats it."""
     stream, builder.state.stream = builder.state.stream, None
     if stream is not None and stream.text:
-        _say_whole(builder, stream, "")
+        _add_block(builder, stream, "")
 
 
-def _say_whole(builder: AcpEventBuilder, stream: Stream, text: str, *, is_partial: bool = False) -> None:
+def _add_block(builder: AcpEventBuilder, stream: Stream, text: str, *, is_partial: bool = False) -> None:
     event = builder.new_event()
-    said = event.thinking_delta if stream.thinking else event.text_delta
-    said.text = text
-    said.is_complete = True
-    said.is_partial = is_partial
-    said.message_id = stream.message_id
-    said.block = uint32(stream.block)
+    block = event.thinking_delta if stream.thinking else event.text_delta
+    block.text = text
+    block.is_complete = True
+    block.is_partial = is_partial
+    block.message_id = stream.message_id
+    block.block = uint32(stream.block)

@@ -2,7 +2,7 @@
 
 The protocol gives a call's kind and how it is shown to a person; the real input is up to the agent. Rules decide about
 commands and paths, so these are taken only from reliable fields. Otherwise the call gets a name that no rule allows, or
-an unknown command, and a person is asked. An agent's own name for a tool never makes the call look more harmless than
+an unknown command, and a person is asked. An agent's own name for a tool never makes the call seem more harmless than
 its other fields do.
 """
 
@@ -28,26 +28,26 @@ _PATH = ("file_path", "filePath", "path", "absolute_path", "abs_path", "filepath
 _EDITED = frozenset({"old_string", "oldString", "old_str", "edits", "patch", "diff"})
 _CONTENT = ("content", "contents", "new_content")
 _SHELLS = frozenset({"exec_command", "bash", "shell", "run_shell_command", "terminal", "execute"})
-_RUNNING = frozenset({"execute", "read", "search"})  # what commands are shown as
-_WORD = re.compile(r"[a-z_]{1,30}")  # what an editor calls what it does
+_RUNNING = frozenset({"execute", "read", "search"})  # kinds that agents give to commands
+_WORD = re.compile(r"[a-z_]{1,30}")  # the subcommand of an editing tool, such as `str_replace`
 _KINDS = frozenset({"delete", "edit", "execute", "fetch", "move", "other", "read", "search", "switch_mode", "think"})
 _READING = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "TodoWrite", "WebFetch", "WebSearch"})
 _EDITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _RUN = frozenset({"Bash", "BashOutput", "KillShell", "PowerShell"})
 _RULED = _READING | _EDITING | _RUN | {"Agent", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand", "Task"}
 _LONGEST_NAME = 100
-LONGEST_TITLE = 2000  # what is longer is cut
+LONGEST_TITLE = 2000  # longer titles are cut
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """All that was said of one use so far."""
+    """All fields of one tool call that the agent has sent so far."""
 
     kind: str = ""
     title: str = ""
     own_name: str = ""
-    input: str = ""  # JSON text; empty: not said
-    paths: Sequence[str] = ()  # where it works, says the agent
+    input: str = ""  # JSON text; empty: not sent
+    paths: Sequence[str] = ()  # the files it affects, according to the agent
     diffs: Sequence[ToolContent] = ()
 
 
@@ -83,20 +83,20 @@ def named(use: KnownTool, profile: Profile) -> NamedTool:
 
 
 def own_name(meta: Raw, name: str | None, profile: Profile) -> tuple[str, bool]:
-    """The agent's own name of a tool, and whether rules know it under that."""
-    said = plain(meta)
-    if isinstance(said, dict):
-        ours = said.get(KEY)
+    """Return the agent's own name of a tool, and whether rules use that name."""
+    fields = plain(meta)
+    if isinstance(fields, dict):
+        ours = fields.get(KEY)
         if isinstance(ours, dict) and isinstance(ours.get("toolName"), str):
             return ours["toolName"][:_LONGEST_NAME], True
-        claude = said.get("claudeCode")
+        claude = fields.get("claudeCode")
         if profile.own_tool_names and isinstance(claude, dict) and isinstance(claude.get("toolName"), str):
             return claude["toolName"][:_LONGEST_NAME], True
     return (name or "")[:_LONGEST_NAME], False
 
 
 def contradicts(name: str, kind: str, own_input: str) -> bool:
-    """Whether what else is said of a use does not go with a name that rules know."""
+    """Whether the kind or the input of a call contradicts its tool name."""
     if name not in _READING | _EDITING:
         return False
     given = plain(own_input.encode()) if own_input else None
@@ -106,27 +106,27 @@ def contradicts(name: str, kind: str, own_input: str) -> bool:
 
 
 def _is_run(value: object) -> bool:
-    """Whether that is a command for a shell, and not what an editor calls what it does."""
+    """Whether the value is a shell command, and not the subcommand of an editing tool."""
     return bool(value) and not (isinstance(value, str) and _WORD.fullmatch(value))
 
 
 def _command(own: dict[str, Any], use: KnownTool, profile: Profile) -> str | None:
-    """What is run; empty: nothing, or it is not said. None: something is, and it is not certain what."""
-    said = [own[name] for name in _COMMAND if own.get(name)]
+    """Return the command that the call runs. Empty: none, or not given. None: there is one, but it is ambiguous."""
+    given = [own[name] for name in _COMMAND if own.get(name)]
     if use.kind not in _RUNNING and use.own_name not in _SHELLS:
-        return None if use.kind in ("edit", "fetch") and any(map(_is_run, said)) else ""
-    if not said:
+        return None if use.kind in ("edit", "fetch") and any(map(_is_run, given)) else ""
+    if not given:
         is_shown = profile.title_is_command and use.kind == "execute" and not use.input
         return use.title if is_shown and len(use.title) < LONGEST_TITLE else ""
     more = next((own[name] for name in _ARGUMENTS if own.get(name)), None)
-    found = {_one_command(each, more) for each in said}
+    found = {_one_command(each, more) for each in given}
     return found.pop() if len(found) == 1 else None
 
 
-def _one_command(said: object, more: object) -> str | None:
-    if isinstance(said, str) and more is None:
-        return said
-    words = [said] if isinstance(said, str) and not any(map(str.isspace, said)) else said
+def _one_command(command: object, more: object) -> str | None:
+    if isinstance(command, str) and more is None:
+        return command
+    words = [command] if isinstance(command, str) and not any(map(str.isspace, command)) else command
     if not isinstance(words, list) or not isinstance(more, list | None):
         return None
     words = [*words, *(more or ())]
@@ -140,12 +140,12 @@ def _joined(words: list[str]) -> str:
 
 
 def _search(use: KnownTool, own: dict[str, Any], directory: str) -> NamedTool:
-    """Rules know the place by one name; one that is not said is the session's directory."""
-    places = _texts(own, (*_DIRECTORY, *_PATH))
-    if len(places) > 1:
+    """Name the searched path `path`, as rules expect. Without one, the agent searches the session's directory."""
+    paths = _texts(own, (*_DIRECTORY, *_PATH))
+    if len(paths) > 1:
         return _own(use, directory)
     return NamedTool(
-        "Grep", _json({**own, "path": places.pop()}) if places and "path" not in own else use.input, directory
+        "Grep", _json({**own, "path": paths.pop()}) if paths and "path" not in own else use.input, directory
     )
 
 
@@ -166,7 +166,7 @@ def _edit(use: KnownTool, own: dict[str, Any], directory: str) -> NamedTool:
 
 
 def _one_path(use: KnownTool, own: dict[str, Any]) -> str:
-    """The file that a use is about; empty where that is not certain, as where there are several."""
+    """Return the file that the call reads or changes; empty if it is unknown or there are several."""
     paths = _texts(own, _PATH) | {each.path for each in use.diffs if each.path}
     paths = paths or set(use.paths)
     return paths.pop() if len(paths) == 1 else ""
@@ -177,14 +177,14 @@ def _with_path(use: KnownTool, own: dict[str, Any], path: str) -> str:
 
 
 def _own(use: KnownTool, directory: str) -> NamedTool:
-    """By its own name, unless rules mean something by that which is not said otherwise."""
+    """Use the agent's own tool name, unless rules use that name for a tool that this one may not be."""
     shown = use.input or _json({"title": use.title} if use.title else {})
     kind = use.kind if use.kind in _KINDS else "tool"
     return NamedTool(kind if use.own_name in _RULED else use.own_name or kind, shown, directory)
 
 
 def _unclear(use: KnownTool, given: object, directory: str) -> NamedTool:
-    """Some command: a rule about all of them holds, and none about one of them allows it."""
+    """Return an unknown command: a rule for all commands covers it, and no rule for one command allows it."""
     shown = {"title": use.title} if use.title else {}
     return NamedTool("Bash", _json(shown if given is None else {**shown, "input": given}), directory)
 

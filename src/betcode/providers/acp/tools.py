@@ -16,8 +16,8 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoder import plain
 from betcode.wire.acp.frames import ToolContent, ToolUse, Update
 
-_LONGEST_INPUT = 16 * 1024  # that is kept in the state: a request about the use may not say it again
-_LONGEST_OUTPUT = 8 * 1024  # that waits there for its end
+_LONGEST_INPUT = 16 * 1024  # stored in the state, because a permission request may not repeat the input
+_LONGEST_OUTPUT = 8 * 1024  # stored in the state until the call ends
 _MOST_DIRECTORIES = 1024
 _ENDED = frozenset({"completed", "failed"})
 _OUTPUTS = ("output", "stdout", "text", "result", "error", "message")
@@ -27,7 +27,7 @@ INTERRUPTED = "interrupted"
 
 
 def on_call(update: Update, builder: AcpEventBuilder) -> None:
-    """A use is announced, has gone on, or is over."""
+    """Translate the announcement, the progress or the end of a tool call."""
     state, tool_id = builder.state, update.tool_call_id
     if not tool_id or tool_id in state.ended:
         return
@@ -55,7 +55,7 @@ def on_call(update: Update, builder: AcpEventBuilder) -> None:
 
 
 def ask_about(use: ToolUse, builder: AcpEventBuilder) -> tuple[str, NamedTool]:
-    """The use that a request is about has begun, if it had not; its id, and what it is."""
+    """Start the call that a permission request is about, if it has not started. Return its id, name and input."""
     state = builder.state
     tool_id = use.tool_call_id or builder.unique("tool")
     tool = state.tools.get(tool_id)
@@ -70,17 +70,17 @@ def ask_about(use: ToolUse, builder: AcpEventBuilder) -> tuple[str, NamedTool]:
     return tool_id, asked
 
 
-def _learn(tool: OpenTool, said: Update | ToolUse, builder: AcpEventBuilder) -> None:
-    """What is not said again has not changed."""
-    tool.kind = said.kind or tool.kind
-    tool.title = shortened(valid(said.title), LONGEST_TITLE) if said.title else tool.title
-    name, is_known = own_name(said.meta, said.name, builder.profile)
+def _learn(tool: OpenTool, update: Update | ToolUse, builder: AcpEventBuilder) -> None:
+    """Copy the fields of an update. A missing field has not changed."""
+    tool.kind = update.kind or tool.kind
+    tool.title = shortened(valid(update.title), LONGEST_TITLE) if update.title else tool.title
+    name, is_known = own_name(update.meta, update.name, builder.profile)
     if name:
         tool.own_name, tool.has_known_name = name, is_known
-    if bytes(said.raw_input) not in (b"", b"null"):
-        tool.input = bytes(said.raw_input).decode(errors="replace")
-    if said.locations:
-        tool.paths = [each.path for each in said.locations[:2]]  # whether there is more than one is all that counts
+    if bytes(update.raw_input) not in (b"", b"null"):
+        tool.input = bytes(update.raw_input).decode(errors="replace")
+    if update.locations:
+        tool.paths = [each.path for each in update.locations[:2]]  # two suffice to see that there are several
 
 
 def _named(tool: OpenTool, content: list[ToolContent] | None, builder: AcpEventBuilder) -> NamedTool:
@@ -108,7 +108,7 @@ def start(builder: AcpEventBuilder, tool_id: str, tool: OpenTool, content: list[
     described = fields["description"].string_value if "description" in fields else ""
     event.description = shortened(described or tool.title, LONGEST_TITLE)
     if len(tool.input) > _LONGEST_INPUT:
-        tool.input = ""  # a request that does not say it again is one about we do not know what
+        tool.input = ""  # a permission request that does not repeat the input is then one with unknown input
     if use.directory:
         state.directories[tool_id] = use.directory
         if len(state.directories) > _MOST_DIRECTORIES:
@@ -125,7 +125,7 @@ def finish(builder: AcpEventBuilder, tool_id: str, output: str, *, is_error: boo
         start(builder, tool_id, tool)
     remember(state.ended, tool_id)
     for request_id in [name for name, request in state.requests.items() if request.tool_id == tool_id]:
-        withdraw(builder, request_id)  # nobody answered, and the agent went on without
+        withdraw(builder, request_id)  # the agent continued without an answer
     result = builder.new_event().tool_call_result
     result.tool_id = tool_id
     result.output = output
@@ -138,7 +138,7 @@ def finish(builder: AcpEventBuilder, tool_id: str, output: str, *, is_error: boo
 
 
 def close_all(builder: AcpEventBuilder) -> None:
-    """What is still open will never end: some agents do not say it of what was cancelled or denied."""
+    """End all open calls, because some agents do not report the end of cancelled or denied calls."""
     for tool_id, tool in list(builder.state.tools.items()):
         del builder.state.tools[tool_id]
         builder.state.directories.pop(tool_id, None)
@@ -153,7 +153,7 @@ def close_all(builder: AcpEventBuilder) -> None:
 
 
 def withdraw(builder: AcpEventBuilder, request_id: str) -> None:
-    """The agent no longer waits for an answer."""
+    """Close a request that the agent no longer waits for."""
     if builder.state.requests.pop(request_id, None) is not None:
         resolved = builder.new_event().permission_resolved
         resolved.request_id = request_id
@@ -164,7 +164,7 @@ def withdraw(builder: AcpEventBuilder, request_id: str) -> None:
 
 
 def _output(content: list[ToolContent] | None, raw: Raw, meta: Raw) -> str:
-    """What the tool gave, for people: its own words before how a client may show them."""
+    """Return the tool's output. Raw output has priority over the content for display."""
     given = plain(raw)
     if isinstance(given, str) and given:
         return valid(given)
@@ -187,17 +187,17 @@ def _shown(content: ToolContent) -> str:
 
 
 def _exit_code(raw: Raw, meta: Raw) -> int | None:
-    """Of a command: an agent may call one that failed completed."""
+    """Return a command's exit code, because an agent may report a failed command as completed."""
     given = plain(raw) if bytes(raw)[:1] == b"{" else None
-    places: list[Any] = [given]
+    objects: list[Any] = [given]
     if isinstance(given, dict):
-        places += [given.get("metadata"), given.get("details")]
-    places.append(_at(meta, "terminal_exit"))
-    for place in places:
-        if isinstance(place, dict):
+        objects += [given.get("metadata"), given.get("details")]
+    objects.append(_at(meta, "terminal_exit"))
+    for each in objects:
+        if isinstance(each, dict):
             for name in _EXIT_CODES:
-                if isinstance(place.get(name), int) and not isinstance(place[name], bool):
-                    return max(min(int(place[name]), _MOST_CODE), -_MOST_CODE)
+                if isinstance(each.get(name), int) and not isinstance(each[name], bool):
+                    return max(min(int(each[name]), _MOST_CODE), -_MOST_CODE)
     return None
 
 

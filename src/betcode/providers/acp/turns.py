@@ -16,7 +16,7 @@ from betcode.wire.acp.extensions import KEY
 from betcode.wire.acp.frames import Message, Params, Prompted, RpcError, Trouble
 
 _LONGEST_ERROR = 4000
-_DETAILS = ("details", "message", "error", "reason")  # where agents say what an "Internal error" was
+_DETAILS = ("details", "message", "error", "reason")  # fields in which agents explain an "Internal error"
 _RATE_LIMITED = 429
 _NS_OF_MS = 1_000_000
 _STOP_REASONS = {"max_turn_requests": "max_turns"}
@@ -24,7 +24,7 @@ OWN = "agent"  # the origin of a turn that no message began
 
 
 def on_prompt(key: str, message_id: str, builder: AcpEventBuilder) -> None:
-    """A person's message has been written to the agent, which is at work from now on."""
+    """Begin a turn with a message that was written to the agent."""
     state = builder.state
     if message_id in state.settled:
         return
@@ -32,13 +32,13 @@ def on_prompt(key: str, message_id: str, builder: AcpEventBuilder) -> None:
     change.message_id = message_id
     change.state = v1.MESSAGE_STATE_DELIVERED
     if state.turn:
-        state.waiting[key] = message_id  # it crossed the beginning of a turn of the agent's own
+        state.waiting[key] = message_id  # the agent has just begun a turn of its own
     else:
         _begin_with(builder, key, message_id)
 
 
 def on_own_turn(params: Params, builder: AcpEventBuilder) -> None:
-    """What a program of ours says of a turn that it began."""
+    """Begin or end a turn that one of our own agent programs began by itself."""
     state = builder.state
     if params.state == "started" and not state.turn:
         _begin(builder, builder.unique("turn"))
@@ -69,14 +69,14 @@ def _begin(builder: AcpEventBuilder, turn_id: str) -> None:
 
 
 def on_prompted(message: Message, builder: AcpEventBuilder) -> None:
-    """The answer to a prompt."""
+    """End the turn of the prompt that was answered."""
     state = builder.state
     if message.key in state.waiting:
-        _settle(builder, state.waiting.pop(message.key))  # it is known to the agent, or belonged to that turn
+        _settle(builder, state.waiting.pop(message.key))  # the agent has consumed it, maybe in the other turn
         return
     if not state.turn or message.key != state.turn_key:
         if state.lost and message.error is None:
-            _end_what_was_lost(builder)
+            _end_lost_turn(builder)
         return
     if message.error is not None:
         if not state.interrupted:
@@ -85,28 +85,28 @@ def on_prompted(message: Message, builder: AcpEventBuilder) -> None:
         return
     prompted = read(message.result, Prompted) or Prompted(stop_reason="error")
     if prompted.stop_reason == "error":
-        _fail(builder, "The turn ended in a way that could not be read")
+        _fail(builder, "The response that ended the turn could not be read")
     finish(builder, _reason(builder, prompted.stop_reason or "end_turn"), prompted)
 
 
-def _end_what_was_lost(builder: AcpEventBuilder) -> None:
+def _end_lost_turn(builder: AcpEventBuilder) -> None:
     builder.state.lost = False
     builder.notice(v1.NOTICE_KIND_RUN, "The last turn is incomplete: the dialogue's state was lost")
     builder.new_event().turn_complete.stop_reason = "end_turn"
     builder.turn_to(v1.IDLE)
 
 
-def _reason(builder: AcpEventBuilder, said: str) -> str:
+def _reason(builder: AcpEventBuilder, stop_reason: str) -> str:
     state = builder.state
     if state.interrupted:
         return "cancelled"
-    if said == "cancelled" and state.denied:
-        return "end_turn"  # it gives the turn up where a tool is denied, and nobody cancelled it
-    return _STOP_REASONS.get(said, said)
+    if stop_reason == "cancelled" and state.denied:
+        return "end_turn"  # the agent ended the turn because a call was denied; no person cancelled it
+    return _STOP_REASONS.get(stop_reason, stop_reason)
 
 
 def finish(builder: AcpEventBuilder, reason: str, prompted: Prompted | None = None) -> None:
-    """Whatever is open is closed, and the turn is over."""
+    """End the turn and everything that is open in it."""
     state = builder.state
     text.settle(builder, is_partial=reason == "cancelled")
     tools.close_all(builder)
@@ -143,29 +143,29 @@ def _settle(builder: AcpEventBuilder, message_id: str) -> None:
 
 def _on_error(error: RpcError, builder: AcpEventBuilder) -> None:
     data = plain(error.data)
-    said = error.message
+    text = error.message
     if isinstance(data, dict):
         if isinstance(data.get(KEY), dict):
             trouble = read(msgspec.json.encode(data[KEY]), Trouble) or Trouble()
-            _fail(builder, trouble.message or said, trouble)
+            _fail(builder, trouble.message or text, trouble)
             return
         more = next((str(data[name]) for name in _DETAILS if data.get(name)), "")
-        said = f"{said}: {more}" if more and more not in said else said
-    elif isinstance(data, str) and data not in said:
-        said = f"{said}: {data}"
+        text = f"{text}: {more}" if more and more not in text else text
+    elif isinstance(data, str) and data not in text:
+        text = f"{text}: {data}"
     if needs_login(error):
-        _fail(builder, said or "The agent is not logged in", Trouble(kind="auth", advice=login_advice(builder)))
+        _fail(builder, text or "The agent is not logged in", Trouble(kind="auth", advice=login_advice(builder)))
         return
-    _fail(builder, said or "The turn failed")
+    _fail(builder, text or "The turn failed")
 
 
-def _fail(builder: AcpEventBuilder, said: str, trouble: Trouble | None = None) -> None:
+def _fail(builder: AcpEventBuilder, message: str, trouble: Trouble | None = None) -> None:
     trouble = trouble or Trouble()
     builder.state.turn_failed = True
     limited = trouble.kind == "rate_limit" or trouble.status == _RATE_LIMITED
     error = builder.new_event().error
     error.code = ErrorCode.RATE_LIMITED if limited else ErrorCode.AGENT_ERROR
-    error.message = shortened(said, _LONGEST_ERROR)
+    error.message = shortened(message, _LONGEST_ERROR)
     if trouble.status is not None:
         error.details["api_error_status"] = str(trouble.status)
     if trouble.kind:

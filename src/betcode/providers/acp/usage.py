@@ -1,17 +1,17 @@
 """Translates token usage: from the prompt's response, from updates, or call by call."""
 
-from betcode.providers.acp.about import tell
+from betcode.providers.acp.about import add_session_info
 from betcode.providers.acp.event_builder import AcpEventBuilder
 from betcode.providers.acp.state import Tokens
 from betcode.providers.event_builder import dollars, uint32, uint64
 from betcode.wire.acp.frames import Params, Prompted, Update
 
-_DIGITS = 9  # of a dollar: differences of totals have more than were said
-_PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
+_DIGITS = 9  # of a dollar amount: a difference of two totals has rounding errors
+_PERCENT_STEP = 0.5  # smaller changes of the context usage are not reported
 
 
 def on_update(update: Update, builder: AcpEventBuilder) -> None:
-    """How full the context is, and what the conversation has cost so far."""
+    """Store the context usage and the cost of the conversation so far."""
     state = builder.state
     if update.used is not None:
         state.context_tokens = max(update.used, 0)
@@ -22,7 +22,7 @@ def on_update(update: Update, builder: AcpEventBuilder) -> None:
 
 
 def on_call(params: Params, builder: AcpEventBuilder) -> None:
-    """One call of the model is over, says a program of ours."""
+    """Add the tokens of one model call, which only our own agent programs report."""
     state = builder.state
     used = state.used
     state.has_usage = True
@@ -39,13 +39,13 @@ def on_call(params: Params, builder: AcpEventBuilder) -> None:
 
 
 def report(builder: AcpEventBuilder, prompted: Prompted | None) -> None:
-    """One turn's tokens and cost."""
+    """Add an event with the turn's tokens and cost."""
     state = builder.state
     _report_context(builder)
     tokens = state.used if state.has_usage else _tokens(prompted)
     cost = state.used.cost_usd
     if state.cost:
-        # A new process may count from nothing, although the conversation is the same.
+        # A new process may count from zero, although the conversation is the same.
         cost += state.cost - state.total_cost if state.cost >= state.total_cost else state.cost
         state.total_cost = state.cost
     usage = builder.new_event().usage
@@ -62,14 +62,14 @@ def report(builder: AcpEventBuilder, prompted: Prompted | None) -> None:
 def _tokens(prompted: Prompted | None) -> Tokens:
     if prompted is None:
         return Tokens()
-    said = prompted.usage
-    if said is not None:
+    usage = prompted.usage
+    if usage is not None:
         tokens = Tokens(
-            said.input_tokens, said.output_tokens, said.cached_read_tokens or 0, said.cached_write_tokens or 0
+            usage.input_tokens, usage.output_tokens, usage.cached_read_tokens or 0, usage.cached_write_tokens or 0
         )
         counted = tokens.input + tokens.output + tokens.cached_read + tokens.cached_write
-        if said.thought_tokens and counted + said.thought_tokens == said.total_tokens:
-            tokens.output += said.thought_tokens  # some count them into the output, some beside it
+        if usage.thought_tokens and counted + usage.thought_tokens == usage.total_tokens:
+            tokens.output += usage.thought_tokens  # some agents include them in the output, some do not
         return tokens
     quota = prompted.meta.quota if prompted.meta else None
     if quota is not None and quota.token_count is not None:
@@ -83,11 +83,11 @@ def _model(prompted: Prompted | None) -> str:
 
 
 def _report_context(builder: AcpEventBuilder) -> None:
-    """When it has changed visibly."""
+    """Report the context usage if it has changed visibly."""
     state = builder.state
     if not state.context_tokens or state.context_size <= 0:
         return
     percent = min(100.0 * state.context_tokens / state.context_size, 100.0)
     if abs(percent - state.context_percent) >= _PERCENT_STEP:
         state.context_percent = percent
-        tell(builder)
+        add_session_info(builder)

@@ -17,8 +17,8 @@ TIMEOUT_S = 2**31 // 1000
 _CALLBACK = "betcode-screening"
 _MOST_OPEN = 1024
 _NOT_SHOWN = (
-    "The agent does not show what it does before it does it: rules hold for what it asks about, "
-    "and otherwise as far as it knows them itself"
+    "The agent does not submit its tool calls before it runs them. Rules only apply to calls that it submits for "
+    "approval, and to calls that it checks itself"
 )
 
 

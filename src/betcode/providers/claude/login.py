@@ -26,7 +26,7 @@ def login(environment: Mapping[str, str]) -> tuple[Login, str]:
     if _has(home / "settings.json", "apiKeyHelper"):
         return Login.YES, f"apiKeyHelper of {home / 'settings.json'}"
     if sys.platform == "darwin":
-        return Login.UNKNOWN, "whether Claude Code is logged in stands in the keychain, and is not looked at"
+        return Login.UNKNOWN, "the login is in the keychain, which betcode does not read"
     return Login.NO, "there is no key in the environment, and no login in " + str(home)
 
 

@@ -8,7 +8,7 @@ _REQUEST = re.compile(
     rb'\{\s*"type":\s*"control_request",\s*"request_id":\s*"([^"\\]{1,200})",\s*'
     rb'"request":\s*\{\s*"subtype":\s*"([a-z_]{1,50})"'
 )
-_REASON = "the request is too long to be read: make it smaller"
+_REASON = "the request is over the size limit: make it smaller"
 
 
 def answer_request(beginning: bytes, state: State) -> bool:

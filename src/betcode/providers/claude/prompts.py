@@ -70,7 +70,7 @@ def on_request(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
         return
     if asked.subtype != "can_use_tool":
         what = shortened(asked.subtype, _LONGEST_NAME)
-        state.refused[frame.request_id] = f"{what or 'this request'} is not supported here"
+        state.refused[frame.request_id] = f"{what or 'this request'} is not supported"
         return
     if len(asked.tool_name) > _LONGEST_TOOL:
         told = f"The agent asked for {shortened(asked.tool_name, _LONGEST_NAME)}, which is no name, and was refused"
@@ -81,7 +81,7 @@ def on_request(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
         what = shortened(asked.tool_name, _LONGEST_NAME)
         told = f"The agent asked for {what} while {_MOST_OPEN} requests waited, and was refused"
         builder.notice(v1.NOTICE_KIND_AGENT, told, request_id=shortened(frame.request_id, _LONGEST_NAME))
-        state.refused[frame.request_id] = f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer"
+        state.refused[frame.request_id] = f"{_MOST_OPEN} requests are already open: ask again later"
         return
     turns.begin(builder)
     known = state.tools.get(asked.tool_use_id)

@@ -103,7 +103,7 @@ class ClaudeProvider(ClaudeFamily):
         if self._versions is None:
             return ""
         try:
-            binary = await self._versions.looked(lambda: launch.find_binary(self._binary, environment))
+            binary = await self._versions.bounded_read(lambda: launch.find_binary(self._binary, environment))
         except AgentUnavailable:
             return ""
         return "" if binary is None else await self._versions.of(binary)

@@ -14,28 +14,28 @@ _LOGIN = "log in with `codex login`, or set the key that ~/.codex/config.toml na
 _GONE = Failure("Codex no longer has this conversation: start a new session (the history here stays)", False, True)
 _TAKEN = Failure("another Codex has this conversation open: end it there, and send the message again", None, True)
 _NO_POINT = Failure(
-    "the session that this one was forked from is no longer known to Codex: start a new session (the history stays)",
+    "Codex no longer has the source session of this fork: start a new session (the history stays)",
     None,
     True,
 )
-_CONFIG = Failure("Codex does not start with its configuration: correct ~/.codex/config.toml (see what it said)")
-_OUTDATED = Failure("this Codex does not know what betcode asks of it: update it (npm install -g @openai/codex)")
-_STILLBORN = Failure(
-    "Codex could not begin: see what it said, and try `codex` by hand in the same directory", None, True
+_CONFIG = Failure("Codex rejects its configuration: correct ~/.codex/config.toml (see its output)")
+_OUTDATED = Failure(
+    "this version of Codex does not support what betcode needs: update it (npm install -g @openai/codex)"
 )
+_STILLBORN = Failure("Codex could not start: read its output, and run `codex` in the same directory", None, True)
 
-# What the request for a thread is answered with.
+# By the error response to the request for a thread.
 _REFUSED: Sequence[tuple[re.Pattern[str], Failure]] = (
     (re.compile(r"^thread/fork: .*(?:no rollout found|not found)", re.IGNORECASE), _NO_POINT),
     (re.compile(r"no rollout found|thread not found", re.IGNORECASE), _GONE),
     (re.compile(r"already has an active writer", re.IGNORECASE), _TAKEN),
 )
-# What is last said on stderr.
+# By the last lines of stderr.
 _LAST: Sequence[tuple[re.Pattern[str], Failure]] = (
     (re.compile(r"error loading config|failed to load config|is no longer supported; remove", re.IGNORECASE), _CONFIG),
     (re.compile(r"unknown feature|unexpected argument|unrecognized subcommand", re.IGNORECASE), _OUTDATED),
 )
-# By the word of `codexErrorInfo`; what is not here is an error without advice.
+# By the name in `codexErrorInfo`; errors without advice are not listed.
 _ADVICE = {
     "unauthorized": _LOGIN,
     "contextWindowExceeded": "compact the conversation, or start a new session",
@@ -45,12 +45,12 @@ _ADVICE = {
     "serverOverloaded": "wait a little and send the message again",
     "internalServerError": "wait a little and send the message again",
     "modelNotFound": "choose another model",
-    "sandboxError": "see whether bubblewrap is installed, or choose another `sandbox` in the provider's configuration",
+    "sandboxError": "check that bubblewrap is installed, or choose another `sandbox` in the provider's configuration",
 }
 _BY_STATUS = {
     401: _LOGIN,
     403: _LOGIN,
-    404: "see whether the model exists and the address of its provider is right in ~/.codex/config.toml",
+    404: "check that the model exists, and the URL of its provider in ~/.codex/config.toml",
     429: "wait a little and send the message again",
 }
 _LIMITED = frozenset({"usageLimitExceeded", "rateLimitExceeded"})
@@ -60,7 +60,7 @@ _OVERLOADED = frozenset({"serverOverloaded", "internalServerError"})
 
 @dataclass(frozen=True, slots=True)
 class TurnTrouble:
-    """What a turn's error is about."""
+    """The cause of a turn's error, and advice."""
 
     kind: str
     status: int | None  # of HTTP
@@ -93,7 +93,7 @@ def trouble_in(error: frames.TurnError) -> TurnTrouble:
 
 
 def failure_in(last_errors: Sequence[str], refused_thread: str) -> Failure | None:
-    """Why another try would not help: what the request for a thread was answered with, or what stderr last said."""
+    """Find a cause that a retry does not fix, in the response to the request for a thread or in stderr."""
     if refused_thread:
         found = (failure for words, failure in _REFUSED if words.search(refused_thread))
         return next(found, _STILLBORN)
@@ -102,7 +102,7 @@ def failure_in(last_errors: Sequence[str], refused_thread: str) -> Failure | Non
 
 
 def _kind(info: Raw) -> tuple[str, int | None]:
-    """A word, or one word with the status of HTTP below it."""
+    """Return the error's name, and its HTTP status if it has one."""
     value = frames.plain(info)
     if isinstance(value, str):
         return value, None

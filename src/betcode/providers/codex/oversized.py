@@ -11,7 +11,7 @@ _REQUEST = re.compile(rb'\{"method":"([\w/]{1,100})","id":(\d{1,15})[,}]')
 _ITEM = re.compile(rb'\{"method":"item/completed","params":\{"item":\{"type":"(\w{1,50})","id":"([^"\\]{1,200})"')
 _THREAD = re.compile(rb'\{"id":"%b[\w-]{0,20}","result":\{"thread":\{"id":"([\w-]{1,100})"' % THREAD_ID.encode())
 _TURN = b'{"method":"turn/completed"'
-_REASON = "the request is too long to be read: make it smaller"
+_REASON = "the request is over the size limit: make it smaller"
 
 
 def take(beginning: bytes, size: int, builder: CodexEventBuilder) -> None:

@@ -16,7 +16,7 @@ _MOST_OPEN = 256
 _LONGEST = 2000
 _LONGEST_NAME = 100
 _NAMED = re.compile(r'run tool "([^"]+)"')
-UNREAD = "the request cannot be read here"
+UNREAD = "the request could not be translated"
 
 # Requests that no person can be asked, each with the answer that lets the turn go on without.
 _NO: dict[str, dict[str, Any]] = {
@@ -38,7 +38,7 @@ def on_request(rpc_id: int | str, method: str, frame: frames.RpcMessage, builder
     if handler is None:
         _refuse(rpc_id, method, builder)
     elif len(builder.state.requests) >= _MOST_OPEN:
-        refuse(rpc_id, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer", builder)
+        refuse(rpc_id, f"{_MOST_OPEN} requests are already open: ask again later", builder)
     elif not handler(rpc_id, frame, builder):
         builder.notice(v1.NOTICE_KIND_MALFORMED, f"Codex sent a request that cannot be read ({method}); it was refused")
         refuse(rpc_id, UNREAD, builder)
@@ -52,7 +52,7 @@ def _refuse(rpc_id: int | str, method: str, builder: CodexEventBuilder) -> None:
     if method in _NO:
         builder.state.errands[f"answer-{rpc_id}"] = commands.answer(rpc_id, _NO[method]).decode()
     else:
-        refuse(rpc_id, f"{what} is not supported here", builder)
+        refuse(rpc_id, f"{what} is not supported", builder)
 
 
 def refuse(rpc_id: int | str, reason: str, builder: CodexEventBuilder) -> None:
@@ -154,7 +154,7 @@ def _on_questions(rpc_id: int | str, frame: frames.RpcMessage, builder: CodexEve
         question.question = one.question
         question.header = one.header
         if one.is_secret:
-            question.note = "The answer is kept in the history: do not give a secret"
+            question.note = "The answer is stored in the history: do not enter secrets"
         if number == 0:
             question.input_json = frames.questions_in(frame.params).decode(errors="replace")
         for option in one.options or []:

@@ -40,7 +40,7 @@ PROFILE = Profile(
     name=SPEC.name,
     title=SPEC.title,
     sets_model=False,  # it is told as the session is made
-    tells_errors=True,
+    shows_stderr=True,
     login="set agents.openclaw.token_file to the file with the gateway's token",
     capabilities=replace(
         CAPABILITIES,

@@ -207,7 +207,7 @@ class Gate:
             owner = self._tickets.owner(caller.ticket)
             if owner is None:
                 return CallerOrigin(
-                    "", "", "The ticket is unknown or has run out: ask the ticket socket for another", _BAD
+                    "", "", "The ticket is invalid or expired: request another from the ticket socket", _BAD
                 )
             return await self._of_ticket(owner)
         return await self._without_ticket()
@@ -285,7 +285,7 @@ class Gate:
         await self._on_agent_call(call)
 
 
-_BAD = "brought a ticket that does not count"
+_BAD = "sent an invalid ticket"
 
 
 def _origin_of(found: Judgement, pid: int, how: str) -> CallerOrigin:

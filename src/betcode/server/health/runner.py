@@ -135,9 +135,9 @@ class Health:
         before = self._found.get(component.name)
         self._found[component.name] = CheckResult(component, outcome, wall_clock.now_ns(), time.monotonic())
         if not outcome.is_well and (before is None or before.outcome.is_well):
-            logger.warning("%s is not well: %s", component.name, outcome.message)
+            logger.warning("health check %s failed: %s", component.name, outcome.message)
         elif outcome.is_well and before is not None and not before.outcome.is_well:
-            logger.info("%s is well again", component.name)
+            logger.info("health check %s passes again", component.name)
         self._publish()
 
     def _publish(self) -> None:

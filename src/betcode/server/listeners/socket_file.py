@@ -105,7 +105,9 @@ async def watch(files: Sequence[SocketFile]) -> NoReturn:
         await anyio.sleep(CHECK_EVERY_S)
         for file in files:
             if not await anyio.to_thread.run_sync(file.path.is_socket):
-                raise SocketTaken(f"{file.path} was removed, so nobody reaches this daemon: the next finds its agents")
+                raise SocketTaken(
+                    f"{file.path} was removed, so clients cannot reach this daemon: restart it; its agents continue"
+                )
 
 
 def make_private_directory(directory: Path) -> None:
@@ -121,7 +123,7 @@ def make_private_directory(directory: Path) -> None:
         directory.chmod(0o700)
         return
     if facts.st_mode & stat.S_IWOTH and not facts.st_mode & stat.S_ISVTX:
-        raise SocketTaken(f"Everybody may write to {directory}: choose a private directory")
+        raise SocketTaken(f"{directory} is writable by other users: choose a private directory")
 
 
 def _address(path: Path, directory: int) -> str:

@@ -187,7 +187,7 @@ class CreateSessionCalls:
             return await self._engine.create(new, name=name, binding=binding)
         except AgentUnavailable as missing:
             raise ObeyError(
-                Obey.CREATION_FAILED, f"The session could not be made: {missing.message}", **missing.details
+                Obey.CREATION_FAILED, f"The session could not be created: {missing.message}", **missing.details
             ) from missing
 
 

@@ -93,7 +93,9 @@ class ConfigCalls:
         except (WrongSetting, NotChanged) as wrong:
             raise InvalidRequest(str(wrong)) from None
         except FilesystemTimeout as no_answer:
-            raise InvalidRequest(f"{path} may be changed later or not at all: {no_answer}") from None
+            raise InvalidRequest(
+                f"It is unknown whether {path} was changed ({no_answer}): check the file, then retry"
+            ) from None
         if written:
             keys = ", ".join((*values, *request.unset))
             logger.info("%s was changed by %s: %s", path, client.client_id, keys)

@@ -13,8 +13,8 @@ from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import BackgroundWork, CreateRequest, Progress, SeenWorktree, SetupOutput, SetupStep, Worktrees
 
 _CREATE = "betcode.v1.WorktreeService.CreateWorktree"
-_SKIPPED = "Its setup was not run, as was asked for: run it with betcode worktree setup"
-_BY_AN_AGENT = "Its setup was not run, since an agent made it: run it with betcode worktree setup"
+_SKIPPED = "The setup was skipped, as requested: run it with betcode worktree setup"
+_BY_AN_AGENT = "The setup was skipped, because an agent created the worktree: run it with betcode worktree setup"
 
 
 class WorktreeCreationCalls:

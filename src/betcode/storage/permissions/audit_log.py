@@ -101,16 +101,16 @@ def check(
         if number > rows + 1:
             return broken(rows + 1, "is missing")
         if number < rows + 1:
-            return broken(number, "stands before the first")
+            return broken(number, "is numbered before the first row")
         is_written = isinstance(values[0], int) and all(isinstance(value, str) for value in values[1:])
         if not is_written or digest != _digest([number, *values], head):
-            return broken(number, "is not what was written, or does not follow the row before")
+            return broken(number, "was changed, or is not chained to the row before")
         if noted is not None and noted.number == number and noted.hash != digest:
-            return broken(number, "is not the one that was noted: the audit was written anew")
+            return broken(number, "differs from the given head: the audit was rewritten")
         rows, head = number, digest
     complete = len(found) < limit
     if complete and noted is not None and noted.number > rows:
-        return broken(rows + 1, f"and all up to the one that was noted, {noted.number}, are missing")
+        return broken(rows + 1, f"and all rows up to the given head, {noted.number}, are missing")
     return AuditVerification(rows, max(total, rows), head, complete)
 
 

@@ -59,7 +59,7 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
         finally:
             copy.close()
     except apsw.FullError as error:
-        raise DatabaseUnusable(f"{target.parent} has no room for the copy") from error
+        raise DatabaseUnusable(f"{target.parent} has not enough free space for the copy") from error
     except apsw.IOError as error:
         raise DatabaseUnusable(f"The disk of {target.parent} or {source.parent} fails: {error}") from error
     except apsw.Error as error:

@@ -102,7 +102,7 @@ class Indexer:
             except Exception as error:
                 if str(error) != trouble:
                     trouble = str(error)
-                    logger.warning("the search index cannot be kept up: %s", trouble, exc_info=error)
+                    logger.warning("the search index cannot be updated: %s", trouble, exc_info=error)
                 if index is not None:
                     index.close()
                     index = None

@@ -92,7 +92,7 @@ class Checkpoints:
                     return
                 if _identity(self._path) != self._file:
                     raise DatabaseUnusable(
-                        f"{self._path} was removed or replaced under the daemon: what is written now would be lost"
+                        f"{self._path} was removed or replaced while the daemon runs: new data would be lost"
                     )
                 if woken:
                     self._wake.clear()
@@ -117,10 +117,10 @@ class Checkpoints:
                     written = self._written
                     self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.BusyError:
-            logger.debug("a reader is in the way of a checkpoint")
+            logger.debug("a reader blocks the checkpoint")
         except apsw.Error as error:
             # Nothing is lost: the log keeps it all, and the next wake tries again.
-            logger.error("what was committed could not be copied into the database: %s", error)
+            logger.error("the checkpoint failed: %s", error)
         else:
             self._copied = written
 

@@ -17,22 +17,22 @@ _READER_TIMEOUT_MS = 1_000
 _CHECKPOINT_TIMEOUT_MS = 100  # the writer waits meanwhile
 _WAL_KEPT_BYTES = 16 * 1024 * 1024
 
-# What each trouble is called where people read it. Everything here may pass, so a commit that met it is tried again.
+# The text that users see for each temporary error. A commit that fails with one of them is retried.
 _PASSING: tuple[tuple[type[apsw.Error], str], ...] = (
-    (apsw.FullError, "there is no room left on its disk"),
+    (apsw.FullError, "its disk is full"),
     (apsw.BusyError, "another program holds its lock"),
     (apsw.LockedError, "another program holds its lock"),
     (apsw.ReadOnlyError, "it is read-only"),
     (apsw.PermissionsError, "its permissions do not allow it"),
     (apsw.CantOpenError, "its files cannot be opened"),
     (apsw.IOError, "its disk reports an error"),
-    (apsw.NoMemError, "there is no memory left"),
+    (apsw.NoMemError, "the system is out of memory"),
     (apsw.ProtocolError, "another program is recovering it"),
 )
 
 _PASSING_ERRNO = {
-    errno.ENOSPC: "there is no room left on its disk",
-    errno.EDQUOT: "there is no room left on its disk",
+    errno.ENOSPC: "its disk is full",
+    errno.EDQUOT: "its disk is full",
     errno.EROFS: "it is read-only",
     errno.EIO: "its disk reports an error",
 }
@@ -52,9 +52,9 @@ def connect(path: Path, *, durability: Durability = "normal") -> apsw.Connection
         _hold(db, path, "checkpoint_fullfsync", 1)
         _hold(db, path, "foreign_keys", 1)
         _hold(db, path, "trusted_schema", 0)
-        # A disk error under a memory map is a signal that ends the process; under read() it is an error we can tell.
+        # A disk error under a memory map kills the process with a signal; under read() it is an ordinary error.
         _hold(db, path, "mmap_size", 0)
-        # Deleted rows are overwritten with zeros: what a person deletes must not stay readable in free pages.
+        # Deleted rows are overwritten with zeros: deleted content must not stay readable in free pages.
         _hold(db, path, "secure_delete", 1)
         _hold(db, path, "temp_store", 2)
         _hold(db, path, "cache_size", -4096)

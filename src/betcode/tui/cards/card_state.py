@@ -238,19 +238,19 @@ def hints(state: CardState) -> str:
 
 def _permission_hints(state: CardState) -> str:
     asked = Permission(state.prompt.permission)
-    always = "a always · " if may_always(asked) else ""
+    always = "a always… · " if may_always(asked) else ""
     edit = "e edit · " if asked.is_editable else ""
-    whole = "" if asked.is_of_budget else f" · v {'less' if state.is_whole else 'all'}"
-    return f"y allow · {always}{edit}n deny · d + reason · s + stop{whole}"
+    whole = "" if asked.is_of_budget else f" · v {'less' if state.is_whole else 'details'}"
+    return f"y allow · {always}{edit}n deny · d deny with reason · s deny & stop{whole}"
 
 
 def _question_hints(question: v1.UserQuestion) -> str:
     count = len(question.options)
     if not count:
-        return "t answer · n decline · d + reason · s + stop"
+        return "t answer · n decline · d deny with reason · s deny & stop"
     if question.multi_select:
-        return "Space choose · Enter send · t own words · n decline · d + reason · s + stop"
-    return f"1-{min(count, 9)} or Enter choose · t own words · n decline · d + reason · s + stop"
+        return "Space choose · Enter send · t own words · n decline · d deny with reason · s deny & stop"
+    return f"1-{min(count, 9)} or Enter choose · t own words · n decline · d deny with reason · s deny & stop"
 
 
 def _digit(key: str) -> int:

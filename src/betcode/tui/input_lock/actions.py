@@ -29,7 +29,7 @@ class LockActions:
         self.is_asking = True
         holder = one_line(lock.holder, _NAME)
         if holder:
-            self._say(f"Asked {holder} for the input lock; you get it if they do not refuse in time")
+            self._say(f"Asked {holder} for the input lock; yours when the time is up unless they refuse")
         try:
             answer = await self._client.input_lock.request(self._session_id)
         except ClientError as error:

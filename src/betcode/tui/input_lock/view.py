@@ -88,7 +88,9 @@ class LockCard(Static, can_focus=True):
             return
         remaining = f" in {max(math.ceil((view.answer_by - now).total_seconds()), 0)} s" if view.answer_by else ""
         keys = "y: hand over · n: keep" if self.has_focus else "Ctrl+L: hand over · Tab, then n: keep"
-        self.update(f"{one_line(view.asking, _NAME)} wants to type, and gets the input lock{remaining}.\n{keys}")
+        self.update(
+            f"{one_line(view.asking, _NAME)} wants to type and gets the lock{remaining} unless you refuse.\n{keys}"
+        )
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("y", "n") and self._view.asking_id:

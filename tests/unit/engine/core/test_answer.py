@@ -84,11 +84,13 @@ def test_an_answer_after_a_cancel_is_stale_unless_the_next_agent_gets_it(
         refuse_if_cancelled(about, agent, prompt())
 
 
-@pytest.mark.parametrize(("edited", "words"), [("", "This is by now"), ("{}", "The edited input is")])
+@pytest.mark.parametrize(
+    ("edited", "words"), [("", "A rule now denies this"), ("{}", "A rule denies the edited input")]
+)
 def test_what_a_rule_denies_cannot_be_allowed(edited: str, words: str) -> None:
     decision = replace(ALLOW, updated_input=edited)
     refuse_if_denied(prompt(), decision, "")
-    with pytest.raises(InvalidRequest, match=rf"^{words} denied by a rule \(Edit\(/x\)\)"):
+    with pytest.raises(InvalidRequest, match=rf"^{words} \(Edit\(/x\)\)"):
         refuse_if_denied(prompt(), decision, "Edit(/x)")
 
 

@@ -182,7 +182,7 @@ def test_a_session_without_an_id_is_none() -> None:
     spoken.says(id="open", result={})
     assert not spoken.dialogue.is_ready
     assert spoken.dialogue.failure is not None
-    assert "did not say which" in spoken.dialogue.failure.advice
+    assert "returned no session id" in spoken.dialogue.failure.advice
 
 
 def test_a_greeting_that_is_refused_without_a_word_says_so() -> None:
@@ -192,11 +192,11 @@ def test_a_greeting_that_is_refused_without_a_word_says_so() -> None:
     )
     spoken.says(id="initialize", error={})
     assert spoken.dialogue.failure is not None
-    assert "(it did not say why)" in spoken.dialogue.failure.advice
+    assert "(it gave no reason)" in spoken.dialogue.failure.advice
 
 
 def test_a_program_that_says_no_version_may_be_another_one() -> None:
     spoken = Spoken()
     spoken.greeted(protocolVersion="one")
     assert spoken.dialogue.failure is not None
-    assert "see whether the command is the right one" in spoken.dialogue.failure.advice
+    assert "check the command" in spoken.dialogue.failure.advice

@@ -134,7 +134,7 @@ async def test_a_notice_stays_its_time_after_an_earlier_one(monkeypatch: pytest.
 async def test_the_keys_of_a_long_edit_are_seen_on_a_small_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "true")
     async with shown(asked("Write", {"file_path": "/a", "content": "line\n" * 500}), size=(40, 15)) as here:
-        await here.shows("y allow", "s + stop")
+        await here.shows("y allow", "d deny with reason", "v details")
         await here.pilot.press("e")
         await here.shows("line", "Ctrl+S allow this input", "Esc back")
         await here.pilot.press("ctrl+e")

@@ -87,9 +87,9 @@ def test_a_message_that_came_to_an_end_is_not_queued(state: v1.MessageState.Valu
 
 
 def test_a_queued_message_has_a_reason() -> None:
-    (one,) = _of(_said("a"), _moved("a", v1.MESSAGE_STATE_ACCEPTED, "Waiting for a free place")).queue
+    (one,) = _of(_said("a"), _moved("a", v1.MESSAGE_STATE_ACCEPTED, "Waiting for a free slot")).queue
     assert isinstance(one, QueuedMessage)
-    assert one.reason == "Waiting for a free place"
+    assert one.reason == "Waiting for a free slot"
 
 
 def test_things_to_do_go_when_all_are_done_and_something_new_begins() -> None:

@@ -34,11 +34,11 @@ async def run_session_timeouts(registry: Registry) -> None:
                 elif each.binding.deadline_ns:
                     await _time_out(registry, each.session)
         except BetcodeError as trouble:
-            logger.warning("timeouts of sessions could not be looked at: %s", trouble)
+            logger.warning("session timeouts could not be checked: %s", trouble)
             timeouts.note(now_ns + MINUTE_NS)
         except Exception:
             # A row that cannot be read; all else that the daemon does is not harmed.
-            logger.exception("timeouts of sessions could not be looked at")
+            logger.exception("session timeouts could not be checked")
             timeouts.note(now_ns + MINUTE_NS)
         await timeouts.wait()
 

@@ -91,15 +91,15 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
     if session.is_closed:
         raise SessionClosed(session.session_id)
     if session.lifecycle.is_stopping:  # to be closed, or to be started anew
-        raise SessionNotReady(session.session_id, session.phase, "left alone until it has started")
+        raise SessionNotReady(session.session_id, session.phase, "not stopping")
     if session.run is run:
         raise AgentUnavailable(f"The agent was not ready within {within_s:g} s")
     words = " ".join(run.dialogue.last_errors)[-600:]
-    said = f"; it said: {words}" if words else ""
+    output = f"; its last output: {words}" if words else ""
     failure = run.dialogue.failure
     advice = f". {failure.advice}" if failure is not None and failure.advice else ""
     how = run.row.exit_note or "it could not be run"
-    raise AgentUnavailable(f"The agent ended before it was ready: {how}{said}{advice}")
+    raise AgentUnavailable(f"The agent ended before it was ready: {how}{output}{advice}")
 
 
 async def _note_begun(session: LiveSession) -> None:
