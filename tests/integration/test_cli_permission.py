@@ -105,7 +105,7 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: H
     assert (same.returncode, same.stdout) == (0, "Why? since a=b (already answered so)\n")
     for late in (["--choose", "1"], ["--question", "Reason=since a=b"], ["--question", "Why?=since"]):
         other = here.run("permission", "answer", request_id, *late)
-        assert (other.returncode, ": Why? since a=b" in other.stderr) == (5, True), other.stderr
+        assert (other.returncode, "Why? since a=b" in other.stderr) == (5, True), other.stderr
 
 
 def test_equal_prompts_are_answered_together(here: Shell, heard: Heard) -> None:

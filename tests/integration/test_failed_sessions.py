@@ -68,7 +68,7 @@ async def test_while_a_failure_is_recorded_new_messages_are_refused(tmp_path: Pa
         live = pair.faulty.supervisor._registry.live[pair.faulty.session]
         async with live.lock:  # which the record needs
             live.failure.report("a test", InjectedError("injected"))
-            with anyio.fail_after(PATIENCE_S), pytest.raises(SessionFailed, match="try again in a moment"):
+            with anyio.fail_after(PATIENCE_S), pytest.raises(SessionFailed, match="retry in a moment"):
                 await pair.faulty.say("say too early")
         await pair.faulty.until(is_failure)
         await becomes_true(lambda: not is_pending(pair.faulty))

@@ -79,7 +79,7 @@ async def test_a_failure_that_is_refused_once_is_recorded_once(
         await says(pair.faulty, "hello")
         assert refusing.refused == 1
         assert sum(map(is_failure, pair.faulty.events)) == 1
-    warned = [record for record in caplog.records if "could not be recorded; it is tried again" in record.message]
+    warned = [record for record in caplog.records if "could not be recorded; retrying" in record.message]
     assert [record.levelno for record in warned] == [logging.ERROR]
     await engine.nothing_runs()
 

@@ -115,7 +115,7 @@ async def test_a_full_disk_is_told_to_all_who_watch_and_so_is_room(tmp_path: Pat
             details = await client.health()
             assert details.overall_status == v1.NOT_SERVING
             assert list(sick(details)) == ["sqlite"]
-            assert "room" in details.degraded_reason
+            assert "disk is full" in details.degraded_reason
             assert [await each.next() for each in (one, overall)] == [NOT_SERVING] * 2
             assert await checked(channel) == await checked(channel, "AgentService") == NOT_SERVING
             filler.unlink()

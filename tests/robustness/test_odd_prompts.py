@@ -75,7 +75,7 @@ async def test_hundreds_at_once_are_all_answered(tmp_path: Path) -> None:
         assert len(told) == len(heard(daemon)) == 302
         assert {told[each["request_id"]] for each in by_rule} == {"allow"}
         assert {told[each] for each in wanted} == {"deny"}
-        assert "too long" in told[too_long["request_id"]]
+        assert "over the size limit" in told[too_long["request_id"]]
         assert "used before" in told["r-1"]
         assert sum(each.outcome == "withdrawn" for each in decisions(daemon)) == 101
 

@@ -66,7 +66,7 @@ async def test_an_agent_that_says_it_cannot_begin_is_not_tried_again(tmp_path: P
         first, last = crashes(await talk.until(is_idle))
         assert (first.is_fatal, last.is_fatal) == (False, True)
         assert "Your plan does not allow this" in last.message
-        assert "by hand" in last.details["advice"]
+        assert "run `claude` in the same directory" in last.details["advice"]
         assert states_of(talk.events, message.message_id)[-1] == "UNKNOWN", "the first agent had begun with it"
 
 

@@ -172,7 +172,7 @@ async def test_an_agent_that_does_not_begin_with_it_has_failed_it(place: Place) 
     await asked.ask(talk.client, talk.session_id)
     assert asked.code == "COMPACTION_FAILED"
     assert asked.error is not None
-    assert "before it began" in asked.error.details["reason"]
+    assert "before it started" in asked.error.details["reason"]
     events = await talk.until(is_idle)
     assert [e.turn_complete.stop_reason for e in events if e.HasField("turn_complete")] == ["error"]
     assert (await talk.summary()).status == "idle"

@@ -31,7 +31,11 @@ def unreachable(link: Path) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
-    [(gone, "is gone"), (a_file, "is not a directory"), (unreachable, "cannot be used (File name too long)")],
+    [
+        (gone, "no longer exists"),
+        (a_file, "is no longer a directory"),
+        (unreachable, "cannot be used (File name too long)"),
+    ],
     ids=["gone", "a-file", "unreachable"],
 )
 async def test_a_directory_that_cannot_be_used_stops_only_its_own_session(

@@ -157,7 +157,7 @@ async def test_an_agent_may_have_a_worktree_made_and_no_setup_run(daemon: Daemon
         events = await talk.until(lambda event: "{" in event.text_delta.text)
     said = json.loads(events[-1].text_delta.text)
     assert said["made"] == v1.WORKTREE_SETUP_SKIPPED
-    assert "since an agent made it" in said["trouble"]
+    assert "because an agent created the worktree" in said["trouble"]
     assert (said["path"], said["setup"]) == ("PERMISSION_DENIED", "PERMISSION_DENIED")
     assert not (tmp_path / "shop-fix" / "ran").exists()
     assert not (tmp_path / "elsewhere").exists()

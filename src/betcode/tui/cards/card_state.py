@@ -238,7 +238,7 @@ def hints(state: CardState) -> str:
 
 def _permission_hints(state: CardState) -> str:
     asked = Permission(state.prompt.permission)
-    always = "a always… · " if may_always(asked) else ""
+    always = "a always · " if may_always(asked) else ""
     edit = "e edit · " if asked.is_editable else ""
     whole = "" if asked.is_of_budget else f" · v {'less' if state.is_whole else 'details'}"
     return f"y allow · {always}{edit}n deny · d deny with reason · s deny & stop{whole}"
