@@ -62,6 +62,8 @@ def imported(source: str) -> Iterator[str]:
 def uses() -> Iterator[tuple[str, str]]:
     """Each file below src/ with a distribution that it imports."""
     for path in sorted((ROOT / "src").rglob("*.py")):
+        if path.stem.endswith(("_pb2", "_pb2_grpc")):
+            continue  # generated, large, and with the imports of the runtime that others import too
         for module in set(imported(path.read_text(encoding="utf-8"))):
             if module.split(".")[0] not in OWN | sys.stdlib_module_names and (name := owner(module)):
                 yield path.relative_to(ROOT / "src").as_posix(), name

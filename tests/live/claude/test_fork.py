@@ -140,7 +140,7 @@ async def test_a_fork_whose_original_is_compacted_before_its_first_message_says_
         assert settled_text(events) == "Cherry."
         assert "This session is being continued" in str(world.api.requests[-1].conversation[0])
         (told,) = [event.notice.message for event in events if event.notice.kind == v1.NOTICE_KIND_FORK]
-        assert "begins with that summary" in told
+        assert "starts from that summary" in told
         assert not any(event.notice.kind == v1.NOTICE_KIND_FORK for event in await last.turn("[[fake:d]] fourth"))
         events = await before.turn("[[fake:c]] third")
         (error,) = [event.error for event in events if event.HasField("error")]
