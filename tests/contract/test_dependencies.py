@@ -1,6 +1,7 @@
 """What betcode imports is declared in pyproject.toml, and what is declared is imported."""
 
 import ast
+import os
 import re
 import sys
 import tomllib
@@ -33,11 +34,12 @@ def normal(name: str) -> str:
 @cache
 def owners() -> dict[str, str]:
     """The distribution of each installed file."""
-    return {
-        str(each.locate_file(file)): normal(each.metadata["Name"])
-        for each in metadata.distributions()
-        for file in each.files or ()
-    }
+    found: dict[str, str] = {}
+    for each in metadata.distributions():
+        name, root = normal(each.metadata["Name"]), os.path.normpath(str(each.locate_file("")))
+        lines = (each.read_text("RECORD") or "").splitlines()  # quicker than `each.files`
+        found.update((f"{root}/{line.partition(',')[0]}", name) for line in lines)
+    return found
 
 
 @cache
