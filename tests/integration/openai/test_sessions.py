@@ -123,7 +123,7 @@ async def test_an_agent_killed_in_a_turn_continues_and_repeats_nothing(tmp_path:
         assert (world.work / "log").read_text() == "ran\n"
         assert settled_text(talk.events) == "One twoI run it.I looked."
         assert all(result.is_error for result in results(talk))
-        assert "it is not known how far it came" in json.dumps(world.api.requests[-1].body)
+        assert "it is not known how far it got" in json.dumps(world.api.requests[-1].body)
         assert kinds(talk.events).count("turn_complete") == 2
         assert_whole(talk.events)
 
@@ -189,6 +189,6 @@ async def test_a_transcript_on_a_full_disk_is_reported_and_continues_later(
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         resource.prlimit(world.runs[-1].agent_pid, resource.RLIMIT_FSIZE, unlimited)
         assert settled_text(await talk.turn(script({"text": "Going on."}))) == "Going on."
-        assert "it is not known how far it came" in json.dumps(world.api.requests[-1].body)
+        assert "it is not known how far it got" in json.dumps(world.api.requests[-1].body)
         assert (world.work / "log").read_text() == "ran\n"
         assert len(world.runs) == 1

@@ -78,7 +78,7 @@ async def test_a_turn_of_every_tool(tmp_path: Path, wire: str) -> None:
         ("completed", f"Written: {project}/b/c.txt"),
         ("completed", f"{project}/b/c.txt:1:new"),
         ("completed", f"{project}/a.txt\n{project}/b/c.txt"),
-        ("failed", "There is no tool 'nothing': there are read, glob, grep, edit, write, shell"),
+        ("failed", "Unknown tool 'nothing': use one of read, glob, grep, edit, write, shell"),
     ]
     assert watcher.results[:-1] == expected
     assert watcher.results[-1][1].startswith("The arguments are not JSON")
@@ -190,7 +190,7 @@ async def test_a_cancel_ends_the_command_and_a_question(tmp_path: Path) -> None:
         ({"http": 400}, "error", "400: scripted 400"),
         ({"http": 401, "message": f"Wrong key {KEY}"}, "auth", "401: Wrong key \\*\\*\\*"),
         ({"http": 404}, "error", "404"),
-        ({"text": "One two three four", "cut": True}, "error", "stopped short"),
+        ({"text": "One two three four", "cut": True}, "error", "is incomplete"),
         ({"text": "One two three four", "cut": "broken"}, "error", "cannot be reached"),
         ({"text": "a", "failed": "server_error"}, "error", "failed: scripted server_error"),
         ({"http": 429, "code": "insufficient_quota"}, "rate_limit", "429"),

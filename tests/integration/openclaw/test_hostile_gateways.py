@@ -115,7 +115,7 @@ async def test_a_web_server_is_no_gateway() -> None:
 
     async with await asyncio.start_server(page, "127.0.0.1", 0) as server, asyncio.timeout(30):
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(Unreachable, match="no gateway"):
+        with pytest.raises(Unreachable, match="not an OpenClaw gateway"):
             async with reached(Address(f"ws://127.0.0.1:{port}", ""), _patience([])):
                 raise AssertionError("it let us in")
 

@@ -17,8 +17,8 @@ from betcode.agents.demo.stage import Interrupted, Stage
 
 _GLANCE_EVERY = 64  # rows, when playing as fast as possible
 
-_DENIED = "All right, I did not do it. This recording knows no other way to go on, so the turn ends here."
-_ALLOWED = "Thank you. When this was recorded the answer was another one, so I cannot show what would have come of it."
+_DENIED = "All right, I did not do it. This recording has no other continuation, so the turn ends here."
+_ALLOWED = "Thank you. The recording was made with a different answer, so I cannot show how it would continue."
 _NO_RESULT = "(nothing was run: the recording has no result for an allowed call)"
 
 

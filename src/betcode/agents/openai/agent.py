@@ -86,7 +86,7 @@ class OpenAiAgent:
             # The previous process created it and died before the client was informed.
             kept = self._resumed(session_id)
         except (OSError, transcript.DamagedTranscript) as error:
-            raise RequestError(_FAILED, f"The conversation cannot be kept: {error}") from None
+            raise RequestError(_FAILED, f"The conversation cannot be stored: {error}") from None
         model = await self._begin(session_id, cwd, wanted, kept)
         return NewSessionResponse(session_id=session_id, config_options=[_model_option(model)])
 
@@ -176,7 +176,7 @@ class OpenAiAgent:
         model = str(wanted.get("model") or options.model)
         if not model:
             kept.close()
-            raise RequestError(_FAILED, "No model was named: choose one for the session, or in the settings")
+            raise RequestError(_FAILED, "No model is set: choose one for the session, or set agents.openai.model")
         workspace = Workspace(Path(os.path.realpath(cwd)), dict(os.environ), options.asks_reads)
         await self.close()
         self._conversation = OpenAiConversation(options, workspace, kept, Model(options), model)
@@ -191,11 +191,11 @@ class OpenAiAgent:
                 raise transcript.DamagedTranscript("its beginning is missing")
             return kept
         except transcript.UnknownConversation:
-            raise _gone(f"There is no conversation {session_id[:100]!r} here") from None
+            raise _gone(f"No conversation {session_id[:100]!r} is stored here") from None
         except transcript.DamagedTranscript as damaged:
             raise _gone(f"The conversation's transcript is damaged: {damaged}") from None
         except transcript.TakenTranscript:
-            raise RequestError(_FAILED, "Another process goes on with this conversation") from None
+            raise RequestError(_FAILED, "Another process is using this conversation") from None
 
     def _known(self, session_id: str) -> OpenAiConversation:
         if self._conversation is None or session_id != self._session_id:
@@ -226,7 +226,7 @@ def _gone(message: str) -> RequestError:
 
 def _unwritten(error: OSError) -> TurnEnd:
     """Report that the turn could not be stored; it remains open, and the next message ends it."""
-    advice = "See that there is room on the disk, and send the message again"
+    advice = "Free disk space, then send the message again"
     message = f"The conversation's transcript cannot be written: {error.strerror or error}"
     return TurnEnd("error", {"kind": "error", "message": message, "advice": advice})
 
@@ -260,11 +260,13 @@ def _part(block: object) -> ContentPart:
         case ResourceContentBlock():
             return ContentPart(text=f"The file {block.uri}")
         case _:
-            raise RequestError.invalid_params({"reason": "The model takes text and images (png, jpeg, gif, webp)"})
+            raise RequestError.invalid_params(
+                {"reason": "The model accepts only text and images (png, jpeg, gif, webp)"}
+            )
 
 
 def _decoded(blob: str) -> str:
     try:
         return base64.b64decode(blob).decode()
     except ValueError:
-        raise RequestError.invalid_params({"reason": "The model takes text and images"}) from None
+        raise RequestError.invalid_params({"reason": "The model accepts only text and images"}) from None

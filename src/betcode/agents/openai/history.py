@@ -15,8 +15,8 @@ from betcode.agents.openai.records import (
     UserMessage,
 )
 
-LEFT_OUT = "(left out, since the conversation became too long; run the tool again if this is needed)"
-INTERRUPTED = "Interrupted: this was begun, and it is not known how far it came. Look before you do it again."
+LEFT_OUT = "(omitted, because the conversation became too long; run the tool again if you need this)"
+INTERRUPTED = "Interrupted: this was started, and it is not known how far it got. Check before you run it again."
 _WORTH_DROPPING = 400  # characters of an output; a shorter one is hardly longer than its replacement
 # Without a count from the API: English and code have about four characters in a token, JSON and other languages fewer.
 _CHARACTERS_PER_TOKEN = 3.0

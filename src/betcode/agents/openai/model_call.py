@@ -104,7 +104,7 @@ class Model:
 
         options = self._options
         if not (options.key.isascii() and (options.key.isprintable() or not options.key)):
-            message = "The API's key cannot be sent: there are characters in it that no key has"
+            message = "The API key cannot be sent: it contains invalid characters"
             raise AskingFailed({"kind": "auth", "message": message, "advice": self._key_advice})
         client = AsyncOpenAI(
             # Key and conversation are for the server that was named, and for no other that it names.
@@ -130,7 +130,7 @@ class Model:
         openai = importlib.import_module("openai")
         match error:
             case StreamCut():
-                return {"kind": "error", "message": "The model's answer stopped short: the connection ended in it"}
+                return {"kind": "error", "message": "The model's answer is incomplete: the connection was closed"}
             case ModelFailed():
                 return self._from_code(f"The model failed: {error}", error.code)
             case openai.APIStatusError():
@@ -140,7 +140,7 @@ class Model:
             case openai.APIConnectionError():
                 why = error.__cause__ or error
                 message = f"{self._options.base_url} cannot be reached: {self._clean(str(why) or type(why).__name__)}"
-                advice = "Check that the server runs, and base_url"
+                advice = "Check that the server is running, and check base_url"
                 return {"kind": "error", "message": message, "advice": advice}
             case _:
                 return self._from_code(f"The API failed: {error}", str(getattr(error, "code", "") or ""))
@@ -157,8 +157,8 @@ class Model:
             trouble["kind"] = "auth"
             trouble["advice"] = self._key_advice
         elif 300 <= error.status_code < 400:
-            trouble["message"] = f"The API answered {error.status_code}: it is somewhere else"
-            trouble["advice"] = "Check base_url: it has to be the place itself"
+            trouble["message"] = f"The API answered {error.status_code}, a redirect, which is not followed"
+            trouble["advice"] = "Set base_url to the final address"
         elif error.status_code == 404:
             trouble["advice"] = f"Check the model's name{'' if self._options.base_url == OPENAI else ' and base_url'}"
         elif error.status_code == 429:
@@ -170,13 +170,13 @@ class Model:
     @property
     def _key_advice(self) -> str:
         variable = self._options.key_variable
-        return f"Put a valid key into {variable} and start a new session" if variable else "Name a key"
+        return f"Put a valid key into {variable} and start a new session" if variable else "Set an API key"
 
     def _from_code(self, message: str, code: str) -> Trouble:
         trouble: Trouble = {"kind": "error", "message": self._clean(message)}
         if code in _CONTEXT_CODES:
             trouble["kind"] = "context"
-            trouble["advice"] = "Start a new session, or ask for less at once"
+            trouble["advice"] = "Start a new session, or send a shorter message"
         elif code in ("insufficient_quota", "rate_limit_exceeded"):
             trouble["kind"] = "rate_limit"
         return trouble
@@ -198,12 +198,12 @@ async def _understood(wire: Wire, question: ModelRequest) -> AsyncGenerator[Text
             async for part in answer:
                 said += 0 if isinstance(part, Finished) else len(part.text)
                 if said > MOST_CHARACTERS:
-                    raise ModelFailed("its answer has no end")
+                    raise ModelFailed("its answer is too long")
                 yield _whole(part)
     except UnicodeDecodeError:  # a line that ends in the middle of a character
         raise StreamCut from None
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as odd:
-        raise ModelFailed(f"its answer cannot be understood ({type(odd).__name__})") from None
+        raise ModelFailed(f"its answer cannot be parsed ({type(odd).__name__})") from None
 
 
 def _whole(part: TextDelta | ThoughtDelta | Finished) -> TextDelta | ThoughtDelta | Finished:

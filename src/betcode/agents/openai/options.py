@@ -28,14 +28,16 @@ class OpenAiOptions:
 def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> OpenAiOptions:
     """Takes the key out of the environment, so that no command of the model inherits it."""
     parser = argparse.ArgumentParser(prog="betcode.agents.openai", description=__doc__)
-    parser.add_argument("--transcripts", type=Path, required=True, help="where conversations are kept")
+    parser.add_argument("--transcripts", type=Path, required=True, help="directory of the stored conversations")
     parser.add_argument("--base-url", default=OPENAI)
     parser.add_argument("--wire", choices=("responses", "chat"), default="responses")
     parser.add_argument("--model", default="")
-    parser.add_argument("--key-variable", default="", help="the environment variable that has the API's key")
-    parser.add_argument("--context-tokens", type=int, default=128_000, help="what the model takes in at once")
-    parser.add_argument("--max-steps", type=int, default=200, help="calls of the model in one turn")
-    parser.add_argument("--ask-reads", action="store_true", help="ask before reading inside the project, too")
+    parser.add_argument("--key-variable", default="", help="environment variable with the API key")
+    parser.add_argument(
+        "--context-tokens", type=int, default=128_000, help="size of the model's context window, in tokens"
+    )
+    parser.add_argument("--max-steps", type=int, default=200, help="maximum number of model calls in one turn")
+    parser.add_argument("--ask-reads", action="store_true", help="also ask before reading inside the project")
     said = parser.parse_args(argv)
     return OpenAiOptions(
         transcripts=said.transcripts,

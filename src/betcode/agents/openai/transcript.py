@@ -79,7 +79,7 @@ def resume(directory: Path, conversation_id: str) -> Transcript:
         whole = data.rfind(b"\n") + 1
         records = read(data[:whole])
         if not whole and data and not _FIRST.startswith(data[: len(_FIRST)]):
-            raise DamagedTranscript("it is something else")  # and not a first line that was cut
+            raise DamagedTranscript("it is not a transcript of betcode")  # and not a first line that was cut
         if whole < len(data):
             os.ftruncate(descriptor, whole)
             os.fsync(descriptor)
@@ -115,7 +115,7 @@ def _opened(directory: Path, conversation_id: str, flags: int) -> int:
         raise DamagedTranscript(f"it cannot be opened: {error.strerror}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise DamagedTranscript("it is no file")
+        raise DamagedTranscript("it is not a regular file")
     try:
         # Two who wrote it would each be right, and the file would be wrong.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -179,7 +179,7 @@ class OpenAiConversation:
             return False
         self._write(trimmed)
         await voice.compacted(before, self.history.tokens)
-        await voice.notice("The conversation became too long for the model: its oldest parts are left out from now on")
+        await voice.notice("The conversation is too long for the model: its oldest parts are omitted from now on")
         return True
 
     # ---------------------------------------------------------------- calls

@@ -117,7 +117,7 @@ class Bridge:
 
     async def _begin(self, cwd: str, key: str, model: str) -> GatewayConversation:
         if self._conversation is not None or self._keeper is not None:
-            raise RequestError(_FAILED, "A bridge has one session: start another bridge for another one")
+            raise RequestError(_FAILED, "A bridge serves one session: start another bridge")
         options = self._options
         if isinstance(options.address, str):
             raise RequestError(_AUTH_REQUIRED, options.address)
@@ -161,7 +161,7 @@ class Bridge:
         told = await link.call("sessions.create", **(params | {"model": model} if model else params))
         made = told.get("key") if isinstance(told, dict) else None
         if not isinstance(made, str) or not made:
-            raise Refused(GatewayError("", "it made a session and did not say its key"))
+            raise Refused(GatewayError("", "it created a session without a key"))
         return made
 
     def _made(self, key: str, cwd: str, keeper: ReconnectingLink) -> GatewayConversation:

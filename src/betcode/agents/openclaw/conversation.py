@@ -166,7 +166,7 @@ class GatewayConversation:
         if turn is None:
             return
         if why is None:
-            await self._host.notice("The connection to the OpenClaw gateway was lost; trying to get it back")
+            await self._host.notice("The connection to the OpenClaw gateway was lost; reconnecting")
         else:
             await self._finish(turn, Ended(turn.run_id, "error", trouble_of(why)))
 
@@ -263,7 +263,7 @@ class GatewayConversation:
     async def _give_up_waiting(self, turn: Turn) -> None:
         await asyncio.wait([turn.over], timeout=self._within_s)
         if turn.awaits_run:
-            message = "The gateway lost the run and did not take it up again"
+            message = "The gateway lost the run and did not resume it"
             await self._finish(turn, Ended(turn.run_id, "error", {"kind": "error", "message": message}))
 
     async def _take_up_approvals(self, link: Link) -> None:
@@ -358,7 +358,11 @@ def trouble_of(missing: Unreachable) -> Trouble:
     if missing.is_auth:
         advice = "set agents.openclaw.token_file to the file with the gateway's token"
         return {"kind": "auth", "message": str(missing), "advice": advice}
-    return {"kind": "gone", "message": str(missing), "advice": "see that the gateway runs, and send the message again"}
+    return {
+        "kind": "gone",
+        "message": str(missing),
+        "advice": "check that the gateway is running, then send the message again",
+    }
 
 
 def _outcome(history: History, run_id: str) -> Ended:

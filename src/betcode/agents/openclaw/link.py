@@ -145,7 +145,7 @@ async def linked(address: Address, step_s: float = _STEP_S) -> AsyncIterator[Lin
             address.url, open_timeout=step_s, close_timeout=1, max_size=FRAME_LIMIT_BYTES, proxy=None
         )
     except (InvalidHandshake, InvalidURI, EOFError) as wrong:
-        raise Lost(f"what answers at {address.url} is no gateway: {wrong}") from None
+        raise Lost(f"the server at {address.url} is not an OpenClaw gateway: {wrong}") from None
     except TimeoutError:
         raise Lost(f"nothing answers at {address.url}") from None
     link = Link(socket)
@@ -154,7 +154,7 @@ async def linked(address: Address, step_s: float = _STEP_S) -> AsyncIterator[Lin
         try:
             await link.greet(address.token, step_s)
         except TimeoutError:
-            raise Lost(f"what answers at {address.url} does not greet as a gateway does") from None
+            raise Lost(f"the server at {address.url} does not answer like an OpenClaw gateway") from None
         yield link
     finally:
         reading.cancel()
@@ -222,6 +222,6 @@ def _may_pass(error: GatewayError) -> bool:
 
 def _advice(address: Address, error: GatewayError) -> str:
     if "TOKEN" in error.reason or "unauthorized" in error.message:
-        what = "the token is wrong" if address.token else "it asks for a token"
-        return f"The OpenClaw gateway at {address.url} does not let us in: {what} ({error.message})"
+        what = "the token is wrong" if address.token else "it requires a token"
+        return f"The OpenClaw gateway at {address.url} refuses access: {what} ({error.message})"
     return f"The OpenClaw gateway at {address.url} refuses the connection: {error}"

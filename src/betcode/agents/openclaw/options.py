@@ -37,11 +37,17 @@ def read_options(arguments: Sequence[str], environ: Mapping[str, str]) -> Bridge
         description="Shows one session of an OpenClaw gateway to a client that speaks the Agent Client Protocol.",
     )
     parser.add_argument("--url", required=True, help="the gateway's address, such as ws://127.0.0.1:18789")
-    parser.add_argument("--token-file", type=Path, help=f"holds its token; without it {TOKEN_VARIABLE} is read")
-    parser.add_argument("--state-dir", type=Path, help="holds how far each session was shown, and a gateway of our own")
+    parser.add_argument("--token-file", type=Path, help=f"file with its token; default: {TOKEN_VARIABLE} is read")
+    parser.add_argument(
+        "--state-dir",
+        type=Path,
+        help="directory for the position in each session, and for a gateway that betcode starts",
+    )
     parser.add_argument("--started", action="store_true", help="a gateway is being started with this state directory")
     parser.add_argument("--permission-mode", choices=_MODES, default="guarded", help="of new sessions")
-    parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds to wait for a gateway that is away")
+    parser.add_argument(
+        "--within", type=float, default=WITHIN_S, help="seconds to wait for a gateway that does not answer"
+    )
     said = parser.parse_args(arguments)
     places = GatewayPaths(said.state_dir) if said.state_dir is not None else None
     try:

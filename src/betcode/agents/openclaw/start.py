@@ -123,7 +123,7 @@ def _watch(process: "subprocess.Popen[bytes]", places: GatewayPaths) -> None:
         if process.poll() is not None:
             places.pid.unlink(missing_ok=True)
             words = places.log.read_text(errors="replace")[-_LAST_WORDS:].strip()
-            raise CannotStart(f"The OpenClaw gateway ended as it began (code {process.returncode}): {words}")
+            raise CannotStart(f"The OpenClaw gateway exited at once (code {process.returncode}): {words}")
         time.sleep(_LOOK_EVERY_S)
 
 
@@ -136,11 +136,11 @@ def _check_node(program: str, environ: Mapping[str, str]) -> None:
             return
     node = shutil.which("node", path=environ.get("PATH"))
     if node is None:
-        raise CannotStart("OpenClaw needs Node, and there is none on the PATH: install Node 24.16 or later")
+        raise CannotStart("OpenClaw needs Node, which is not on the PATH: install Node 24.16 or later")
     said = run_blocking([node, "--version"], os.environ, limit_s=_NODE_WITHIN_S).out.decode(errors="replace")
     found = re.match(r"v(\d+)\.(\d+)", said)
     if found and (int(found[1]), int(found[2])) < NODE_NEEDED:
-        raise CannotStart(f"OpenClaw needs Node 24.16 or later, and {node} is {said.strip()}: install a newer one")
+        raise CannotStart(f"OpenClaw needs Node 24.16 or later, but {node} is {said.strip()}: install a newer version")
 
 
 @contextmanager

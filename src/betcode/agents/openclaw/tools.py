@@ -117,7 +117,7 @@ def _cut(text: str) -> str:
     if len(text) <= OUTPUT_LIMIT:
         return text
     half = OUTPUT_LIMIT // 2
-    return f"{text[:half]}\n… {len(text) - OUTPUT_LIMIT} characters left out …\n{text[-half:]}"
+    return f"{text[:half]}\n… {len(text) - OUTPUT_LIMIT} characters omitted …\n{text[-half:]}"
 
 
 def _content(text: str) -> list[Any]:

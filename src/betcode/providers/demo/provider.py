@@ -22,7 +22,7 @@ _FLAGS: Mapping[str, str] = {
     "BETCODE_DEMO_SPEED": "--speed",  # 1: as recorded, 0: as fast as possible
     "BETCODE_DEMO_CASSETTE": "--cassette",  # a recording, or the directory of a journal, to play
     "BETCODE_DEMO_FLOOD": "--flood",  # answer each message with so many text deltas,
-    "BETCODE_DEMO_RATE": "--rate",  # so many a second (0: flat out),
+    "BETCODE_DEMO_RATE": "--rate",  # so many a second (0: without pauses),
     "BETCODE_DEMO_BYTES": "--bytes",  # each so long
 }
 

@@ -154,7 +154,7 @@ async def test_a_line_without_an_end_is_cut(root: Path) -> None:
     (root / "long.txt").write_text("x" * 1_000_000 + "\nsecond\n")
     text = (await run(root, "read", path="long.txt")).text
     assert len(text) < 150_000
-    assert "characters left out" in text
+    assert "characters omitted" in text
     assert (await run(root, "read", path="long.txt", offset=2)).text == "2\tsecond"
 
 
@@ -178,7 +178,7 @@ async def test_an_edit_keeps_mode_and_line_ends_and_shows_both_sides(root: Path)
         ({"old_string": "", "new_string": "y"}, "empty"),
         ({"old_string": "x", "new_string": "x"}, "same"),
         ({"old_string": "x"}, "missing"),
-        ({"old_string": "x", "new_string": 3}, "text"),
+        ({"old_string": "x", "new_string": 3}, "string"),
     ],
 )
 async def test_an_edit_that_is_not_clear_changes_nothing(root: Path, arguments: dict[str, object], why: str) -> None:
@@ -226,7 +226,7 @@ async def test_long_output_keeps_its_beginning_and_its_end(root: Path) -> None:
     text = (await run(root, "shell", command="seq 100000")).text
     assert text.startswith("1\n2\n")
     assert text.endswith("99999\n100000\n")
-    assert "bytes left out" in text
+    assert "bytes omitted" in text
     assert len(text) < 40_000
 
 

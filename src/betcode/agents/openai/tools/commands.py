@@ -98,5 +98,5 @@ class _OutputBuffer:
     @property
     def text(self) -> str:
         left_out = self._left_out + max(0, len(self._tail) - _KEPT_BYTES)
-        between = f"\n({left_out} bytes left out)\n".encode() if left_out else b""
+        between = f"\n({left_out} bytes omitted)\n".encode() if left_out else b""
         return (bytes(self._head) + between + bytes(self._tail[-_KEPT_BYTES:])).decode(errors="replace")

@@ -36,7 +36,7 @@ def plan_edit(workspace: Workspace, arguments: Arguments) -> Plan:
     everywhere = arguments.flag("replace_all")
     place = resolved(workspace, path)
     if not old:
-        raise Unfit("old_string is empty: use write to make a file")
+        raise Unfit("old_string is empty: use write to create a file")
     if old == new:
         raise Unfit("old_string and new_string are the same")
 
@@ -44,9 +44,11 @@ def plan_edit(workspace: Workspace, arguments: Arguments) -> Plan:
         before = _content(place)
         found = before.count(old)
         if found == 0:
-            raise Unfit("old_string is not in the file: it has to be there exactly, spaces and line ends included")
+            raise Unfit("old_string is not in the file: it must match exactly, including spaces and line ends")
         if found > 1 and not everywhere:
-            raise Unfit(f"old_string is in the file {found} times: give more of its surroundings, or replace_all")
+            raise Unfit(
+                f"old_string is in the file {found} times: give more of the surrounding text, or set replace_all"
+            )
         after = before.replace(old, new)
         _replace(place, after)
         times = f" ({found} places)" if found > 1 else ""

@@ -20,7 +20,7 @@ def resolved(workspace: Workspace, path: str) -> Path:
     try:
         return Path(os.path.realpath(workspace.root / Path(path).expanduser(), strict=False))
     except (OSError, RuntimeError) as error:
-        raise Unfit(f"{path} cannot be looked up: {error}") from None
+        raise Unfit(f"{path} cannot be resolved: {error}") from None
 
 
 def is_inside(workspace: Workspace, place: Path) -> bool:
@@ -34,7 +34,7 @@ def unmoved(place: Path) -> Path:
         Unfit
     """
     if Path(os.path.realpath(place, strict=False)) != place:
-        raise Unfit(f"{place} has become a link to another place since it was asked about")
+        raise Unfit(f"{place} became a link to another path after permission was requested")
     return place
 
 

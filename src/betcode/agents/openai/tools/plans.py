@@ -65,7 +65,7 @@ class Arguments:
     def text(self, name: str, default: str | None = None) -> str:
         value = self._given.pop(name, default)
         if not isinstance(value, str) or not _is_writable(value):
-            raise Unfit(f"{name} has to be a text" if value is not None else f"{name} is missing")
+            raise Unfit(f"{name} must be a string" if value is not None else f"{name} is missing")
         return value
 
     def number(self, name: str, default: int, most: int) -> int:
@@ -73,13 +73,13 @@ class Arguments:
         if value is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise Unfit(f"{name} has to be a whole number of at least 1")
+            raise Unfit(f"{name} must be a whole number of at least 1")
         return min(value, most)
 
     def flag(self, name: str) -> bool:
         value = self._given.pop(name, False)
         if not isinstance(value, bool):
-            raise Unfit(f"{name} has to be true or false")
+            raise Unfit(f"{name} must be true or false")
         return value
 
 

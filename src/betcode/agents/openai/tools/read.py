@@ -52,7 +52,7 @@ def _lines(data: bytes, first: int, count: int) -> str:
     size = 0
     for number, line in enumerate(lines[first - 1 : first - 1 + count], first):
         room = max(0, _MOST_BYTES - size)
-        cut = f" ({len(line) - room} characters left out)" if len(line) > room else ""
+        cut = f" ({len(line) - room} characters omitted)" if len(line) > room else ""
         chosen.append(f"{number}\t{line[:room]}{cut}")
         size += len(chosen[-1])
         if size > _MOST_BYTES:

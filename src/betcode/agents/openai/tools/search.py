@@ -18,7 +18,7 @@ def plan_grep(workspace: Workspace, arguments: Arguments) -> Plan:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise Unfit(f"The pattern is not a regular expression of Python's: {error}") from None
+        raise Unfit(f"The pattern is not a valid Python regular expression: {error}") from None
     shown = {"pattern": pattern, **({"glob": glob} if glob else {})}
     return _plan(workspace, "Grep", f"Search for {pattern}", shown, arguments)
 

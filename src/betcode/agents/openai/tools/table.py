@@ -46,29 +46,29 @@ TOOLS = (
         "glob",
         "Find files by a pattern such as *.py or src/**/*.ts.",
         {"pattern": "relative to path"},
-        {"path": "a directory; the project where it is left out"},
+        {"path": "a directory (default: the project)"},
     ),
     _tool(
         "grep",
         "Find lines by a regular expression (Python's), with file and line number.",
         {"pattern": "the regular expression"},
-        {"path": "a directory or file; the project where it is left out", "glob": "only in files like this"},
+        {"path": "a directory or file (default: the project)", "glob": "only in files like this"},
     ),
     _tool(
         "edit",
         "Replace a piece of a file. old_string has to be in it exactly once, unless replace_all is true.",
-        {"path": _PATH, "old_string": "exactly as it stands there", "new_string": "what takes its place"},
+        {"path": _PATH, "old_string": "the text to replace, exactly as in the file", "new_string": "the replacement"},
         {"replace_all": "replace every occurrence"},
     ),
     _tool("write", "Write a whole file.", {"path": _PATH, "content": "all of it"}),
     _tool(
         "shell",
-        "Run a command with bash, without a terminal. What it leaves in the background is ended with it.",
+        "Run a command with bash, without a terminal. Background processes end with it.",
         {"command": "the command line"},
         {
             "description": "what it is for, in a few words",
-            "timeout_s": "seconds after which it is ended; 120 where it is left out, 600 at most",
-            "cwd": "where to run it; the project where it is left out",
+            "timeout_s": "time limit in seconds (default: 120, at most 600)",
+            "cwd": "working directory (default: the project)",
         },
     ),
 )
@@ -78,13 +78,13 @@ def plan_of(workspace: Workspace, call: Call) -> Plan:
     """Return the plan; raises Unfit with a message for the model."""
     planner = _PLANNERS.get(call.name)
     if planner is None:
-        raise Unfit(f"There is no tool {call.name!r}: there are {', '.join(_PLANNERS)}")
+        raise Unfit(f"Unknown tool {call.name!r}: use one of {', '.join(_PLANNERS)}")
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError) as error:
         raise Unfit(f"The arguments are not JSON: {error}") from None
     if not isinstance(given, dict):
-        raise Unfit("The arguments have to be a JSON object")
+        raise Unfit("The arguments must be a JSON object")
     return planner(workspace, Arguments(given))
 
 

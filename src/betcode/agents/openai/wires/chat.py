@@ -98,7 +98,7 @@ def _grow(calls: list[_Growing], delta: "ChoiceDelta") -> None:
             call.name = part.function.name or call.name
             call.arguments += part.function.arguments or ""
             if len(call.arguments) > MOST_CHARACTERS:
-                raise ModelFailed("its call has no end")
+                raise ModelFailed("its tool call is too long")
 
 
 def _thought(delta: "ChoiceDelta") -> str:
