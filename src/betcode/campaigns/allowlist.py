@@ -23,20 +23,20 @@ def allowed_programs(place: Confinement) -> frozenset[str]:
     try:
         # A link would let another directory define what may be run here.
         if path.is_symlink() or path.parent.is_symlink():
-            raise CampaignUnusable(f"{path} lists what may be run, and it is a link: nothing is run")
+            raise CampaignUnusable(f"{path} (the list of allowed commands) is a link: no command is run")
         data = read_plain(path, _LIMIT_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return DEFAULTS
     except OSError as trouble:
-        raise CampaignUnusable(f"{path} lists what may be run, and cannot be read: {trouble.strerror}") from None
+        raise CampaignUnusable(f"{path} (the list of allowed commands) cannot be read: {trouble.strerror}") from None
     if len(data) > _LIMIT_BYTES:
-        raise CampaignUnusable(f"{path} lists what may be run, and is longer than {_LIMIT_BYTES} bytes")
+        raise CampaignUnusable(f"{path} (the list of allowed commands) is longer than {_LIMIT_BYTES} bytes")
     try:
         said = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise CampaignUnusable(f"{path} lists what may be run, and is not JSON: nothing is run") from None
+        raise CampaignUnusable(f"{path} (the list of allowed commands) is not JSON: no command is run") from None
     if wrong := _wrong(said):
-        raise CampaignUnusable(f"{path} lists what may be run, and {wrong}: nothing is run")
+        raise CampaignUnusable(f"{path} (the list of allowed commands) is invalid: {wrong}; no command is run")
     commands = said.get("commands", {})
     allowed = {name for name, entry in commands.items() if entry["allowed"]}
     inherited = DEFAULTS - commands.keys() if said.get("inherit_defaults", False) else frozenset()

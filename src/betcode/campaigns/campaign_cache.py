@@ -97,19 +97,23 @@ class Campaigns:
         try:
             return await self._file_io.run(str(campaign.root), partial(directory_inside, campaign.root, text))
         except FilesystemTimeout:
-            raise CampaignUnusable(f"The campaign {campaign.id} cannot be used: its files do not answer") from None
+            raise CampaignUnusable(
+                f"The campaign {campaign.id} cannot be used: its files cannot be read (timeout)"
+            ) from None
 
     async def _registry(self) -> Registry:
         try:
             return await self._file_io.run(str(self._path.parent), partial(read_registry, self._path))
         except FilesystemTimeout:
-            return Registry(self._path, trouble=f"The registry of campaigns {self._path} does not answer")
+            return Registry(self._path, trouble=f"The registry of campaigns {self._path} cannot be read (timeout)")
 
     async def _seen(self, entry: Entry) -> Campaign:
         try:
             return await self._file_io.run(entry.path, partial(seen_campaign, entry))
         except FilesystemTimeout:
-            raise CampaignUnusable(f"The campaign {entry.words} cannot be used: {entry.path} does not answer") from None
+            raise CampaignUnusable(
+                f"The campaign {entry.words} cannot be used: {entry.path} cannot be read (timeout)"
+            ) from None
         except NotACampaign as trouble:
             raise CampaignUnusable(str(trouble), campaign=entry.id) from None
 

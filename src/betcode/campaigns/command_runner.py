@@ -81,7 +81,7 @@ class Executor:
         """
         bound_s = _bound(timeout_s)
         if self._at_work >= _AT_ONCE:
-            raise CommandRefused(f"{_AT_ONCE} commands are at work already: try again when one has ended")
+            raise CommandRefused(f"{_AT_ONCE} commands are already running: try again when one has ended")
         self._at_work += 1
         try:
             await self._end_left_behind()
@@ -170,7 +170,7 @@ class Executor:
         try:
             return await self._file_io.run(str(campaign.root), work)
         except FilesystemTimeout:
-            why: object = "its files do not answer"
+            why: object = "its files cannot be read (timeout)"
         except (OSError, ValueError) as trouble:
             why = getattr(trouble, "strerror", None) or trouble
         raise CampaignUnusable(f"Nothing can be run in {campaign.root}: {why}") from None
@@ -279,5 +279,5 @@ class _Lines:
 
 def _bound(timeout_s: float) -> float:
     if not 0 <= timeout_s <= LONGEST_TIMEOUT_S:  # NaN is not valid either
-        raise InvalidRequest(f"A command may have at most {LONGEST_TIMEOUT_S:.0f} s, and no less than 0")
+        raise InvalidRequest(f"The timeout of a command must be from 0 to {LONGEST_TIMEOUT_S:.0f} s")
     return timeout_s or DEFAULT_TIMEOUT_S

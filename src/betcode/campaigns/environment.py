@@ -96,11 +96,11 @@ def _wrong(asked: Mapping[str, str]) -> Iterator[str]:
     for name, value in asked.items():
         shown = ascii(shortened(name, 100))
         if name.startswith(_RESERVED):
-            yield f"The variable {shown} cannot be set: names that begin with {_RESERVED} are the daemon's"
+            yield f"The variable {shown} cannot be set: names that begin with {_RESERVED} are reserved for the daemon"
         elif name == "CAMP_ROOT":
             yield "The variable 'CAMP_ROOT' cannot be set: it is the root of the session's campaign"
         elif not _NAME.fullmatch(name) or len(name) > _NAME_LENGTH:
-            yield f"The variable {shown} cannot be set: a name has letters, digits and _, and begins with no digit"
+            yield f"The variable {shown} cannot be set: use letters, digits and _, and do not begin with a digit"
         else:
             _value(f"the variable {shown}", value)
     if sum(len(name) + len(os.fsencode(value)) for name, value in asked.items()) > _BYTES:
@@ -118,8 +118,7 @@ def _value(what: str, text: str) -> str:
 def _identifier(what: str, text: str) -> str:
     if not is_identifier(text):
         raise InvalidRequest(
-            f"The {what} {shortened(text, 100)!a} cannot be used: "
-            "letters, digits and _ . : - may be in it, at most 256 of them"
+            f"The {what} {shortened(text, 100)!a} cannot be used: use at most 256 letters, digits and _ . : -"
         )
     return text
 

@@ -98,14 +98,12 @@ def _refuse(
     if event_type not in known:
         raise InvalidRequest(f"Unknown event {_shown(event_type)}: use one of {', '.join(sorted(known))}")
     if not is_identifier(campaign_id):
-        raise InvalidRequest(
-            f"{_shown(campaign_id)} is no campaign's id: letters, digits and _ . : - may be in it, at most 256 of them"
-        )
+        raise InvalidRequest(f"{_shown(campaign_id)} is not a campaign id: use at most 256 letters, digits and _ . : -")
     if of_festival and not festival_id:
         raise InvalidRequest("An event of a festival needs its festival_id")
     for text in (festival_id, task_id):
         if not is_name_of_a_part(text):
-            raise InvalidRequest(f"{_shown(text)} is no id: it is too long, or has characters that cannot be shown")
+            raise InvalidRequest(f"{_shown(text)} is not an id: it is too long or has unprintable characters")
     if len(payload) > _PAYLOAD_BYTES:
         raise InvalidRequest(f"The payload of an event may have at most {_PAYLOAD_BYTES} bytes")
     try:

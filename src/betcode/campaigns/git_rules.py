@@ -73,10 +73,11 @@ def check_git(argv: Sequence[str]) -> Iterator[str]:
     subcommand, words = argv[at], argv[at + 1 :]
     if subcommand.startswith("-"):
         raise CommandRefused(
-            f"git may not get {shown(subcommand)} here: before a subcommand it could work elsewhere, or run a program"
+            f"git {shown(subcommand)} is not allowed here: before a subcommand "
+            "it could change the directory or run a program"
         )
     if subcommand not in _SUBCOMMANDS:
-        raise CommandRefused(f"git {shown(subcommand)} is not among the subcommands that may be run here")
+        raise CommandRefused(f"git {shown(subcommand)} is not an allowed subcommand")
     options = list(_options(words))
     _refuse_programs(subcommand, options)
     if subcommand in _WITH_REMOTE:
@@ -116,7 +117,7 @@ def _refuse_any(options: Sequence[str], refused: Sequence[str], why: str) -> Non
 
 
 def _refuse_forcing(words: Sequence[str], options: Sequence[str]) -> None:
-    why = "git push may not overwrite or remove what others have"
+    why = "git push must not overwrite or delete the work of others"
     _refuse_any(options, _FORCE, why)
     for word in options:
         if not word.startswith("--") and any(letter in word for letter in _FORCE_LETTERS):

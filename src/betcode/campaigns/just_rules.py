@@ -43,12 +43,12 @@ def check_just(place: Confinement, argv: Sequence[str]) -> None:
     for word in before_operands(words):
         if word.startswith("-") and word not in _OPTIONS:
             raise CommandRefused(
-                f"just may not get {shown(word)} here: it could run something else than a recipe; "
+                f"just {shown(word)} is not allowed here: it could run something other than a recipe; "
                 "put arguments of a recipe after --"
             )
     for word in words:
         if not _HARMLESS.fullmatch(word):
-            raise CommandRefused(f"just puts {shown(word)} into lines of a shell, which would split it")
+            raise CommandRefused(f"just passes {shown(word)} to a shell, which would split it")
     _refuse_another_justfile(place)
 
 
@@ -59,4 +59,4 @@ def _refuse_another_justfile(place: Confinement) -> None:
         raise CommandRefused(f"There is no justfile in the root of the campaign, {place.root}")
     for each in found:
         if not stat.S_ISREG(place.resolve(each.name).stat().st_mode):
-            raise CommandRefused(f"{each} is no plain file")
+            raise CommandRefused(f"{each} is not a regular file")

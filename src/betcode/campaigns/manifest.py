@@ -40,7 +40,7 @@ class Manifest:
             # Not even a command without limits: it could be another name of one that has them.
             raise CommandRefused(
                 f"{self.program} does not list {shown(words[0])} among its commands; "
-                "write the command first, by its full name, and options after it"
+                "write the full name of the command first, then the options"
             )
         found = listed[tuple(words[:length])]
         self._refuse_unclear(found, words[length:])
@@ -58,7 +58,7 @@ class Manifest:
                 if not word.startswith("-"):
                     raise CommandRefused(
                         f"{self.program} {' '.join(found.path)} does not list {shown(word)} among its commands; "
-                        "write the whole command first, and options after it"
+                        "write the whole command first, then the options"
                     )
 
 

@@ -27,7 +27,7 @@ class Confinement:
             CommandRefused: it leaves the root, or leads to something secret.
         """
         if "\0" in text or not is_valid(text):
-            raise CommandRefused(f"The path {shown(text)} cannot be one")
+            raise CommandRefused(f"The path {shown(text)} is invalid")
         if text.startswith("~"):
             raise CommandRefused(f"The path {shown(text)} is relative to a home directory: write it from the root")
         # Some programs follow links before they resolve "..", others after it: both results must be inside.
@@ -67,7 +67,7 @@ def directory_inside(root: Path, text: str) -> Path:
     except OSError:  # its name is too long, or it may not be read
         is_there = False
     if not is_there:
-        raise InvalidRequest(f"{shown(text)} is no directory of the campaign")
+        raise InvalidRequest(f"{shown(text)} is not a directory of the campaign")
     return place
 
 

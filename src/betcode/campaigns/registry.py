@@ -79,7 +79,7 @@ def registry_path(environ: Mapping[str, str]) -> Path:
 def read_registry(path: Path) -> Registry:
     """Return the content of the file; a missing one is empty. It may block, and never raises."""
     if not path.is_absolute():
-        return Registry(path, trouble=f"The registry of campaigns is named by a path that is not absolute: {path}")
+        return Registry(path, trouble=f"The registry of campaigns has a path that is not absolute: {path}")
     try:
         data = read_plain(path, _LIMIT_BYTES + 1)
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def _understood(data: bytes) -> tuple[tuple[Entry, ...], str]:
     except json.JSONDecodeError as wrong:
         return (), f"is not JSON, line {wrong.lineno}: {wrong.msg}"
     except (RecursionError, ValueError):
-        return (), "is not JSON that can be understood"
+        return (), "cannot be parsed as JSON"
     if not isinstance(root, _Object):
         return (), "must hold one JSON object"
     campaigns = root.values.get("campaigns")
@@ -125,7 +125,7 @@ def _understood(data: bytes) -> tuple[tuple[Entry, ...], str]:
         return (), "must have one object `campaigns`, with an id for every campaign"
     read = [_entry(name, value) for name, value in campaigns.values.items()]
     return tuple(
-        replace(entry, trouble=f"The registry has the campaign {_shown(entry.id)} twice")
+        replace(entry, trouble=f"The registry lists the campaign {_shown(entry.id)} twice")
         if entry.id in campaigns.twice
         else entry
         for entry in read
@@ -144,27 +144,27 @@ def _entry(name: str, value: object) -> Entry:
 
 
 def _wrong_id(text: str) -> str:
-    return "" if is_identifier(text) else "its id may have letters, digits and _ . : - only, at most 256 of them"
+    return "" if is_identifier(text) else "its id must consist of at most 256 letters, digits and _ . : -"
 
 
 def _wrong_shape(value: object) -> str:
     if not isinstance(value, _Object):
-        return "the registry has no object for it"
-    return f"the registry has {_shown(min(value.twice))} of it twice" if value.twice else ""
+        return "its entry in the registry is not an object"
+    return f"its entry in the registry has {_shown(min(value.twice))} twice" if value.twice else ""
 
 
 def _wrong_name(text: str | None) -> str:
     if not text:
-        return "the registry has no name for it"
+        return "its entry in the registry has no name"
     usable = len(text) <= _NAME_LENGTH and text.isprintable() and is_valid(text)
-    return "" if usable else f"its name {_shown(text)} is too long, or has characters that cannot be shown"
+    return "" if usable else f"its name {_shown(text)} is too long or has unprintable characters"
 
 
 def _wrong_path(text: str | None) -> str:
     if not text:
-        return "the registry has no path for it"
+        return "its entry in the registry has no path"
     if "\0" in text or not is_valid(text):
-        return f"its path {_shown(text)} cannot be one"
+        return f"its path {_shown(text)} is invalid"
     return "" if os.path.isabs(text) else f"its path {_shown(text)} is not absolute"  # noqa: PTH117
 
 

@@ -73,12 +73,12 @@ def _real_directory(entry: Entry) -> Path:
     except FileNotFoundError:
         raise NotACampaign(f"The campaign {entry.words} cannot be used: {entry.path} does not exist") from None
     except (OSError, ValueError) as trouble:
-        why = getattr(trouble, "strerror", None) or "it is no path"
+        why = getattr(trouble, "strerror", None) or "it is not a path"
         raise NotACampaign(f"The campaign {entry.words} cannot be used: {entry.path}: {why}") from None
     if not is_directory:
-        raise NotACampaign(f"The campaign {entry.words} cannot be used: {root} is no directory")
+        raise NotACampaign(f"The campaign {entry.words} cannot be used: {root} is not a directory")
     if root.parent == root:
-        raise NotACampaign(f"The campaign {entry.words} cannot be used: everything would be inside of {root}")
+        raise NotACampaign(f"The campaign {entry.words} cannot be used: {root} is the root of the file system")
     return root
 
 
@@ -91,7 +91,7 @@ def _refuse_strange_marker(entry: Entry, root: Path) -> None:
     if stat.S_ISLNK(mode):
         raise NotACampaign(f"The campaign {entry.words} cannot be used: {root / MARKER} is a link")
     if not stat.S_ISDIR(mode):
-        raise NotACampaign(f"The campaign {entry.words} cannot be used: {root / MARKER} is no directory")
+        raise NotACampaign(f"The campaign {entry.words} cannot be used: {root / MARKER} is not a directory")
 
 
 def _identity(entry: Entry, root: Path) -> Mapping[str, str]:

@@ -46,10 +46,10 @@ class Sandbox:
         allowed = allowed_programs(self._place)
         if name not in allowed:
             known = ", ".join(sorted(allowed)) or "nothing"
-            raise CommandRefused(f"{name} may not be run in this campaign: allowed are {known}")
+            raise CommandRefused(f"{name} is not allowed in this campaign: use {known}")
         found = shutil.which(name, path=self._search_path(path))
         if found is None:
-            raise CommandRefused(f"{name} is not installed, or only inside of the campaign: it is not in PATH")
+            raise CommandRefused(f"{name} was not found on the PATH outside the campaign: install it")
         return found
 
     def check_command(self, argv: Sequence[str], manifest: Manifest | None = None) -> None:

@@ -54,7 +54,7 @@ def _understood(data: bytes) -> Mapping[str, str]:
         line = f", line {wrong.problem_mark.line + 1}" if wrong.problem_mark else ""
         raise WrongYaml(f"is not YAML{line}: {wrong.problem or wrong.context or 'it cannot be understood'}") from None
     except (yaml.YAMLError, RecursionError, ValueError):
-        raise WrongYaml("is not YAML that can be understood") from None
+        raise WrongYaml("cannot be parsed as YAML") from None
     return MappingProxyType(found)
 
 

@@ -241,14 +241,14 @@ def test_four_programs_may_be_run_unless_the_campaign_says_otherwise(root: Path,
         put_program(tmp_path / "bin", name)
     path = str(tmp_path / "bin")
     assert sandbox(root).program(["fest"], path) == str(tmp_path / "bin/fest")
-    with pytest.raises(CommandRefused, match="make may not be run in this campaign: allowed are camp, fest, git, just"):
+    with pytest.raises(CommandRefused, match="make is not allowed in this campaign: use camp, fest, git, just"):
         sandbox(root).program(["make"], path)
     allow(root, make=True, git=False)
     assert sandbox(root).program(["make"], path) == str(tmp_path / "bin/make")
-    with pytest.raises(CommandRefused, match="git may not be run"):
+    with pytest.raises(CommandRefused, match="git is not allowed"):
         sandbox(root).program(["git"], path)
     (root / ".campaign/settings/allowlist.json").write_text('{"version": 1, "commands": {"make": {"allowed": true}}}')
-    with pytest.raises(CommandRefused, match="allowed are make"):
+    with pytest.raises(CommandRefused, match="use make"):
         sandbox(root).program(["just"], path)
 
 
@@ -266,7 +266,7 @@ def test_a_program_inside_of_the_campaign_is_not_the_one_that_is_meant(root: Pat
     put_program(root / "bin", "fest")
     (tmp_path / "link").symlink_to(root / "bin")
     for path in (f"{root}/bin", f"{tmp_path}/link", "bin", "", str(root)):
-        with pytest.raises(CommandRefused, match="not installed, or only inside"):
+        with pytest.raises(CommandRefused, match="was not found on the PATH"):
             sandbox(root).program(["fest"], path)
 
 

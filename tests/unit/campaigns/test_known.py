@@ -122,15 +122,15 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a,
     ("spoil", "words"),
     [
         (gone, "does not exist"),
-        (a_file, "is no directory"),
+        (a_file, "is not a directory"),
         (link_to_another, f"campaign.yaml says '{SECOND}'"),
         (link_to_the_system, "/etc has no .campaign directory"),
         (link_to_itself, "Too many levels of symbolic links"),
         (no_marker, "has no .campaign directory"),
         (marker_is_a_link, ".campaign is a link"),
-        (marker_is_a_file, ".campaign is no directory"),
+        (marker_is_a_file, ".campaign is not a directory"),
         (identity_is_a_link, "campaign.yaml is a link"),
-        (identity_is_a_pipe, "campaign.yaml cannot be read: it is no plain file"),
+        (identity_is_a_pipe, "campaign.yaml cannot be read: it is not a regular file"),
         (identity("id: [unclosed"), "campaign.yaml is not YAML, line "),
         (identity("id: a\n\tname: b"), "campaign.yaml is not YAML, line 2"),
         (identity("- a\n- b"), "must hold keys and their values"),
@@ -141,7 +141,7 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a,
         (identity("- " * 30_000), "must hold keys and their values"),
         (identity("? " * 30_000), "is nested too deep"),
         (identity("just a text"), "must hold keys and their values"),
-        (identity("id: \x00"), "is not YAML"),
+        (identity("id: \x00"), "cannot be parsed as YAML"),
         (identity("# " + "x" * 70_000), "is longer than 65536 bytes"),
         (identity("a: b\n---\nc: d"), "has more than one document"),
     ],
@@ -184,7 +184,7 @@ async def test_a_tag_makes_nothing(tmp_path: Path) -> None:
 async def test_everything_is_no_campaign(tmp_path: Path) -> None:
     registry = RegistryFile(tmp_path / "home")
     registry.add(make_campaign(tmp_path / "one"), path="/")
-    with pytest.raises(CampaignUnusable, match="everything would be inside of /"):
+    with pytest.raises(CampaignUnusable, match="/ is the root of the file system"):
         await campaigns(registry).find("one")
 
 
@@ -225,6 +225,6 @@ async def test_a_disk_that_hangs_spoils_its_own_campaign_alone(tmp_path: Path) -
     with hung_disk(tmp_path / "hung") as disk, anyio.fail_after(PATIENCE_S):
         seen = await known.survey()
         assert seen.campaigns == (two,)
-        assert "does not answer" in seen.troubles[0]
+        assert "cannot be read (timeout)" in seen.troubles[0]
         assert await known.find("two") == two
         assert disk.on_a_loop == []

@@ -16,7 +16,7 @@ class CampaignNotFound(BetcodeError):
     code = ErrorCode.CAMPAIGN_NOT_FOUND
 
     def __init__(self, text: str) -> None:
-        what = f"No campaign is registered as {shortened(text, 100)!r}" if text else "No campaign was named"
+        what = f"No campaign is registered as {shortened(text, 100)!r}" if text else "No campaign is given"
         super().__init__(f"{what}: give the id or the name of one, see obey campaigns", campaign=text)
 
 

@@ -99,7 +99,7 @@ class CreateSessionCalls:
     def _kind(self, request: pb.CreateSessionRequest) -> str:
         kind = kind_of(request.provider)
         if kind is None:
-            what = "No provider was named" if not request.provider else f"There is no provider {request.provider}"
+            what = "No provider is given" if not request.provider else f"There is no provider {request.provider}"
             raise ObeyError(Obey.PROVIDER_NOT_SUPPORTED, what)
         if kind not in self._engine.kinds.names:
             raise ObeyError(Obey.PROVIDER_NOT_SUPPORTED, f"This daemon has no {provider_name(request.provider)}")

@@ -79,7 +79,7 @@ class DaemonCalls:
         """Stream the output of the command; it ends when the caller disconnects."""
         campaign = await self._campaigns.find(request.campaign_id)
         if not request.command:
-            raise InvalidRequest("No command was named")
+            raise InvalidRequest("No command is given")
         timeout_s = span_ns(request.timeout) / 1e9
         inherited = await self._engine.login_environment()
         run = self._executor.execute(campaign, [request.command, *request.args], inherited, timeout_s=timeout_s)

@@ -35,7 +35,7 @@ class MessageOutcome:
                 self._timed_out = self._timed_out or event.notice.details.get("event") == REACHED
             case "message_state" if event.message_state.message_id == self._message_id:
                 if event.message_state.state in _GIVEN_UP:
-                    self._given_up = event.message_state.reason or "it was given up"
+                    self._given_up = event.message_state.reason or "it was discarded"
             case "turn_complete" if self._is_ours(event.turn_complete):
                 self._end(event.turn_complete.stop_reason)
             case "status_change" if event.status_change.status == v1.IDLE and self._given_up:

@@ -50,5 +50,5 @@ def session_of(text: str) -> SessionId:
     try:
         return parse_session_id(text)
     except NotAnIdentifier:
-        shown = f"No session has the id {text[:100]!r}" if text else "No session was named"
+        shown = f"No session has the id {text[:100]!r}" if text else "No session is given"
         raise ObeyError(Obey.SESSION_NOT_FOUND, shown) from None

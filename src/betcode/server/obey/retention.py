@@ -23,7 +23,7 @@ async def run_report_retention(reports: ReportStore) -> None:
             while deleted := await reports.forget_reports(
                 now_ns - _EVENTS_RETENTION_NS, now_ns - _ACTIVITIES_RETENTION_NS
             ):
-                logger.info("let go of %d old reports", deleted)
+                logger.info("deleted %d old reports", deleted)
         except BetcodeError as trouble:
-            logger.warning("old reports could not be let go of: %s", trouble)
+            logger.warning("old reports could not be deleted: %s", trouble)
         await anyio.sleep(_EVERY_S)
