@@ -102,7 +102,7 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: H
     (told,) = heard()
     assert told["updatedInput"]["answers"] == {"Which colour?": "blue, red", "Why?": "since a=b"}
     same = here.run("permission", "answer", request_id[:8], "--question", "Why?=since a=b")
-    assert (same.returncode, same.stdout) == (0, "Why? since a=b (already answered so)\n")
+    assert (same.returncode, same.stdout) == (0, "Why? since a=b (already answered the same way)\n")
     for late in (["--choose", "1"], ["--question", "Reason=since a=b"], ["--question", "Why?=since"]):
         other = here.run("permission", "answer", request_id, *late)
         assert (other.returncode, "Why? since a=b" in other.stderr) == (5, True), other.stderr

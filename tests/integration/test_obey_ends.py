@@ -84,7 +84,7 @@ def test_a_session_is_found_by_a_part_of_its_id_or_its_name(place: Place) -> Non
         assert place.call(["session", "send", text, "say hi"]).stdout == "hi\n", text
     several = place.call(["session", "info", "sess_01JM"])
     assert several.code == 1
-    assert several.stderr.startswith("obey: 2 sessions begin with 'sess_01JM'")
+    assert several.stderr.startswith("obey: 2 sessions match 'sess_01JM'")
     assert OTHER in several.stderr
     unknown = place.call(["session", "info", "nobody"])
     assert unknown.code == 1

@@ -148,7 +148,7 @@ def test_just_one_kind_of_answer_is_given(words: list[str]) -> None:
 
 def test_an_id_that_is_the_beginning_of_another_is_not_taken_for_it() -> None:
     both = [v1.PendingPrompt(request_id="cccc0000-1111"), v1.PendingPrompt(request_id="cccc0000")]
-    with pytest.raises(CommandFailed, match=r"2 prompts begin with 'cccc0000' .*cccc0000# for the first"):
+    with pytest.raises(CommandFailed, match=r"2 prompt ids begin with 'cccc0000' .*cccc0000# for the first"):
         find_prompt(both, "cccc0000")
     assert find_prompt(both, "cccc0000#") is both[1]
     assert find_prompt(both, "cccc0000-") is both[0]
@@ -161,5 +161,5 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_one() -> None:
     assert find_prompt(both, "abce-2#1") is ASKED
     assert find_prompt(both, "x") is None
     assert find_prompt(both, "") is None
-    with pytest.raises(CommandFailed, match="2 prompts begin"):
+    with pytest.raises(CommandFailed, match="2 prompt ids begin"):
         find_prompt(both, "abc")

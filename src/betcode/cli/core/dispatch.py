@@ -91,7 +91,7 @@ def _verdict(error: BaseException) -> tuple[str, ExitCode]:
 
         return error.message + when_again(error.retry_after_s), exit_of(error.code)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"No space left on device ({error.filename or 'where the output goes'})", ExitCode.INTERNAL
+        return f"No space left on device ({error.filename or 'the output'})", ExitCode.INTERNAL
     if isinstance(error, OSError) and error.errno in _OF_PATHS and error.filename:
         return f"{_shown(error.filename)} cannot be used: {error.strerror}", ExitCode.INVALID_ARGUMENTS
     hint = "" if os.environ.get("BETCODE_DEBUG") else " (BETCODE_DEBUG=1 shows where)"

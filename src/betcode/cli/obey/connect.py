@@ -118,7 +118,7 @@ async def find_session(client: ObeyClient, options: ObeyCommandOptions) -> v1.Se
         )
     if len(found) > 1:
         few = ", ".join([*(one.id for one in found[:3]), "…"] if len(found) > 3 else [one.id for one in found])
-        raise ObeyFailed(f"{len(found)} sessions begin with {text!r} or have that name ({few})", "give more of the id")
+        raise ObeyFailed(f"{len(found)} sessions match {text!r} ({few})", "give more of the id")
     return found[0]
 
 

@@ -73,7 +73,7 @@ async def answer(options: CommandOptions) -> int:
             }
         )
         return ExitCode.OK
-    before = " (already answered so)" if done.already_answered else ""
+    before = " (already answered the same way)" if done.already_answered else ""
     about = f": {tool_of(prompt)} {_what(prompt, said)}".rstrip() if prompt is not None else ""
     screen.line(f"{_DECISION_TEXTS[said.decision]}{about}{before}")
     if prompt is not None and said.decision == v1.ALLOW_SESSION and asks_each_time(prompt.permission):
@@ -115,7 +115,7 @@ async def _answer_questions(
             }
         )
         return ExitCode.OK
-    before = " (already answered so)" if done.already_answered else ""
+    before = " (already answered the same way)" if done.already_answered else ""
     for question, text in said.given.items():
         screen.line(f"{question} {text}{before}")
     if not done.group_complete:
@@ -148,7 +148,7 @@ def find_prompt(prompts: Sequence[v1.PendingPrompt], text: str) -> v1.PendingPro
         # Agents choose the ids: one id may equal the short form of another.
         more = f"give more of the id, or {group}# for the first" if same else "give more of the id"
         raise CommandFailed(
-            f"{len(found)} prompts begin with {text!r} ({few}{', …' if len(found) > 3 else ''}): {more}",
+            f"{len(found)} prompt ids begin with {text!r} ({few}{', …' if len(found) > 3 else ''}): {more}",
             ExitCode.INVALID_ARGUMENTS,
         )
     return found[0] if found else None

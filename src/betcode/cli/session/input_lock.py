@@ -80,7 +80,7 @@ class InputLockDialog:
         asking, self.asking = self.asking, ""
         await self._client.input_lock.answer(self._session_id, asking, grant=gives)
         if keeps:
-            self._screen.note("You keep the input lock; the other client waits in line")
+            self._screen.note("You keep the input lock; the other client is queued")
         return True
 
     async def ask(self) -> None:

@@ -31,7 +31,7 @@ async def find_session(client: Client, text: str) -> str:
     if len(found) > 1:
         few = ", ".join([*found[:3], "…"] if len(found) > 3 else found)
         raise CommandFailed(
-            f"{len(found)} sessions begin with {text!r} or have that name ({few}): give more of the id",
+            f"{len(found)} sessions match {text!r} ({few}): give more of the id",
             ExitCode.INVALID_ARGUMENTS,
         )
     return found[0]

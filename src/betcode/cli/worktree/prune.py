@@ -232,7 +232,7 @@ async def _remove_one(client: Client, screen: Screen, one: v1.WorktreeReport, pr
         raise
     except ClientError as error:  # it has changed meanwhile; the others are still removed
         pruned.failed.append({"id": worktree.id, "name": worktree.name, "message": error.message})
-        screen.show(f"{in_a_line(worktree.name)} stays: {error.message}")
+        screen.show(f"{in_a_line(worktree.name)} was not removed: {error.message}")
         return
     pruned.removed.append(worktree.id)
     pruned.freed_bytes += one.size_bytes

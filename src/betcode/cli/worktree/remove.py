@@ -57,7 +57,7 @@ async def remove(options: CommandOptions) -> int:
         if worktree.is_active:
             screen.note("It was the active worktree: new sessions start in the current directory again")
         if is_in_it:
-            screen.note(f"This directory was removed. Go to: cd {shlex.quote(worktree.repo_path)}")
+            screen.note(f"This directory was removed. Change to: cd {shlex.quote(worktree.repo_path)}")
     return ExitCode.OK
 
 
