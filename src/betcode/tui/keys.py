@@ -68,7 +68,7 @@ KEYS: dict[KeyContext, tuple[Key, ...]] = {
         Key("up,down", "history, on the first and last line; ↑ edits queued messages first"),
         Key("ctrl+r", "search earlier messages"),
         Key("@", "complete a file name"),
-        Key("/", "complete a command; // if agent and screen both have it"),
+        Key("/", "complete a command; // for betcode's own, if the agent has it too"),
         Key("ctrl+v", "attach the image in the clipboard"),
         Key("alt+p", "expand the pasted text"),
         Key("backspace", "at the start of the draft: remove the last attachment"),
@@ -85,7 +85,7 @@ KEYS: dict[KeyContext, tuple[Key, ...]] = {
         Key("v", "show it in full"),
         Key("pageup,pagedown", "scroll"),
         Key("home,end", "go to the beginning or end"),
-        Key("escape", "back to the input, if no turn runs; so do other letters"),
+        Key("escape", "back to the input, if no turn is running; other letters do the same"),
     ),
     KeyContext.CARDS: (
         Key("y", "allow once"),

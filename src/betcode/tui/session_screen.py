@@ -239,7 +239,7 @@ class SessionScreen(Screen[None]):
     def _show_end(self) -> None:
         ended = self.query_one("#ended", Static)
         forks = "Ctrl+X, f: continue in a fork · " if self._feed.has_ended and not self._refusal else ""
-        words = self._refusal or "This session is closed and accepts no messages. Its history is kept."
+        words = self._refusal or "This session is closed and accepts no messages. Its history remains."
         whole = f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others"
         if whole != self._end_text:
             self._end_text = whole

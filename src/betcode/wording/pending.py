@@ -25,7 +25,7 @@ def words_for(waiting_for: str, until: datetime | None, now: datetime) -> str:
         case "person":
             return "waits for you"
         case "slot":
-            return "waits in line"
+            return "waiting for a slot"
         case "retry":
             return f"crashed, restarts{_when(until, now)}"
         case "limit":

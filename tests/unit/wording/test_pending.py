@@ -22,7 +22,7 @@ def summary(waiting_for: str, after: timedelta | None = None) -> v1.SessionSumma
     [
         ("", None, ""),
         ("person", None, "waits for you"),
-        ("slot", None, "waits in line"),
+        ("slot", None, "waiting for a slot"),
         ("retry", timedelta(seconds=8), "crashed, restarts in 8 s"),
         ("retry", timedelta(milliseconds=200), "crashed, restarts in 1 s"),
         ("retry", timedelta(seconds=-1), "crashed, restarts"),

@@ -136,7 +136,7 @@ def test_the_reason_for_waiting_is_shown_until_the_session_continues() -> None:
     assert _of(crash, _status(v1.THINKING)).waits(_NOW) == ""
     assert _of(retry, v1.AgentEvent(text_delta=v1.TextDelta(text="ah"))).waits(_NOW) == ""
     slot = v1.SessionSummary(status="active", waiting_for="slot")
-    assert _of(summary=slot).waits(_NOW) == "waits in line"
+    assert _of(summary=slot).waits(_NOW) == "waiting for a slot"
 
 
 def test_an_agent_that_is_not_restarted_is_shown() -> None:
