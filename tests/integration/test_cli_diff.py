@@ -112,7 +112,7 @@ def test_without_snapshots_a_sentence_says_why(here: Shell) -> None:
     session = str(here.json("run", "--json", "-C", str(plain), "say hello")["session_id"])
     refused = here.run("session", "diff", session)
     assert refused.returncode == 5
-    assert "This session has no snapshots of turns: it works in no git repository" in refused.stderr
+    assert "This session has no snapshots of turns: it does not work in a git repository" in refused.stderr
 
 
 def test_a_worktree_is_compared_with_its_base(here: Shell) -> None:
@@ -126,4 +126,4 @@ def test_a_worktree_is_compared_with_its_base(here: Shell) -> None:
     assert (told["name"], told["notes"]) == ("fix", ["compared with main"])
     assert [file["path"] for file in told["files"]] == ["more"]
     wrong = here.run("worktree", "diff", "fix", "--base", "nowhere")
-    assert (wrong.returncode, "nowhere is no branch" in wrong.stderr) == (5, True)
+    assert (wrong.returncode, "nowhere is not a branch" in wrong.stderr) == (5, True)

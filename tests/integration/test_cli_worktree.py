@@ -111,7 +111,7 @@ def test_a_failed_setup_is_reported_with_a_fix(here: Shell) -> None:
     kept = here.run("worktree", "create", "--new", "kept", "-C", str(here.work.with_name("broken")))
     assert (kept.returncode, kept.stdout) == (1, "")
     last = kept.stderr.splitlines()[-1]
-    again = "the worktree is there, and this sets it up again: betcode worktree setup kept"
+    again = "the worktree exists; run the setup again with: betcode worktree setup kept"
     assert last == f"betcode: {SCRIPT} ended with code 3; {again}"
     told = here.run("worktree", "setup", "kept", "--json", "-C", str(here.work.with_name("broken")))
     assert (told.returncode, json.loads(told.stdout)["worktree"]["setup"]) == (1, "failed")

@@ -197,7 +197,7 @@ def failure(answer: GitResult, arguments: Sequence[str]) -> GitFailed | StorageD
     if any(words in answer.err for words in _DISK_FULL):
         return StorageDegraded(f"The disk is full: {answer.words}")
     if missing := _NOT_THERE.match(answer.err):
-        return GitFailed(f"{missing[1]} is not there")
+        return GitFailed(f"{missing[1]} does not exist")
     return GitFailed(f"git {_verb(arguments)} failed: {answer.words}")
 
 

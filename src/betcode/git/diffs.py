@@ -13,7 +13,7 @@ _PATCH = ("-p", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"
 _COUNTS = ("--numstat", "-z")
 _MISSING = ("unable to read", "bad object", "not a tree object", "invalid object", "unable to load", "missing")
 _GONE = (
-    "Part of what is to be compared no longer exists: git cleaned it up (git gc) since no branch had it, or its "
+    "A commit of this comparison no longer exists: git deleted it (git gc) because no branch contained it, or its "
     "repository is missing"
 )
 

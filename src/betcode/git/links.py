@@ -17,7 +17,7 @@ def linked_git_directory(top: str) -> str:
     """
     words = line_of(Path(top) / ".git")
     if not words.startswith(_PREFIX):
-        raise ValueError("it is no file of git's")
+        raise ValueError("it is not a git file")
     return os.path.realpath(Path(top) / words.removeprefix(_PREFIX))
 
 
@@ -81,7 +81,7 @@ def line_of(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return os.fsdecode(os.read(descriptor, _LIMIT_BYTES)).rstrip("\r\n")
     finally:
         os.close(descriptor)

@@ -22,7 +22,7 @@ def check_branch(name: str) -> str:
     """
     if not is_branch_name(name):
         raise InvalidRequest(
-            f"{_shown(name)} is no name for a branch: git takes letters, digits, dots, dashes and slashes between them"
+            f"{_shown(name)} is not a valid branch name: use letters, digits, dots, dashes and slashes between them"
         )
     if len(name.encode()) > _BRANCH_BYTES:
         raise InvalidRequest(f"The branch {_shown(name)} has more than {_BRANCH_BYTES} bytes: give a shorter name")

@@ -63,7 +63,7 @@ async def locate(git: Git, directory: str) -> RepositoryLocation:
 
 def _no_repository(directory: str, answer: GitResult) -> str:
     if "not a git repository" in answer.err:
-        return f"{directory} is in no git repository: go to one, or make one with git init"
+        return f"{directory} is not in a git repository: change to one, or create one with git init"
     return f"git does not work in {directory}: {answer.words}"
 
 

@@ -64,7 +64,7 @@ async def ground_of(git: Git, directory: str) -> Ground | None:
     if answer.code and any(words in answer.err for words in _NO_REPOSITORY):
         return None
     if answer.code and "cannot change to" in answer.err:
-        raise GitFailed(f"{directory} is not there")
+        raise GitFailed(f"{directory} does not exist")
     if answer.code:
         raise failure(answer, ("rev-parse",))
     inside, *facts = answer.text.removesuffix("\n").split("\n")
@@ -206,7 +206,7 @@ def _left_out(names: Sequence[bytes], why: str) -> str:
         return ""
     shown = ", ".join(named(os.fsdecode(name), _SHOWN_OF_A_NAME) for name in sorted(names)[:_SHOWN_NAMES])
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return f"left out: {shown}{more} ({why})"
+    return f"omitted: {shown}{more} ({why})"
 
 
 def _size(count: int) -> str:

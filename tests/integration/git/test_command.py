@@ -254,7 +254,7 @@ async def test_a_git_that_is_too_old_is_not_used_until_it_is_newer(tmp_path: Pat
 
 
 async def test_a_missing_directory_is_an_error_with_a_message(tmp_path: Path) -> None:
-    with pytest.raises(GitFailed, match=r"/nowhere is not there$"):
+    with pytest.raises(GitFailed, match=r"/nowhere does not exist$"):
         await Git(os.environ).run("status", at=tmp_path / "nowhere")
     with pytest.raises(GitFailed, match="NUL"):
         await Git(os.environ).run("status", "a\0b", at=tmp_path)

@@ -136,7 +136,7 @@ async def test_the_repository_of_a_directory_is_found(
 
 
 async def test_a_directory_without_a_repository_is_reported(tmp_path: Path, our_git: Git) -> None:
-    with pytest.raises(RepositoryNotFound, match="is in no git repository"):
+    with pytest.raises(RepositoryNotFound, match="is not in a git repository"):
         await locate(our_git, str(tmp_path))
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / ".git").write_text("gitdir: .git\n")

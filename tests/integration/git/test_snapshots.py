@@ -234,7 +234,7 @@ async def test_large_untracked_files_are_omitted_and_listed_and_tracked_ones_inc
     (shop / "just").write_bytes(b"x" * _LIMIT)
     taken = await camera.take(shop)
     assert names_of(camera.objects, taken.tree) == [".gitignore", "a", "b", "deep/c", "just"]
-    assert taken.note == f"left out: :!big, big, deep/big [1]* (larger than {_LIMIT} bytes)"
+    assert taken.note == f"omitted: :!big, big, deep/big [1]* (larger than {_LIMIT} bytes)"
 
 
 async def test_what_cannot_be_read_is_named(
@@ -247,14 +247,14 @@ async def test_what_cannot_be_read_is_named(
         (shop / name).write_text("x")
     taken = await camera.take(shop)
     assert names_of(camera.objects, taken.tree) == [".gitattributes", ".gitignore", "a", "b", "deep/c", "plain"]
-    assert taken.note == "left out: secret, secret place (could not be read)"
+    assert taken.note == "omitted: secret, secret place (could not be read)"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be read by root")
 async def test_what_may_not_be_read_is_named(camera: Camera, shop: Path) -> None:
     (shop / "secret").write_text("x")
     (shop / "secret").chmod(0)
-    assert (await camera.take(shop)).note == "left out: secret (could not be read)"
+    assert (await camera.take(shop)).note == "omitted: secret (could not be read)"
 
 
 async def test_submodules_are_commits_and_nested_repositories_are_omitted(
@@ -271,7 +271,7 @@ async def test_submodules_are_commits_and_nested_repositories_are_omitted(
     taken = await camera.take(shop)
     assert files_of(camera.objects, taken.tree)[b"part"] == (b"160000", moved_to.encode())
     assert "inner" not in names_of(camera.objects, taken.tree)
-    assert taken.note == "left out: deep/unborn/, inner/ (a nested repository)"
+    assert taken.note == "omitted: deep/unborn/, inner/ (a nested repository)"
     assert everything_in(shop / ".git") == before
 
 
@@ -321,7 +321,7 @@ async def test_where_there_is_no_worktree_there_is_no_ground(tmp_path: Path, sho
     (tmp_path / "plain").mkdir()
     for at in (tmp_path / "bare.git", tmp_path / "plain", shop / ".git"):
         assert await ground_of(Git(os.environ), str(at)) is None
-    with pytest.raises(GitFailed, match="is not there"):
+    with pytest.raises(GitFailed, match="does not exist"):
         await ground_of(Git(os.environ), str(tmp_path / "gone"))
 
 

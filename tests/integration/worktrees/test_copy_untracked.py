@@ -116,7 +116,7 @@ async def test_what_is_too_much_is_left_out_and_counted(
 async def test_a_disk_without_room_for_them_fails_the_setup(bench: Bench, repository: Path, tmp_path: Path) -> None:
     (repository / "large").write_bytes(bytes(3 * 1024 * 1024))
     with small_disk(tmp_path / "disk", 1) as disk:
-        with pytest.raises(SetupFailed, match="large could not be brought along: No space left"):
+        with pytest.raises(SetupFailed, match="large could not be copied: No space left"):
             await made(bench, repository, "large", path=str(disk / "fix"))
         assert not (disk / "fix" / "large").exists()
 

@@ -53,7 +53,7 @@ async def test_an_existing_branch_is_checked_out_beside_the_repository(
 
 @pytest.mark.behaviour("worktree.create.existing-branch")
 async def test_a_branch_that_is_not_there_is_refused_with_what_to_do(bench: Bench, repository: Path) -> None:
-    with pytest.raises(BranchNotFound, match="make it with --new"):
+    with pytest.raises(BranchNotFound, match="create it with --new"):
         await made(bench, repository, "nowhere")
     git(repository, "tag", "v1")
     with pytest.raises(BranchNotFound):
@@ -152,7 +152,7 @@ async def test_a_name_path_or_base_that_is_none_is_refused_and_changes_nothing(b
     for words in wrong:
         with pytest.raises(InvalidRequest):
             await made(bench, repository, "fix", create_branch=True, **words)
-    with pytest.raises(InvalidRequest, match="ask for one"):
+    with pytest.raises(InvalidRequest, match="add --new"):
         await made(bench, repository, "fix", base="main")
     assert git(repository, "for-each-ref") == before
     assert await bench.store.worktrees.worktrees() == []
@@ -164,8 +164,8 @@ async def test_a_name_path_or_branch_that_is_taken_is_refused_and_stays_as_it_wa
 ) -> None:
     there = (await made(bench, repository, "fix", create_branch=True)).row
     for branch, more, words in (
-        ("other", {"name": "fix", "create_branch": True}, "A worktree fix is at"),
-        ("other", {"path": there.path, "create_branch": True}, "is called fix already"),
+        ("other", {"name": "fix", "create_branch": True}, "A worktree fix already exists at"),
+        ("other", {"path": there.path, "create_branch": True}, "already exists with the name fix"),
         ("fix", {"name": "x", "path": str(tmp_path / "x")}, f"checked out at {there.path}"),
         ("main", {}, f"checked out at {repository}"),
         ("fix", {"name": "x", "path": str(tmp_path / "x"), "create_branch": True}, "omit --new"),

@@ -42,7 +42,7 @@ async def test_commits_and_all_that_is_not_committed_are_shown_since_both_part(
     row = await _row(bench, repository, "fix")
 
     note, names = await _diff(bench, row.id)
-    assert note == f"compared with main, where they part at {parted}"
+    assert note == f"compared with main, from their common commit {parted}"
     assert names == ["1\t0\tREADME", "1\t0\tcommitted", "1\t0\tstaged", "1\t0\tuntracked"]
     assert everything_in(repository / ".git") == before
     assert not list((bench.paths.state_dir / "snapshots").iterdir())
@@ -86,13 +86,13 @@ async def test_what_cannot_be_compared_is_refused_in_a_sentence(bench: Bench, re
     row = await _row(bench, repository, "fix")
     with pytest.raises(WorktreeNotFound):
         await _diff(bench, "01890000-0000-7000-8000-000000000000")
-    with pytest.raises(BranchNotFound, match="nowhere is no branch"):
+    with pytest.raises(BranchNotFound, match="nowhere is not a branch"):
         await _diff(bench, row.id, "nowhere")
     for odd in ("--upload-pack=x", "-", "a..b", "HEAD:README"):
         with pytest.raises(InvalidRequest):
             await _diff(bench, row.id, odd)
     shutil.rmtree(tmp_path / "fix")
-    with pytest.raises(WorktreeUnusable, match="is not there"):
+    with pytest.raises(WorktreeUnusable, match="does not exist"):
         await _diff(bench, row.id)
     (tmp_path / "fix").mkdir()
     with pytest.raises(WorktreeUnusable, match="no longer at"):

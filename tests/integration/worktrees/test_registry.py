@@ -60,5 +60,5 @@ async def test_a_worktree_that_is_moved_with_git_keeps_its_id(bench: Bench, repo
 
 async def test_a_directory_in_no_repository_is_refused_with_what_to_do(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    with pytest.raises(RepositoryNotFound, match="go to one, or make one with git init"):
+    with pytest.raises(RepositoryNotFound, match="change to one, or create one with git init"):
         await bench.worktrees.listed(str(tmp_path / "plain"))

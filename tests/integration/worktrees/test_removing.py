@@ -58,7 +58,7 @@ async def test_a_refusal_says_exactly_what_would_be_lost(bench: Bench, repositor
     said = await refusal(bench, row)
     assert said == (
         "The worktree fix has 2 changed files (README, login.py), 2 untracked files (b c.txt, bad\\x1b[31m\\u202ename) "
-        f"and 2 commits that are nowhere else ({second[:7]} fix it again, {first[:7]} fix login): "
+        f"and 2 commits that exist nowhere else ({second[:7]} fix it again, {first[:7]} fix login): "
         "commit and push them, or remove it by force (--force)"
     )
     found = await bench.worktrees.inspect(row.id)
@@ -261,7 +261,7 @@ async def test_what_only_git_knew_of_one_that_is_gone_is_kept(bench: Bench, repo
     (place / "staged").write_text("x")
     git(place, "add", "staged")
     shutil.rmtree(place)
-    assert f"1 changed file (staged) and 1 commit that is nowhere else ({lost[:7]}" in await refusal(bench, row)
+    assert f"1 changed file (staged) and 1 commit that exists nowhere else ({lost[:7]}" in await refusal(bench, row)
     done = await bench.worktrees.remove(row.id, force=True)
     back = await bench.worktrees.restore(str(repository), done.removed_id, "")
     assert (back.row.id, git(place, "rev-parse", "HEAD")) == (row.id, lost)

@@ -37,7 +37,7 @@ async def test_a_report_says_of_each_whether_it_may_go_and_why(bench: Bench, rep
     assert {name: (each.may_be_removed, each.reason) for name, each in told.items()} == {
         "shop": (False, "It is the repository itself"),
         "merged": (True, "Nothing would be lost; 1 open session would be closed"),
-        "ahead": (False, f"It has 1 commit that is nowhere else ({made[:7]} more)"),
+        "ahead": (False, f"It has 1 commit that exists nowhere else ({made[:7]} more)"),
         "changed": (False, "It has 1 untracked file (large)"),
         "gone": (True, "Its directory is missing"),
         "locked": (False, "It is locked"),

@@ -64,7 +64,7 @@ async def test_it_comes_back_by_its_name_to_another_place(bench: Bench, reposito
 async def test_a_name_that_is_taken_or_means_two_is_refused(bench: Bench, repository: Path, place: Path) -> None:
     _, first = await removed(bench, place)
     git(repository, "worktree", "add", "-q", "--detach", str(place))
-    with pytest.raises(WorktreeExists, match="called fix is there already: remove that one first"):
+    with pytest.raises(WorktreeExists, match="called fix already exists: remove that one first"):
         await bench.worktrees.restore(str(repository), first, str(place.parent / "x"))
     assert not (place.parent / "x").exists()
     await removed(bench, place)
@@ -76,7 +76,7 @@ async def test_a_name_that_is_taken_or_means_two_is_refused(bench: Bench, reposi
     ("meanwhile", "branch", "says"),
     [
         ("gone", "fix", ""),
-        ("moved", "", "The branch fix has moved meanwhile: HEAD is detached at"),
+        ("moved", "", "The branch fix has moved since: HEAD is detached at"),
         ("checked out", "", "The branch fix is checked out in"),
         ("in the way", "", "The branch fix conflicts with an existing one"),
     ],
@@ -193,7 +193,7 @@ async def test_submodules_come_back_with_what_only_they_had(bench: Bench, reposi
     (lib / "new").write_text("4\n")
     found = await bench.worktrees.inspect(row.id)
     (held,) = found.submodules
-    assert held.words == "2 changed files and 1 commit that is nowhere else in the submodule parts/lib"
+    assert held.words == "2 changed files and 1 commit that exists nowhere else in the submodule parts/lib"
     outer, inner = look(place), look(lib)
     async with gone(bench, repository, place):
         assert not (repository / ".git" / "worktrees" / "fix").exists()

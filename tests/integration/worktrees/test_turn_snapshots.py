@@ -119,7 +119,7 @@ async def test_sessions_in_no_repository_are_left_alone(noted: NotedEngine, tmp_
         talk = await noted.session(place)
         await noted.edit(talk, "echo 1 > first")
         assert not await noted.rows(talk)
-        with pytest.raises(WorktreeUnusable, match="works in no git repository"):
+        with pytest.raises(WorktreeUnusable, match="does not work in a git repository"):
             await noted.diff(talk)
     assert not list(noted.directory.iterdir())
 
@@ -183,7 +183,7 @@ async def test_an_end_that_no_daemon_noted_is_noted_by_the_next_one(tmp_path: Pa
     async with noted_engine(tmp_path) as noted:
         again = replace(talk, supervisor=noted.supervisor, store=noted.store)
         (late,) = await noted.rows(again)
-        assert (late.end_tree, late.note) == (row.end_tree, "the snapshot of the end is late: it is by the next daemon")
+        assert (late.end_tree, late.note) == (row.end_tree, "the snapshot of the end is late: the next daemon made it")
         note, patch = await noted.diff(again)
         assert (note, _lines(patch)) == (late.note, {"+++ b/first", "+1"})
 
@@ -201,7 +201,7 @@ async def test_a_turn_of_which_no_daemon_noted_anything_is_shown_from_the_end_of
         assert _lines(patch) == {"+++ b/second", "+2"}
         assert note == (
             "there is no snapshot of the beginning; compared with the end of turn 1; "
-            "the snapshot of the end is late: it is by the next daemon"
+            "the snapshot of the end is late: the next daemon made it"
         )
 
 
@@ -221,7 +221,7 @@ async def test_what_git_cleaned_up_is_told_and_a_worktree_that_is_gone_does_no_h
     git(place, "reset", "-q", "--hard", "HEAD~1")
     git(place, "reflog", "expire", "--expire=now", "--all")
     git(place, "gc", "-q", "--prune=now")
-    with pytest.raises(GitFailed, match="git cleaned it up"):
+    with pytest.raises(GitFailed, match="git deleted it"):
         await noted.diff(talk, 1)
     shutil.rmtree(place)
     with pytest.raises(GitFailed, match="its repository is missing"):

@@ -87,7 +87,7 @@ def test_only_the_main_worktree_of_a_repository_that_has_others_leads_elsewhere(
 
 @pytest.mark.parametrize("width", [40, 70, 100, 200])
 def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
-    reason = "It has 2 changed files (a, b) and 1 commit that is nowhere else (0123456 half of it)"
+    reason = "It has 2 changed files (a, b) and 1 commit that exists nowhere else (0123456 half of it)"
     info = v1.WorktreeInfo(name="fix-login", branch="feature/login")
     now = datetime(2026, 11, 15, tzinfo=UTC)
     lines = report_lines([v1.WorktreeReport(worktree=info, size_bytes=3_000_000, reason=reason)], now, width)

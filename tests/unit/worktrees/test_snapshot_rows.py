@@ -28,7 +28,7 @@ def test_of_turns_that_ended_together_the_first_has_the_changes() -> None:
     assert (first.start_tree, first.end_tree, first.note) == ("before", "tree", "")
     for row in (second, third):
         assert (row.start_tree, row.end_tree) == ("tree", "tree")
-        assert row.note == "it is shown with turn 3: both were over before the tree was read"
+        assert row.note == "it is shown with turn 3: both ended before the tree was read"
         assert row.ended_ns  # it is not looked for again
     assert [second.turn, third.turn] == [4, 5]
 
@@ -57,7 +57,7 @@ def test_what_went_wrong_is_told_once_and_the_turn_is_over_all_the_same() -> Non
         ended.note
         == "there is no snapshot of the beginning: git does not work here; there is no snapshot of the end: again"
     )
-    left_out = replace(_NOW, note="left out: big (larger than 1 KiB)")
+    left_out = replace(_NOW, note="omitted: big (larger than 1 KiB)")
     (begun,) = rows_after(TurnBegan(3), {}, left_out)
     (ended,) = rows_after(TurnsEnded(3, 3, 99 * _S), {3: begun}, left_out)
     assert ended.note == left_out.note

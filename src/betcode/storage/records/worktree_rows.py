@@ -211,7 +211,7 @@ def _taken(db: apsw.Connection, row: WorktreeRow) -> str:
     name: str | None = db.execute(other, (row.path, row.id)).get
     if name is not None:
         return f"The worktree {name} is at {row.path} already: give another path, or remove that one"
-    return f"Another worktree of this repository is called {row.name}: give another name, or remove that one"
+    return f"Another worktree of this repository has the name {row.name}: give another name, or remove that one"
 
 
 def _sessions_of(db: apsw.Connection, worktrees: Sequence[WorktreeId]) -> dict[WorktreeId, WorktreeSessions]:

@@ -43,7 +43,7 @@ class Repositories:
         file_io = self._context.sessions.file_io
         try:
             if not await file_io.run(directory, Path(directory).is_dir):
-                raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
+                raise RepositoryNotFound(f"{directory[:500]} is not a directory: give a directory of a git repository")
             spot = await file_io.run(directory, partial(directory_state, directory))
             known = row_at(await self._context.store.worktrees(), spot)
             if known is not None:

@@ -45,7 +45,7 @@ class CopyResult:
             return ""
         more = self.left_out_count - len(self.left_out)
         names = ", ".join(self.left_out) + (f" and {more} more" if more else "")
-        return f"Not brought along: {names}"
+        return f"Not copied: {names}"
 
 
 async def copy_untracked(
@@ -98,7 +98,7 @@ def _copy_all(source: str, target: str, names: Sequence[str], before: Mapping[st
             brought.leave_out(name, str(reason))
         except OSError as trouble:
             if trouble.errno in _NO_ROOM:
-                brought.trouble = f"{named(name, _NAME_CHARACTERS)} could not be brought along: {trouble.strerror}"
+                brought.trouble = f"{named(name, _NAME_CHARACTERS)} could not be copied: {trouble.strerror}"
                 return brought
             brought.leave_out(name, trouble.strerror or "it cannot be copied")
         else:

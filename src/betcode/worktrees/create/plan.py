@@ -39,7 +39,7 @@ class CreateRequest:
         """
         check_branch(self.branch)
         if self.base and not self.create_branch:
-            raise InvalidRequest("A base is for a new branch: ask for one (--new), or leave the base out")
+            raise InvalidRequest("A base requires a new branch: add --new, or omit the base")
         if self.base:
             check_commit_words(self.base)
         if self.path and (not Path(self.path).is_absolute() or not self.path.isprintable()):
@@ -175,13 +175,13 @@ async def _remote(git: Git, at: str, branch: str) -> StartPoint:
         if preferred not in found:
             names = ", ".join(sorted(found))
             raise BranchNotFound(
-                f"There is no branch {branch} here, and several remotes have one ({names}): name it as the base of a "
+                f"There is no branch {branch} here, and several remotes have one ({names}): give one as the base of a "
                 f"new branch (--new --base {min(found)}/{branch})"
             )
         return found[preferred]
     if found:
         return next(iter(found.values()))
-    raise BranchNotFound(f"There is no branch {branch}: make it with --new, or fetch it first")
+    raise BranchNotFound(f"There is no branch {branch}: create it with --new, or fetch it first")
 
 
 def _checked_out(branch: str, there: ListedWorktree) -> str:
@@ -200,12 +200,14 @@ def reused_row(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow
     there = [row for row in rows if row.name == name or row.path == path]
     for row in there:
         if row.state is not WorktreeState.STALE or row.origin is WorktreeOrigin.MAIN:
-            what = f"is at {row.path}" if row.name == name else f"is there and is called {row.name}"
-            being = {WorktreeState.CREATING: ", being made", WorktreeState.REMOVING: ", being removed"}
+            what = f"exists at {row.path}" if row.name == name else f"exists with the name {row.name}"
+            being = {WorktreeState.CREATING: " and is being created", WorktreeState.REMOVING: " and is being removed"}
             raise WorktreeExists(
-                f"A worktree {name if row.name == name else row.path} {what} already{being.get(row.state, '')}: "
+                f"A worktree {name if row.name == name else row.path} already {what}{being.get(row.state, '')}: "
                 "give another name or path, or remove that one"
             )
     if len(there) > 1:
-        raise WorktreeExists(f"Two missing worktrees were named {name} or were at {path}: forget one of them")
+        raise WorktreeExists(
+            f"Two missing worktrees were named {name} or were at {path}: forget one of them with betcode worktree prune"
+        )
     return there[0] if there else None

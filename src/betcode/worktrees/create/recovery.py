@@ -34,7 +34,7 @@ async def recover_creations(context: WorktreeContext, registry: WorktreeRegistry
                 await _take_up(context, registry, repository, row)
         except BetcodeError as trouble:
             logger.warning("an unfinished worktree is unchanged: %s", trouble.message, extra={"path": row.path})
-            note = f"The daemon ended while it was made, and it could not be finished or taken back: {trouble.message}"
+            note = f"The daemon ended while it was made, and it could not be finished or undone: {trouble.message}"
             with suppress(BetcodeError):
                 await registry.change(row.id, setup_note=note)
         except Exception:

@@ -102,7 +102,7 @@ class SetupRunner:
     def refuse_failed(self, row: WorktreeRow, *, kept: bool, words: str) -> None:
         """Raises SetupFailed where the setup did not go well."""
         if row.setup in (SetupState.FAILED, SetupState.TIMED_OUT):
-            there = f"the worktree is there, and this sets it up again: betcode worktree setup {row.name}"
+            there = f"the worktree exists; run the setup again with: betcode worktree setup {row.name}"
             now = there if kept else "the worktree was removed"
             facts = {"worktree_id": row.id, "kept": "true" if kept else "false", "output": words}
             raise SetupFailed(f"{row.setup_note}; {now}", **facts)
@@ -145,7 +145,7 @@ class SetupRunner:
             try:
                 end = await work()
             except BetcodeError as trouble:
-                end = _SetupResult(SetupState.FAILED, f"The setup was broken off: {trouble.message}")
+                end = _SetupResult(SetupState.FAILED, f"The setup was interrupted: {trouble.message}")
             except Exception:  # whatever it is, the worktree must not wait for its setup forever
                 logger.exception("a setup was broken off")
                 end = _SetupResult(SetupState.FAILED, "The setup was interrupted: see the daemon's log")
@@ -167,7 +167,7 @@ class SetupRunner:
         running = _RunningSetup(repository, row, plan, feed, kept, begun_steps, of)
         brought = CopyResult()
         if brings:
-            running.begin("bring files along")
+            running.begin("copy files")
             brought = await self._bring(running)
             if brought.trouble:
                 return _SetupResult(SetupState.FAILED, brought.trouble)

@@ -61,7 +61,7 @@ def setup_plan(context: WorktreeContext, repository: RepositoryRow, worktree: st
     untrusted = [
         *([SCRIPT] if script else []),
         *(["its setup commands"] if theirs.setup_commands != mine.setup_commands else []),
-        *(["its files to bring along"] if theirs.bring_along != mine.bring_along else []),
+        *(["its files to copy"] if theirs.bring_along != mine.bring_along else []),
     ]
     return SetupPlan(_commands(mine), mine.bring_along, mine.setup_timeout_s, mine.setup_environment, tuple(untrusted))
 

@@ -26,7 +26,7 @@ _LOOKED_AT_WITHIN_S = 60.0
 class BranchState(StrEnum):
     UNKNOWN = "unknown"
     MERGED = "merged"  # another branch has all of it
-    AHEAD = "ahead"  # it has commits that are nowhere else
+    AHEAD = "ahead"  # it has commits that exist nowhere else
     DETACHED = "detached"
     GONE = "gone"  # the branch was deleted, or has no commit yet
 

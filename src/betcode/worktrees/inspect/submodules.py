@@ -103,4 +103,4 @@ async def _commits(git: Git, git_dir: str) -> str:
     starts = [answer.text.strip() for answer in (heads, stash) if not answer.code]
     which = (*starts, "--branches", "--not", "--remotes", "--tags")
     count = int(await git.run("rev-list", "--count", *which, at=git_dir, variables=variables, bound_s=120.0))
-    return f"{count} {'commit that is' if count == 1 else 'commits that are'} nowhere else" if count else ""
+    return f"{count} {'commit that exists' if count == 1 else 'commits that exist'} nowhere else" if count else ""

@@ -53,7 +53,7 @@ async def _expire_in(repository: RepositoryRow, trash: Trash, before_ns: int) ->
     old = [each for each in await trash.removed_from(repository) if 0 < each.removed_ns < before_ns]
     for each in old:
         await trash.drop(repository, each.id, each.commit)
-        logger.info("a removed worktree can be restored no longer", extra={"worktree": each.text("name")})
+        logger.info("a removed worktree can no longer be restored", extra={"worktree": each.text("name")})
     return len(old)
 
 

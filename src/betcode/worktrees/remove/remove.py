@@ -156,7 +156,9 @@ class WorktreeRemover:
             if await fingerprint(self._context.git, aside) == before:
                 return replace(removal, step=RemovalStep.GOING)
             await anyio.to_thread.run_sync(move, aside.top, tree.top)
-        raise WorktreeUnusable(f"{called(seen)} is written into again and again: end that, and remove it again")
+        raise WorktreeUnusable(
+            f"{called(seen)} keeps changing: end the program that writes there, then remove it again"
+        )
 
     async def _close_sessions(self, worktree: WorktreeId) -> int:
         closed = 0

@@ -138,7 +138,7 @@ class WorktreeRestorer:
             if each.state is not WorktreeState.STALE:
                 if each.path == path:
                     raise WorktreeExists(f"A worktree is already at {placed(path)}: restore to another path")
-                raise WorktreeExists(f"A worktree called {named(name)} is there already: remove that one first")
+                raise WorktreeExists(f"A worktree called {named(name)} already exists: remove that one first")
         if in_the_way:  # deleted by another program: its row is used again
             identifier = in_the_way[0].id
         else:
@@ -219,7 +219,7 @@ class WorktreeRestorer:
         now = await commit_named(self._context.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch
-            note = f"{branch} is there meanwhile: the restored branch is {unborn}" if unborn != branch else ""
+            note = f"{branch} exists again: the restored branch is {unborn}" if unborn != branch else ""
             return _RestorePoint(("--detach", removed.commit), unborn, note)
         advice = f"HEAD is detached at {head[:10]}; git switch -c NAME makes a branch of it"
         if holder:
@@ -229,7 +229,7 @@ class WorktreeRestorer:
         if now == head:
             return _RestorePoint((branch,))
         if now:
-            return _RestorePoint(("--detach", head), note=f"The branch {branch} has moved meanwhile: {advice}")
+            return _RestorePoint(("--detach", head), note=f"The branch {branch} has moved since: {advice}")
         if await self._is_in_the_way(removed, branch):
             return _RestorePoint(
                 ("--detach", head), note=f"The branch {branch} conflicts with an existing one: {advice}"

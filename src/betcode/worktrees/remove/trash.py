@@ -212,7 +212,7 @@ class Trash:
                 try:
                     found.append(RemovedWorktree(repository, identifier, commit, facts_in(message)))
                 except GitFailed:
-                    logger.info("%s is none of ours", name)
+                    logger.info("%s was not made by betcode", name)
         return sorted(found, key=lambda each: each.removed_ns, reverse=True)
 
     async def _refs(self, repository: RepositoryRow, wanted: str, which: str) -> bytes:

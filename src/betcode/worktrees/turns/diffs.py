@@ -120,7 +120,7 @@ class Diffs:
         if words:
             commit = await commit_named(self._context.git, ground.top, words)
             if not commit:
-                raise BranchNotFound(f"{words} is no branch, tag or commit of this repository")
+                raise BranchNotFound(f"{words} is not a branch, tag or commit of this repository")
             return await self._where_they_part(ground, commit, words)
         if row.base and (commit := await commit_named(self._context.git, ground.top, row.base)):
             return await self._where_they_part(ground, commit, f"{commit[:12]}, from which its branch was made")
@@ -141,7 +141,7 @@ class Diffs:
         shared = answer.text.strip()
         if answer.code or not shared:
             return await self._tree(commit, ground), f"compared with {called}: they have no commit in common"
-        where = "" if shared == commit else f", where they part at {shared[:12]}"
+        where = "" if shared == commit else f", from their common commit {shared[:12]}"
         return await self._tree(shared, ground), f"compared with {called}{where}"
 
     async def _tree(self, commit: str, ground: Ground) -> str:
@@ -152,7 +152,7 @@ class Diffs:
 
 
 _NOTHING_NOTED = (
-    "This session has no snapshots of turns: it works in no git repository, had no turn yet, or snapshots are "
+    "This session has no snapshots of turns: it does not work in a git repository, had no turn yet, or snapshots are "
     "turned off (worktree.snapshots)"
 )
 

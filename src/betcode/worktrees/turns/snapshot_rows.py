@@ -8,7 +8,7 @@ from betcode.domain.values.identifiers import SessionKey
 
 _LATE_NS = 5_000_000_000
 _USED_TOOL = "the snapshot of the beginning is late: a tool was used before the tree was read"
-_NEXT_DAEMON = "the snapshot of the end is late: it is by the next daemon"
+_NEXT_DAEMON = "the snapshot of the end is late: the next daemon made it"
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ def _ended(wish: TurnsEnded, rows: Mapping[int, TurnSnapshot], look: TreeSnapsho
     )
     ended_ns = wish.at_ns or look.at_ns
     ended = replace(row, top=look.top or row.top, end_tree=look.tree, ended_ns=ended_ns, note=notes)
-    with_it = f"it is shown with turn {wish.first}: both were over before the tree was read"
+    with_it = f"it is shown with turn {wish.first}: both ended before the tree was read"
     return [
         ended,
         *(

@@ -206,7 +206,7 @@ class Snapshots:
         try:
             ground = await self.ground(session)
             if ground is None:
-                trouble = "the directory is in no git repository"
+                trouble = "the directory is not in a git repository"
             else:
                 top = ground.top
                 taken = await take(self._git, ground, self.objects_of(session.session_id), limit_bytes)
