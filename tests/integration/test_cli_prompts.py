@@ -101,7 +101,7 @@ def test_a_conversation_takes_all_answers(here: Shell, heard: Heard) -> None:
         person.expect("s 1 = for this session")
         person.expect("Allow? [y")
         person.type("s Edit\n")
-        person.expect("is not about Bash")
+        person.expect("not for Bash")
         person.expect("Allow? [y")
         person.type("e pwd\n")
         person.expect('Allowed with a changed input: {"command": "pwd"}')

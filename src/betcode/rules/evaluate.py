@@ -75,7 +75,7 @@ def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
     A deny of any part denies the whole, an ask of any part asks, and an allow must cover every part.
     """
     if use.tool in FOR_PEOPLE:
-        return Verdict(ScreenOutcome.ASK, f"{use.tool} is answered by people only")
+        return Verdict(ScreenOutcome.ASK, f"{use.tool} can only be answered by a person")
     subject = _Subject(use, rules)
     return _objection(subject, rules, grants) or subject.allowed(
         [rules.allow] if grants is None else [rules.allow, grants.allow]
@@ -157,7 +157,7 @@ class _Subject:
                 self.script = taken_apart(self.command)
             else:
                 self.script = Unclear(
-                    f"commands of {self.tool} are not taken apart" if self.command else "there is no command"
+                    f"commands of {self.tool} are not parsed" if self.command else "there is no command"
                 )
             if isinstance(self.script, Script):
                 self.touched = Touched(self.script, rules, use.cwd)
@@ -298,7 +298,7 @@ class _Subject:
         for index in indices:
             exact = index.exact(self.command)
             if exact is not None:
-                return Verdict(ScreenOutcome.ALLOW, f"{exact.text} is this very command", (exact,))
+                return Verdict(ScreenOutcome.ALLOW, f"{exact.text} matches exactly this command", (exact,))
         if isinstance(self.script, Unclear):
             return Verdict(ScreenOutcome.ASK, self.script.reason)
         assert self.script is not None

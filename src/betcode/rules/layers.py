@@ -93,7 +93,7 @@ def _read(settings: SettingsText) -> Iterator[Rule | RuleProblem | FileProblem]:
             if isinstance(entry.value, str):
                 yield parse_rule(entry.value, action, at(entry.line))
             else:
-                yield RuleProblem("…", at(entry.line), "a rule is a text", action is not Action.ALLOW)
+                yield RuleProblem("…", at(entry.line), "a rule must be a string", action is not Action.ALLOW)
 
 
 def beside_permissions(settings: SettingsText) -> list[FileProblem]:

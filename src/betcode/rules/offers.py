@@ -44,14 +44,14 @@ def granting(pattern: str, use: ToolUse, place: PathContext) -> Rule | str:
 
 def _granting(pattern: str, use: ToolUse, place: PathContext, coverage: Coverage) -> Rule | str:
     if use.tool in FOR_PEOPLE:
-        return f"{use.tool} is answered only by people, so it cannot be granted"
+        return f"{use.tool} can only be answered by a person, so it cannot be granted"
     if not _is_one_tool(use.tool):
         return "The tool's name would cover more than this tool as a rule, so it cannot be granted"
     rule = parse_rule(pattern, Action.GRANT, _SESSION)
     if isinstance(rule, RuleProblem):
         return f"{rule.text[:200]} cannot be granted: {rule.reason}"
     if not _speaks_of(rule, use.tool, place):
-        return f"{rule.text[:200]} is not about {use.tool}, which asks"
+        return f"{rule.text[:200]} is a rule for another tool, not for {use.tool}"
     if not coverage.by(rule):
         return f"{rule.text[:200]} does not cover this call"
     return rule

@@ -153,9 +153,9 @@ def _unusable(rule: Rule) -> str | None:
     if not allows and (meant := _meant(rule.tool)) != rule.tool:
         return f"unknown tool {rule.tool}; write {meant}"
     if rule.specifier == "":
-        return "the parentheses are empty; leave them out to mean every use"
+        return "the parentheses are empty; omit them to cover every call"
     if allows and "*" in rule.tool and not _ALLOWED_GLOB.fullmatch(rule.tool):
-        return "only names after mcp__SERVER__ may have a * where it allows"
+        return "in an allow rule, * is only supported after mcp__SERVER__"
     if rule.tool in PATH_TOOLS and (rule.specifier or "").startswith("!"):
         return "exceptions with ! are not supported; write a rule that names the files instead"
     if allows and not understood(rule):

@@ -103,11 +103,11 @@ class Reader:
     def string(self) -> str:
         found = _STRING.match(self.text, self.at)
         if found is None:
-            raise self.wrong("a text that does not end on its line")
+            raise self.wrong("a string without a closing quote")
         try:
             value: str = json.loads(found[0])
         except ValueError:
-            raise self.wrong("a text with a wrong escape") from None
+            raise self.wrong("a string with an invalid escape") from None
         self.at = found.end()
         return value
 
@@ -119,7 +119,7 @@ class Reader:
         found = _NUMBER.match(self.text, self.at)
         if found is None:
             raise self.wrong(
-                "a value is missing" if self.at >= len(self.text) else f"{self.text[self.at]!r} begins no value"
+                "a value is missing" if self.at >= len(self.text) else f"{self.text[self.at]!r} does not begin a value"
             )
         self.at = found.end()
         digits = found[0]

@@ -93,14 +93,14 @@ def test_a_plan_is_accepted_or_denied_and_nothing_else() -> None:
     assert decided(v1.ALLOW_ONCE, PLAN).allows
     assert not decided(v1.DENY, PLAN).allows
     assert "cannot be edited" in refused(v1.ALLOW_WITH_EDIT, PLAN, updated_input="{}")
-    assert "only by people" in refused(v1.ALLOW_SESSION, PLAN)
+    assert "only be answered by a person" in refused(v1.ALLOW_SESSION, PLAN)
 
 
 def test_for_the_session_means_this_very_use_unless_a_pattern_is_named() -> None:
     assert decided(v1.ALLOW_SESSION).grant_pattern == "Bash(git commit -m wip)"
     assert decided(v1.ALLOW_SESSION, grant_pattern=" Bash(git commit *) ").grant_pattern == "Bash(git commit *)"
     assert "does not cover" in refused(v1.ALLOW_SESSION, grant_pattern="Bash(npm *)")
-    assert "is not about Bash" in refused(v1.ALLOW_SESSION, grant_pattern="Edit")
+    assert "not for Bash" in refused(v1.ALLOW_SESSION, grant_pattern="Edit")
     long = replace(BASH, input_json='{"command": "echo ' + "x" * 5000 + '"}')
     assert "allow it once" in refused(v1.ALLOW_SESSION, long)
 

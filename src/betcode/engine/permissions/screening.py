@@ -86,7 +86,7 @@ class Screening:
             try:
                 self._grants = await self.book.file_io.inline_or_run(lambda: compiled(made_of[1], self.book.place))
             except FilesystemTimeout as trouble:
-                self._rules = self._rules.with_broken(f"where a grant leads ({trouble})")
+                self._rules = self._rules.with_broken(f"the path of a grant ({trouble})")
                 return
             self._made_of = made_of
 

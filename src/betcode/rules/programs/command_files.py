@@ -116,7 +116,7 @@ class Touched:
             if may_touch_anything(part) or self._mentions(part, lists):
                 return f"the files that {short(part)} uses are unknown, and there are rules about files"
             if (rule := self._reaches(part, lists)) is not None:
-                return f"{short(part)} goes through a directory with what {rule.text} is about"
+                return f"{short(part)} goes through a directory with files that {rule.text} covers"
         return self._unsure_code(lists)
 
     def _is_by_process(self, path: str, base: str) -> bool:

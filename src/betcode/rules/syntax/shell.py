@@ -53,7 +53,7 @@ def taken_apart(text: str) -> Script | Unclear:
     try:
         return _Reader(text).script()
     except NotUnderstood as reason:
-        return Unclear(f"{reason} in it could not be understood")
+        return Unclear(f"{reason} in it could not be parsed")
     except (RecursionError, UnicodeError):
         return Unclear("it could not be parsed")
 
@@ -112,7 +112,7 @@ class _Reader:
 
     def _statement(self, node: Node, depth: int) -> None:
         if depth > DEPTH:
-            raise NotUnderstood("the nesting depth")
+            raise NotUnderstood("such deep nesting")
         read = self._readers.get(node.type)
         if read is None:
             raise NotUnderstood(node.type.replace("_", " "))
@@ -185,7 +185,7 @@ class _Reader:
         part = unwrapped(command, lambda text: self._inside(text, depth))
         self._moves += any(inner.command.name in _MOVES for inner in part.all())
         if self._moves > _MOVES_AT_MOST:
-            raise NotUnderstood("the number of changes of directory")
+            raise NotUnderstood("so many changes of directory")
         self._parts.append(part)
 
     def _inside(self, text: str, depth: int) -> tuple[CommandNode, ...] | None:
@@ -368,7 +368,7 @@ class _Reader:
     def _test(self, node: Node, depth: int, *, splits: bool) -> None:
         """Check that [ … ] and [[ … ]] only compare text or test files, because then they run nothing."""
         if depth > DEPTH:
-            raise NotUnderstood("the nesting depth")
+            raise NotUnderstood("such deep nesting")
         self._between(node, BLANK)
         for child in node.children:
             match child.type:

@@ -120,7 +120,7 @@ def _bare(text: str, *, braces: bool) -> str | None:
     if text.startswith("#"):
         raise NotUnderstood("a comment")
     if any(unicodedata.category(character) == "Zs" for character in text if not character.isascii()):
-        raise NotUnderstood("a space that is none")
+        raise NotUnderstood("an unusual space character")
     without = re.sub(r"\\.", "", text)
     if (_UNSETTLED if braces else _UNSETTLED_BUT_BRACES).search(without):
         return None
