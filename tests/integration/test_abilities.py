@@ -123,5 +123,5 @@ async def test_rules_that_the_agent_does_not_let_us_hold_are_named_once(tmp_path
 
 
 async def test_a_refusal_has_a_code_that_says_so(tmp_path: Path) -> None:
-    cannot: BetcodeError = AgentCannot("x", "attachments", "takes none")
+    cannot: BetcodeError = AgentCannot("x", "attachments", "has none")
     assert (cannot.code, cannot.details) == ("FEATURE_NOT_AVAILABLE", {"provider": "x", "capability": "attachments"})

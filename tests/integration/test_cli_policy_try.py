@@ -72,7 +72,7 @@ def test_a_file_that_is_none_is_refused_with_its_line(here: Shell) -> None:
     assert here.run("policy", "try", "nowhere.json").returncode == 5
     os.mkfifo(here.work / "pipe.json")
     piped = here.run("policy", "try", "pipe.json")
-    assert (piped.returncode, "no plain file" in piped.stderr) == (5, True)
+    assert (piped.returncode, "not a regular file" in piped.stderr) == (5, True)
 
 
 def test_rules_outside_permissions_are_warned_of(here: Shell) -> None:

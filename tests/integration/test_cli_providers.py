@@ -60,7 +60,7 @@ def test_a_missing_program_is_reported_with_a_fix(here: Shell) -> None:
     [
         (["providers", "gpt"], "No such provider 'gpt': choose one of"),
         (["run", "--provider", "gpt", "hello"], "No such provider 'gpt': choose one of"),
-        (["session", "new", "--provider", "demo", "--config", "speed=9"], "takes no configuration 'speed'"),
+        (["session", "new", "--provider", "demo", "--config", "speed=9"], "has no configuration key 'speed'"),
         (["session", "new", "--config", "speed"], "'speed' is not KEY=VALUE"),
         (["--provider", "demo", "session", "list"], "--provider must follow the command"),
         (["run", "--continue", "--config", "a=b", "hello"], "--config"),

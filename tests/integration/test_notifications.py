@@ -140,7 +140,7 @@ async def test_a_refusal_a_redirect_and_a_missing_key_are_final(tmp_path: Path) 
     with pytest.raises(NotSent, match="cannot be read"):
         await post(TOLD, "http://127.0.0.1:9/", str(tmp_path / "none"))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(NotSent, match="no plain file"):
+    with pytest.raises(NotSent, match="not a regular file"):
         await post(TOLD, "http://127.0.0.1:9/", str(tmp_path / "pipe"))
 
 

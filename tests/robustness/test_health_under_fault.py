@@ -153,7 +153,7 @@ async def test_a_pool_without_a_free_slot_is_degraded_and_with_a_full_line_not_w
         await second.say("say done")
         details = await client.health()
         assert details.overall_status == v1.SERVING
-        assert sick(details) == {"subprocess_pool": "1/1 slots used, 1 waiting; the line is full"}
+        assert sick(details) == {"subprocess_pool": "1/1 slots used, 1 waiting; the queue is full"}
         (daemon.work / "go").touch()
         await second.until(is_idle)
         await until_well(client)

@@ -41,9 +41,9 @@ def read_pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
 def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> None:
     """Reject wrong files here, because the libraries' messages are not helpful."""
     if _BEGIN.encode() not in cert_data:
-        raise WrongSetting(f"daemon.tls_cert: {cert} holds no certificate (PEM)")
+        raise WrongSetting(f"daemon.tls_cert: {cert} contains no certificate (PEM)")
     if _PRIVATE_KEY not in key_data:
-        raise WrongSetting(f"daemon.tls_key: {key} holds no private key (PEM)")
+        raise WrongSetting(f"daemon.tls_key: {key} contains no private key (PEM)")
     if any(mark in key_data for mark in _PASSWORD):
         raise WrongSetting(f"daemon.tls_key: {key} is encrypted with a password: remove the password")
     try:
@@ -52,7 +52,7 @@ def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> N
         return  # the library that reads it next reports the error
     if not kind.startswith(_USABLE_KEYS):
         raise WrongSetting(
-            f"daemon.tls_cert: {cert} has a key of a kind that clients do not take: make one with RSA, P-256 or P-384"
+            f"daemon.tls_cert: {cert} uses a key type that clients do not accept: create a key with RSA, P-256 or P-384"
         )
 
 

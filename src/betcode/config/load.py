@@ -130,7 +130,7 @@ def combined(layers: Iterable[FileRead], base: Settings | None = None) -> Loaded
 
 def wrong_value(given: UncheckedSetting, allowed: str) -> Fault:
     is_private = SETTINGS[given.key].is_private
-    shown = "what it is" if is_private else shortened(json.dumps(given.value), _SHOWN_CHARACTERS)
+    shown = "the given value" if is_private else shortened(json.dumps(given.value), _SHOWN_CHARACTERS)
     where = "" if given.origin.layer is Layer.DEFAULT else f"{given.origin.words}: "
     return Fault(f"{where}{given.key} must be {allowed}, not {shown}", given.key)
 

@@ -50,7 +50,7 @@ class EngineSettings:
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     auto_compact_threshold: int = 0  # a session whose context has more tokens is compacted after its turn; 0: never
     may_compact: bool = True  # the feature context_compaction is on
-    memory_limit_bytes: int = 512 * _MIB  # of the daemon itself; past 80 % of it the longest idle agent compacts
+    memory_limit_bytes: int = 512 * _MIB  # limit of the daemon; above 80 %, the session idle for longest is compacted
     screen_all: ScreenAll = "auto"  # whether every use of a tool is screened; auto: where any rule denies or asks
     permission_ttl_s: float = 7 * 86400.0  # for a prompt without any activity; then it is denied softly
     permission_min_ttl_s: float = 3600.0  # what that may be set to

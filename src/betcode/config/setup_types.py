@@ -10,7 +10,7 @@ from betcode.config.value_types import ValueType
 _MANY = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FOR_A_SHELL = re.compile(r"[|&;<>$`()*?\n]|~/")
-_ASK_A_SCRIPT = "without anything that only a shell understands: put that into .betcode/worktree-setup.sh"
+_ASK_A_SCRIPT = "without shell syntax: put that into .betcode/worktree-setup.sh"
 
 
 def setup_commands() -> ValueType:

@@ -45,14 +45,14 @@ def read_token(path: Path) -> str:
     finally:
         os.close(descriptor)
     if not _SHORTEST <= len(token) < _LONGEST or not all("!" <= letter <= "~" for letter in token):
-        raise WrongToken(f"{path} holds no token: one line of at least {_SHORTEST} letters and digits is needed")
+        raise WrongToken(f"{path} contains no token: one line of at least {_SHORTEST} letters and digits is required")
     return token
 
 
 def _refuse_wrong_file(path: Path, facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        raise WrongToken(f"{path} is not a file: name one that holds the token")
+        raise WrongToken(f"{path} is not a regular file: give the file that contains the token")
     if facts.st_uid not in (os.getuid(), 0):
-        raise WrongToken(f"{path} belongs to another user: make it yours")
+        raise WrongToken(f"{path} belongs to another user: change its owner")
     if facts.st_mode & 0o077:
-        raise WrongToken(f"{path} can be read by others: make it private with chmod 600")
+        raise WrongToken(f"{path} can be read by other users: run chmod 600 on it")

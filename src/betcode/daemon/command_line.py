@@ -35,7 +35,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"the {DEFAULT.executable} program ({DEFAULT.executable_variable}, else from PATH)",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, before all files; may be repeated"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a setting of the files; may be repeated",
     )
     return parser
 

@@ -17,10 +17,10 @@ class ErrorCode(StrEnum):
 
     INVALID_REQUEST = ("INVALID_REQUEST", "the request is invalid; the message names the remedy")
     SESSION_NOT_FOUND = ("SESSION_NOT_FOUND", "no session has this id")
-    SESSION_CLOSED = ("SESSION_CLOSED", "it was closed; start a new one")
+    SESSION_CLOSED = ("SESSION_CLOSED", "the session was closed; start a new one")
     SESSION_ACTIVE = ("SESSION_ACTIVE", "a turn is open, or a message waits: wait for it, or cancel it")
-    SESSION_NOT_READY = ("SESSION_NOT_READY", "it is starting, stopping or working; `phase` names the phase")
-    SESSION_TIMEOUT = ("SESSION_TIMEOUT", "the timeout that it was created with has passed; start a new one")
+    SESSION_NOT_READY = ("SESSION_NOT_READY", "the session is starting, stopping or working; `phase` names the phase")
+    SESSION_TIMEOUT = ("SESSION_TIMEOUT", "the session's timeout has passed; start a new one")
     SESSION_FAILED = (
         "SESSION_FAILED",
         "an internal error stopped the session; send a message to try again, or delete it",
@@ -30,7 +30,7 @@ class ErrorCode(StrEnum):
         "the agent did not compact; `reason` has the cause, and the session is unchanged",
     )
     SEQUENCE_OUT_OF_RANGE = ("SEQUENCE_OUT_OF_RANGE", "`from_sequence` is beyond the newest event")
-    PERMISSION_NOT_FOUND = ("PERMISSION_NOT_FOUND", "there never was such a prompt")
+    PERMISSION_NOT_FOUND = ("PERMISSION_NOT_FOUND", "no prompt has this id")
     PERMISSION_STALE = ("PERMISSION_STALE", "answered differently, withdrawn, superseded or expired")
     PERMISSION_TIMEOUT = ("PERMISSION_TIMEOUT", "the prompt expired (an event; the session continues)")
     ANSWER_REFUSED = (
@@ -53,7 +53,7 @@ class ErrorCode(StrEnum):
     REPOSITORY_NOT_FOUND = ("REPOSITORY_NOT_FOUND", "there is no git repository, or none that git would work in")
     BRANCH_NOT_FOUND = ("BRANCH_NOT_FOUND", "the repository has no such branch, tag or commit")
     WORKTREE_NOT_FOUND = ("WORKTREE_NOT_FOUND", "no worktree has this id")
-    WORKTREE_EXISTS = ("WORKTREE_EXISTS", "a worktree has this name, path or branch already; it is as it was")
+    WORKTREE_EXISTS = ("WORKTREE_EXISTS", "a worktree already has this name, path or branch; it was not changed")
     WORKTREE_UNUSABLE = (
         "WORKTREE_UNUSABLE",
         "its directory is missing, it is locked, or it is being created or removed; the message names the remedy",
@@ -73,7 +73,7 @@ class ErrorCode(StrEnum):
         "the registry of campaigns, or its entry of one, is unreliable; the message names the problem",
     )
     COMMAND_REFUSED = ("COMMAND_REFUSED", "the rules of the campaign forbid this command; nothing was run")
-    CONFLICT = ("CONFLICT", "a settings file was changed meanwhile; nothing was written: read it again")
+    CONFLICT = ("CONFLICT", "another program changed the settings file; nothing was written: read it again")
     BUDGET_EXCEEDED = (
         "BUDGET_EXCEEDED",
         "the session has reached its budget and is set to refuse; the message has the figures and how to raise it",
@@ -95,12 +95,12 @@ class ErrorCode(StrEnum):
     UNAUTHENTICATED = ("UNAUTHENTICATED", "a call by TCP without the token")
     STORAGE_DEGRADED = (
         "STORAGE_DEGRADED",
-        "nothing can be written now (disk full, database locked); nothing is shown or accepted until it can",
+        "nothing can be written (disk full, database locked); nothing is shown or accepted until writing works",
     )
     SQLITE_ERROR = ("SQLITE_ERROR", "a database operation failed")
     FEATURE_NOT_AVAILABLE = (
         "FEATURE_NOT_AVAILABLE",
         "declared, but not part of this release, or not supported by this provider",
     )
-    DAEMON_STOPPING = ("DAEMON_STOPPING", "it stops or restarts; connect again in a moment")
-    INTERNAL = ("INTERNAL", "a fault of the daemon; the log has the details")
+    DAEMON_STOPPING = ("DAEMON_STOPPING", "the daemon is stopping or restarting; connect again in a moment")
+    INTERNAL = ("INTERNAL", "an internal error of the daemon; the log has the details")

@@ -98,7 +98,9 @@ class SessionNotReady(BetcodeError):
     code = ErrorCode.SESSION_NOT_READY
 
     def __init__(self, session_id: str, phase: str, needed: str) -> None:
-        super().__init__(f"The session is {phase}: this needs one that is {needed}", session_id=session_id, phase=phase)
+        super().__init__(
+            f"The session is {phase}: this call requires a session that is {needed}", session_id=session_id, phase=phase
+        )
 
 
 class SessionTimedOut(BetcodeError):
@@ -157,7 +159,7 @@ class SequenceOutOfRange(BetcodeError):
 
     def __init__(self, session_id: str, asked: int, newest: int) -> None:
         super().__init__(
-            f"Sequence {asked} is beyond the newest, {newest}: ask from {newest} or less",
+            f"Sequence {asked} is beyond the newest, {newest}: start at {newest} or less",
             session_id=session_id,
             newest_sequence=str(newest),
         )

@@ -35,4 +35,4 @@ class EngineFacts:
     degraded_reason: str
     found_at_start: AdoptionReport
     database_warning: str = ""  # it nears its limit, or is past it
-    memory_limit_bytes: int = 0  # of the daemon itself
+    memory_limit_bytes: int = 0  # limit of the daemon's own memory

@@ -23,7 +23,7 @@ def command_for(notification: Notification, platform: str) -> list[str]:
     if platform.startswith("linux"):
         urgency = "low" if notification.occasion is NotificationReason.EXPIRED else "normal"
         return ["notify-send", "--app-name=betcode", f"--urgency={urgency}", "--", title, escape(body, quote=False)]
-    raise NotSent(f"there is no desktop notification on {platform}")
+    raise NotSent(f"desktop notifications are not supported on {platform}")
 
 
 async def show(notification: Notification) -> None:

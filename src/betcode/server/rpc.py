@@ -78,7 +78,7 @@ def decode(kind: type[RequestT], data: bytes) -> RequestT:
     try:
         request = kind.FromString(data)
     except DecodeError as error:
-        reason = "a text is not valid UTF-8" if "UTF-8" in str(error) else "the bytes are no such message"
+        reason = "a text is not valid UTF-8" if "UTF-8" in str(error) else "it is not a valid message"
         raise InvalidRequest(f"The {kind.DESCRIPTOR.name} cannot be read: {reason}") from None
     check_values(request)
     return request

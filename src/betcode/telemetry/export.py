@@ -149,7 +149,7 @@ class OtlpThread:
         if otlp.trouble and not self.trouble:
             logger.warning("telemetry is not accepted by %s: %s", self._endpoint, otlp.trouble)
         elif self.trouble and not otlp.trouble:
-            logger.info("telemetry is taken again by %s", self._endpoint, extra={"dropped": dict(self.dropped)})
+            logger.info("telemetry is accepted again by %s", self._endpoint, extra={"dropped": dict(self.dropped)})
         self.trouble = f"Telemetry is not accepted by {self._endpoint}: {otlp.trouble}" if otlp.trouble else ""
 
 
@@ -191,7 +191,7 @@ async def _serve_metrics(telemetry: Telemetry, stack: ExitStack, address: str, p
         telemetry.metrics_port = stack.enter_context(prometheus.served(address, port, telemetry.read))
     except prometheus.PortTaken as taken:
         telemetry.trouble_serving = str(taken)
-        logger.error("%s; the daemon serves on without them", taken)
+        logger.error("%s; the daemon continues without them", taken)
     else:
         facts = {"address": address, "port": telemetry.metrics_port}
         logger.info("metrics are served for Prometheus", extra=facts)

@@ -177,14 +177,14 @@ def _older(path: Path) -> int:
 
 
 def _opened(path: Path) -> BinaryIO | None:
-    """Raises: OSError, also where it is no regular file: a pipe would be waited for."""
+    """Raises: OSError, also where it is not a regular file: a pipe would be waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
 
 

@@ -78,7 +78,7 @@ class Otlp:
         self._metrics.shutdown()
 
     def _noted(self, taken: bool) -> bool:
-        self.trouble = "" if taken else self._words.last or "it was not taken"
+        self.trouble = "" if taken else self._words.last or "it was not accepted"
         self._words.last = ""
         return taken
 

@@ -44,7 +44,7 @@ def test_files_that_cannot_be_used_are_refused_in_one_sentence(tmp_path: Path) -
     token.write_text("x" * 40)
     token.chmod(0o644)
     code, says = refusal(tmp_path / "a", listen="127.0.0.1:0", token_file=str(token))
-    assert (code, says) == (5, f"daemon.token_file: {token} can be read by others: make it private with chmod 600\n")
+    assert (code, says) == (5, f"daemon.token_file: {token} can be read by other users: run chmod 600 on it\n")
     missing = str(tmp_path / "none.pem")
     code, says = refusal(tmp_path / "b", listen="127.0.0.1:0", tls_cert=missing, tls_key=missing)
     assert (code, says) == (5, f"daemon.tls_key: {missing} cannot be read: No such file or directory\n")
@@ -55,7 +55,7 @@ def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         daemon = Daemon(tmp_path, settings={"daemon": {"listen": f"127.0.0.1:{port}"}})
         assert daemon.launch().wait(PATIENCE_S) == 1
-    assert f"Cannot listen on 127.0.0.1:{port}: another program has it" in daemon.log
+    assert f"Cannot listen on 127.0.0.1:{port}: another program uses it" in daemon.log
 
 
 def test_a_name_of_which_another_program_has_one_address_is_not_listened_at(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_name_of_which_another_program_has_one_address_is_not_listened_at(tmp_
         port = taken.getsockname()[1]
         daemon = Daemon(tmp_path, settings={"daemon": {"listen": f"localhost:{port}"}})
         assert daemon.launch().wait(PATIENCE_S) == 1
-    assert f"Cannot listen on localhost:{port}: another program has it" in daemon.log
+    assert f"Cannot listen on localhost:{port}: another program uses it" in daemon.log
 
 
 def is_ours(host: str) -> bool:

@@ -66,4 +66,4 @@ def assert_logs_end(commands: Shell, entry: str) -> None:
     shown = commands.run("daemon", "logs")
     if entry != "a symbolic link":
         assert shown.returncode == 7
-        assert "it is no regular file" in shown.stderr
+        assert "it is not a regular file" in shown.stderr

@@ -176,8 +176,8 @@ async def test_the_messages_of_older_clients_change_what_differs(daemon: Daemon,
     ("request_", "says"),
     [
         (v1.UpdateSettingsRequest(settings=v1.Settings(daemon=v1.DaemonSettings(port=1))), "cannot be changed"),
-        (v1.UpdateSettingsRequest(update_mask=FieldMask(paths=["daemon.colour"])), "no settings message has"),
-        (v1.UpdateSettingsRequest(scope="everybody"), "There is no scope"),
+        (v1.UpdateSettingsRequest(update_mask=FieldMask(paths=["daemon.colour"])), "not a field of the settings"),
+        (v1.UpdateSettingsRequest(scope="everybody"), "Unknown scope"),
         (v1.UpdateSettingsRequest(scope="project"), "absolute path"),
         (v1.UpdateSettingsRequest(scope="project", working_directory="here"), "absolute path"),
         (
@@ -315,7 +315,7 @@ async def test_the_mcp_servers_are_those_that_the_agent_reported(daemon: Daemon,
     reported.unlink()
     await talk.turn("say hello")
     assert not await client.config.mcp_servers(session_id=talk.session_id)
-    with pytest.raises(Refused, match="is no status"):
+    with pytest.raises(Refused, match="is not a status"):
         await client.config.mcp_servers(status="asleep")
 
 

@@ -64,7 +64,7 @@ async def test_provider_and_model_can_be_in_the_metadata(tmp_path: Path) -> None
         ),
         (
             {"metadata": {"provider_config.speed": "9"}},
-            "takes no configuration 'speed': it takes none",
+            "has no configuration key 'speed': it has none",
         ),
     ],
 )

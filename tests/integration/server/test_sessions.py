@@ -137,7 +137,7 @@ def a_file(directory: Path) -> str:
         (lambda d: v1.StartConversation(working_directory=str(d), provider="nobody"), "provider"),
         (lambda d: v1.StartConversation(working_directory=str(d), metadata={"k": "v" * 20_000}), "at most"),
         (lambda d: v1.StartConversation(working_directory=str(d), environment={"A=B": "c"}), "environment"),
-        (lambda d: v1.StartConversation(working_directory=str(d), new_session_id="../x"), "no id for a session"),
+        (lambda d: v1.StartConversation(working_directory=str(d), new_session_id="../x"), "not a session id"),
         (lambda d: v1.StartConversation(working_directory=str(d), new_session_id=new_message_id()), "version 7"),
     ],
 )

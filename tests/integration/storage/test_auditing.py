@@ -156,7 +156,7 @@ async def test_a_file_without_an_audit_is_said_to_have_none(tmp_path: Path) -> N
     with pytest.raises(DatabaseUnusable, match="has no audit"):
         list(check_file(tmp_path / "other.db"))
     (tmp_path / "noise.db").write_bytes(b"noise" * 1000)
-    with pytest.raises(DatabaseUnusable, match="no SQLite database"):
+    with pytest.raises(DatabaseUnusable, match="not an SQLite database"):
         list(check_file(tmp_path / "noise.db"))
 
 

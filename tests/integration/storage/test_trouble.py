@@ -70,7 +70,7 @@ async def test_another_programs_lock_is_told_and_passes(tmp_path: Path) -> None:
 async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
     path.write_bytes(b"a letter to my mother " * 1000)
-    with pytest.raises(DatabaseUnusable, match="is no SQLite database"):
+    with pytest.raises(DatabaseUnusable, match="is not an SQLite database"):
         async with open_store(path, on_fatal=Fatal()):
             pass
     assert path.read_bytes().startswith(b"a letter to my mother")

@@ -278,7 +278,7 @@ async def test_telemetry_goes_to_its_endpoint_alone_and_what_that_does_not_take_
             assert await daemon.stop() == 0
     assert not elsewhere.bodies
     assert len(lines(daemon, "telemetry is not accepted")) == 1
-    assert len(lines(daemon, "telemetry is taken again")) == 1
+    assert len(lines(daemon, "telemetry is accepted again")) == 1
 
 
 async def test_an_endpoint_that_hangs_holds_nobody_up_not_even_the_end(tmp_path: Path) -> None:

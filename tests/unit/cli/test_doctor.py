@@ -142,7 +142,7 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (lambda it: it.config.chmod(0o777), "config directory", "others can write"),
     (lambda it: it.state.chmod(0o770), "state directory", "others can write"),
     (_put_a_file_there, "state directory", "is not a directory"),
-    (lambda it: (it.state / "betcode.db").write_bytes(b"x" * 4096), "database", "is no SQLite database"),
+    (lambda it: (it.state / "betcode.db").write_bytes(b"x" * 4096), "database", "is not an SQLite database"),
     (lambda it: (it.state / "betcode.db").touch(0o644), "database", "others can read"),
     (_bind_for_all, "socket", "others can connect"),
     (lambda it: (it.state / "daemon.sock").touch(), "socket", "is not a socket"),
@@ -154,7 +154,7 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (lambda it: it.program("echo 1.0.3"), "agent", "v1.0.3 < required v"),
     (lambda it: it.program("echo nothing"), "agent", "printed no version"),
     (lambda it: it.environ.pop("ANTHROPIC_API_KEY"), "login", "not logged in"),
-    (_expose_the_token, "token", "can be read by others"),
+    (_expose_the_token, "token", "can be read by other users"),
     (_name_no_certificate, "certificate", "cannot be read"),
     (_show_the_key, "key", "others can read"),
 ]

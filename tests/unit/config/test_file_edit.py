@@ -175,7 +175,7 @@ def test_a_change_that_would_make_the_file_too_long_to_be_read_is_refused(path: 
 @pytest.mark.parametrize("name", ["nowhere/at/all", "settings.json", "x" * 300])
 def test_no_project_is_made_where_there_is_none(path: Path, name: str) -> None:
     project = path.parent / name
-    with pytest.raises(NotChanged, match="is no directory"):
+    with pytest.raises(NotChanged, match="is not a directory"):
         change(project / ".claude/settings.json", Layer.PROJECT, {"sessions.default_model": "opus"})
     assert list(path.parent.iterdir()) == [path]
 

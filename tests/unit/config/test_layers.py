@@ -221,7 +221,7 @@ def _broken(path: Path) -> None:
     ("make", "says"),
     [
         (_loop, "cannot be read: Too many levels of symbolic links"),
-        (_directory, "cannot be read: it is no plain file"),
+        (_directory, "cannot be read: it is not a regular file"),
         (_latin, "line 2: it is not UTF-8 text"),
         (_huge, "is longer than 2097152 bytes"),
         (_broken, "is not JSON: line 2: a key in double quotes is missing"),

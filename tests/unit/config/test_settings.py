@@ -30,7 +30,7 @@ def test_no_file_is_the_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "settings.json")
-    with pytest.raises(WrongSetting, match="no plain file"):
+    with pytest.raises(WrongSetting, match="not a regular file"):
         load_settings(tmp_path)
 
 

@@ -78,13 +78,13 @@ def test_a_token_is_made_once_and_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "says"),
     [
-        ("a" * 40, 0o640, "can be read by others"),
-        ("a" * 40, 0o604, "can be read by others"),
-        ("", 0o600, "holds no token"),
-        ("short", 0o600, "holds no token"),
-        ("two words that are long enough", 0o600, "holds no token"),
-        ("ü" * 40, 0o600, "holds no token"),
-        ("a" * 5000, 0o600, "holds no token"),
+        ("a" * 40, 0o640, "can be read by other users"),
+        ("a" * 40, 0o604, "can be read by other users"),
+        ("", 0o600, "contains no token"),
+        ("short", 0o600, "contains no token"),
+        ("two words that are long enough", 0o600, "contains no token"),
+        ("ü" * 40, 0o600, "contains no token"),
+        ("a" * 5000, 0o600, "contains no token"),
     ],
 )
 def test_a_token_file_that_cannot_be_used_says_why(tmp_path: Path, content: str, mode: int, says: str) -> None:
@@ -96,10 +96,10 @@ def test_a_token_file_that_cannot_be_used_says_why(tmp_path: Path, content: str,
 
 
 def test_a_token_in_place_of_which_there_is_something_else_says_so(tmp_path: Path) -> None:
-    with pytest.raises(WrongToken, match="is not a file"):
+    with pytest.raises(WrongToken, match="is not a regular file"):
         read_token(tmp_path)
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(WrongToken, match="is not a file"):
+    with pytest.raises(WrongToken, match="is not a regular file"):
         read_token(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(WrongToken, match="cannot be read"):

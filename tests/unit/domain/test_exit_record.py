@@ -46,7 +46,7 @@ def test_no_bytes_raise(data: bytes) -> None:
         (ExitRecord(code=3), "exit code 3"),
         (ExitRecord(signal="SIGKILL"), "killed by signal SIGKILL"),
         (ExitRecord(error="Permission denied"), "Permission denied"),
-        (UNREADABLE, "it ended in a way that could not be read"),
+        (UNREADABLE, "its exit status is unknown"),
     ],
 )
 def test_an_end_is_described(record: ExitRecord, note: str) -> None:

@@ -34,7 +34,7 @@ def test_a_request_without_a_usable_id_is_told_and_refused(request_id: object, k
     dialogue = fresh()
     asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t1"}
     events = say(dialogue, INIT, {"type": "control_request", "request_id": request_id, "request": asked})
-    assert events[-1].notice.message == f"The agent asked for Bash under {how}, and was refused"
+    assert events[-1].notice.message == f"The agent asked for Bash with {how}, and was refused"
     assert [refusal.request_id for refusal in dialogue.refusals] == [known_as]
     answer = {"subtype": "error", "request_id": known_as, "error": "x"}
     hear(dialogue, {"type": "control_response", "response": answer})
@@ -53,7 +53,7 @@ def test_a_tool_whose_name_is_none_is_refused() -> None:
     dialogue = fresh()
     asked = {"subtype": "can_use_tool", "tool_name": "T" * 513, "input": {}, "tool_use_id": "t1"}
     events = say(dialogue, INIT, {"type": "control_request", "request_id": "r", "request": asked})
-    assert events[-1].notice.message.endswith("…, which is no name, and was refused")
+    assert events[-1].notice.message.endswith("…, which is not a valid tool name, and was refused")
     assert [refusal.request_id for refusal in dialogue.refusals] == ["r"]
 
 

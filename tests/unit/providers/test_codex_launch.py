@@ -132,7 +132,7 @@ def test_keys_stay_out_of_commands_however_they_are_called(provider: CodexProvid
     [
         ({"sandbox": "none"}, "Unknown sandbox"),
         ({"effort": "--danger"}, "not a valid effort"),
-        ({"approval": "never"}, "takes effort, sandbox"),
+        ({"approval": "never"}, "it has effort, sandbox"),
     ],
 )
 def test_what_codex_cannot_be_is_refused(

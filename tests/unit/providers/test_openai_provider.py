@@ -73,7 +73,7 @@ def test_a_launch_says_where_the_model_is_and_never_the_key(
         (session(base_url="ftp://x"), InvalidRequest, "base_url"),
         (session(base_url="https://user:pass@host/v1"), InvalidRequest, "base_url"),
         (session(context_tokens="many"), InvalidRequest, "context_tokens"),
-        (session(temperature="1"), InvalidRequest, "takes no configuration 'temperature'"),
+        (session(temperature="1"), InvalidRequest, "has no configuration key 'temperature'"),
         (session(model=""), InvalidRequest, "No model is chosen"),
     ],
 )

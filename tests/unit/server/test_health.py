@@ -92,7 +92,7 @@ async def test_without_the_database_or_the_listener_nothing_is_served(which: int
 @pytest.mark.behaviour("health.overall.degraded")
 async def test_a_pool_that_is_not_well_degrades_and_nothing_more() -> None:
     parts = three()
-    parts[0].outcome = HealthOutcome(False, "5/5 slots used; the line is full", (POOL_FULL,))
+    parts[0].outcome = HealthOutcome(False, "5/5 slots used; the queue is full", (POOL_FULL,))
     answer = await details(health_of(parts))
     assert (answer.overall_status, answer.degraded) == (v1.SERVING, True)
     assert answer.degraded_reason == "All subprocess slots in use"

@@ -194,7 +194,7 @@ def test_keys_that_clients_take_are_used(tmp_path: Path, kind: tuple[str, ...]) 
     ],
 )
 def test_a_key_with_which_nobody_could_connect_is_refused(tmp_path: Path, kind: tuple[str, ...]) -> None:
-    with pytest.raises(WrongSetting, match="make one with RSA, P-256 or P-384"):
+    with pytest.raises(WrongSetting, match="create a key with RSA, P-256 or P-384"):
         read_pair(*certificate(tmp_path, kind=kind))
 
 
@@ -202,13 +202,13 @@ def test_what_is_no_certificate_or_key_is_said_in_our_words(tmp_path: Path) -> N
     cert, key = certificate(tmp_path / "one", password="s3cret")
     with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* is encrypted with a password"):
         read_pair(cert, key)
-    with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* holds no certificate"):
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* contains no certificate"):
         read_pair(key, key)
-    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* holds no private key"):
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* contains no private key"):
         read_pair(cert, cert)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* is no plain file"):
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* is not a regular file"):
         read_pair(pipe, key)
     for text in ("", "MAA=", "MAIwAA==", "not base64"):
         cert.write_text(f"-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
@@ -243,5 +243,5 @@ def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
 
 def test_a_pipe_in_place_of_a_certificate_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(WrongSetting, match=r"daemon.tls_key: .*pipe cannot be read: it is no plain file"):
+    with pytest.raises(WrongSetting, match=r"daemon.tls_key: .*pipe cannot be read: it is not a regular file"):
         read_pair(tmp_path / "pipe", tmp_path / "pipe")

@@ -34,7 +34,7 @@ class ChangedMeanwhile(NotChanged):
     """Somebody else wrote the file since it was read."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} has changed meanwhile: read it again")
+        super().__init__(f"{path} was changed by another program: read it again")
 
 
 def state_of(text: str | None) -> str:
@@ -133,7 +133,7 @@ def rewrite(
         WrongSetting, NotChanged: see `change`.
     """
     if layer in OF_PROJECTS and not os.path.isdir(path.parent.parent):  # noqa: PTH112 a name that is too long is no link either
-        raise NotChanged(f"{path.parent.parent} is no directory")
+        raise NotChanged(f"{path.parent.parent} is not a directory")
     real = _real(path)
     with _alone(real, private=layer is Layer.USER):
         try:

@@ -8,14 +8,19 @@ CANCEL: tuple[Setting, ...] = (
         "cancel.interrupt",
         "engine.cancel_interrupt_s",
         value_types.duration(0, 600),
-        "how long an agent may take to stop its turn before it gets SIGINT",
+        "how long a cancelled agent may take to stop its turn before it gets SIGINT",
     ),
-    Setting("cancel.sigint", "engine.cancel_sigint_s", value_types.duration(0, 600), "then before SIGTERM"),
+    Setting(
+        "cancel.sigint",
+        "engine.cancel_sigint_s",
+        value_types.duration(0, 600),
+        "how long to wait after SIGINT before SIGTERM",
+    ),
     Setting(
         "cancel.term",
         "engine.cancel_term_s",
         value_types.duration(0, 600),
-        "then before it is killed with everything it started",
+        "how long to wait after SIGTERM before the agent and everything it started are killed",
     ),
     Setting(
         "cancel.insist",

@@ -8,6 +8,6 @@ ENVIRONMENT: tuple[Setting, ...] = (
         "environment.allow",
         "environment_allow",
         value_types.names(),
-        "further names that sessions inherit from the client",
+        "additional environment variables that sessions inherit from the client",
     ),
 )

@@ -10,7 +10,7 @@ OBEY: tuple[Setting, ...] = (
         "obey.socket",
         "obey.socket",
         place(),
-        "its socket, instead of `$XDG_RUNTIME_DIR/obey/daemon.sock`",
+        "path of the obey socket; default: `$XDG_RUNTIME_DIR/obey/daemon.sock`",
         at_once=False,
     ),
     Setting(

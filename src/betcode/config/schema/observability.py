@@ -18,7 +18,7 @@ OBSERVABILITY: tuple[Setting, ...] = (
         "observability.export_interval",
         "observability.export_interval_s",
         value_types.duration(0.1, 3600.0),
-        "how often they are sent",
+        "interval between two OTLP exports",
         at_once=False,
     ),
     Setting(
@@ -39,7 +39,7 @@ OBSERVABILITY: tuple[Setting, ...] = (
         "observability.metrics_port",
         "observability.metrics_port",
         value_types.whole(0, 65535),
-        "and on which port; 0: any that is free",
+        "port for Prometheus; 0: any free port",
         at_once=False,
     ),
 )

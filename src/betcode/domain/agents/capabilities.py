@@ -18,7 +18,7 @@ class Capabilities:
     screens_calls: bool = False  # can be made to ask about every use of a tool
     fork: bool = False  # at any turn since the conversation was last compacted
     compaction: bool = False
-    withdraw: bool = False  # a message that it has queued can be taken back
+    withdraw: bool = False  # a message that it has queued can be withdrawn
     queues_messages: bool = True  # accepts messages during a turn; otherwise they wait here, and are sent one at a time
     commands_only: bool = False  # of permissions: asks only about shell commands
     questions: bool = False  # asks people questions, apart from permissions

@@ -19,7 +19,7 @@ ROWS: tuple[CapabilityRow, ...] = (
     CapabilityRow(
         "continues_broken_turn", "broken turns", "a turn that a crash interrupted is continued automatically"
     ),
-    CapabilityRow("interrupt", "interrupt", "a turn can be stopped while the agent lives on"),
+    CapabilityRow("interrupt", "interrupt", "a turn can be stopped without ending the agent"),
     CapabilityRow("ends_tools", "ends commands", "stopping a turn ends the commands that it runs"),
     CapabilityRow("permissions", "permissions", "it asks before it acts"),
     CapabilityRow("screens_calls", "screens every call", "it can be made to ask about every use of a tool"),
@@ -29,14 +29,14 @@ ROWS: tuple[CapabilityRow, ...] = (
     CapabilityRow("questions", "questions", "it asks people questions"),
     CapabilityRow("plan_mode", "plan mode", "it can be made to plan only"),
     CapabilityRow("deltas", "deltas", "text is shown as it is written"),
-    CapabilityRow("attachments", "attachments", "messages may bring files along"),
+    CapabilityRow("attachments", "attachments", "messages may have attachments"),
     CapabilityRow(
         "queues_messages", "queues messages", "it accepts messages during a turn; otherwise they wait in the daemon"
     ),
-    CapabilityRow("withdraw", "withdraw", "a message that it has queued can be taken back"),
+    CapabilityRow("withdraw", "withdraw", "a message that it has queued can be withdrawn"),
     CapabilityRow("recognises_repeats", "recognises repeats", "a message that is sent again is answered once"),
-    CapabilityRow("fork", "fork", "its conversation can branch off"),
-    CapabilityRow("compaction", "compaction", "its context can be made shorter"),
+    CapabilityRow("fork", "fork", "its conversation can be forked"),
+    CapabilityRow("compaction", "compaction", "its context can be compacted"),
     CapabilityRow("model", "model", "the model can be chosen"),
     CapabilityRow("usage", "tokens", "it reports the tokens of a turn"),
     CapabilityRow("cost", "cost", "it reports the cost of a turn"),

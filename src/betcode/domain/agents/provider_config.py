@@ -18,7 +18,7 @@ def check_keys(session: NewSession, known: Iterable[str]) -> None:
     names = sorted(known)
     for key in sorted(provider_config(session)):
         if key not in names:
-            takes = f"it takes {', '.join(names)}" if names else "it takes none, so leave it out"
+            takes = f"it has {', '.join(names)}" if names else "it has none, so omit it"
             raise InvalidRequest(
-                f"The provider {session.provider} takes no configuration {key[:80]!r}: {takes}", key=key[:80]
+                f"The provider {session.provider} has no configuration key {key[:80]!r}: {takes}", key=key[:80]
             )

@@ -17,7 +17,7 @@ class DegradedState:
 POOL_FULL = DegradedState("subprocess_pool_full", "All subprocess slots in use", "New sessions queued")
 HIGH_MEMORY = DegradedState("high_memory", "Memory usage > 80%", "May trigger compaction")
 AGENT_MISSING = DegradedState("agent_missing", "Agent program missing", "No turn of that agent can start")
-DATABASE_LIMIT = DegradedState("database_limit", "Database near its limit", "Past it no message is taken")
+DATABASE_LIMIT = DegradedState("database_limit", "Database near its limit", "At the limit no message is accepted")
 
 DEGRADED_STATES: tuple[DegradedState, ...] = (POOL_FULL, HIGH_MEMORY, AGENT_MISSING, DATABASE_LIMIT)
 
@@ -39,7 +39,7 @@ def pool_outcome(at_work: int, limit: int, waiting: int, queue_limit: int, agent
     if agent_trouble:
         return HealthOutcome(False, f"{figures}; {agent_trouble}", degraded)
     if is_full and waiting >= queue_limit:
-        return HealthOutcome(False, f"{figures}; the line is full", degraded)
+        return HealthOutcome(False, f"{figures}; the queue is full", degraded)
     return HealthOutcome(True, figures, degraded)
 
 

@@ -39,7 +39,7 @@ class Notification:
             case NotificationReason.REMINDER:
                 return f"betcode: {name} still waits for you"
             case NotificationReason.EXPIRED:
-                return f"betcode: {name} waited in vain"
+                return f"betcode: {name} got no answer in time"
 
     @property
     def body(self) -> str:

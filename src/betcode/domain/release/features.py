@@ -74,7 +74,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "context_compaction",
         "Context compaction",
-        "A session's context is compressed, when asked for or by itself",
+        "A session's context is compacted, on request or automatically",
         v1.STABLE,
         "0.2.0",
         calls=("betcode.v1.AgentService.CompactSession",),
@@ -154,8 +154,8 @@ class FeatureFlags:
             return f"{feature.title} ({name}) was removed in {feature.removal}, and {feature.setting} has no effect"
         if not feature.is_built:
             return (
-                f"{feature.title} is not part of this release yet: it comes with betcode {feature.introduced} or "
-                f"later, there with {feature.setting}"
+                f"{feature.title} is not part of this release yet: it is planned for betcode {feature.introduced} or "
+                f"later, enabled with {feature.setting}"
             )
         return f"{feature.title} is not enabled: set {feature.setting} to true in settings.json"
 
@@ -168,7 +168,7 @@ class FeatureFlags:
             if not warning:
                 granted.append(name)
                 record = self.deprecations.get(name)
-                warning = f"{name} is deprecated and goes in {record.removal_version}" if record else ""
+                warning = f"{name} is deprecated and will be removed in {record.removal_version}" if record else ""
             if warning:
                 warnings.append(warning)
         return granted, warnings

@@ -19,7 +19,7 @@ class ExitRecord:
     def note(self) -> str:
         """Return how the agent ended, a clause for people."""
         if not self.is_readable:
-            return "it ended in a way that could not be read"
+            return "its exit status is unknown"
         if self.error:
             return self.error
         if self.signal:

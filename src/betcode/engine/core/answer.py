@@ -36,7 +36,9 @@ def resolve(
 def refuse_if_cancelled(session: SessionView, run: RunView | None, prompt: PromptRow) -> None:
     """Raises PermissionStale where a cancel came first: the agent takes its request back and would not read it."""
     if run is not None and run.row.cancel_step and prompt.request_id in session.prompts:
-        raise PermissionStale("The turn is being cancelled, and this request with it", request_id=prompt.request_id)
+        raise PermissionStale(
+            "The turn is being cancelled, so this request cannot be answered", request_id=prompt.request_id
+        )
 
 
 def refuse_if_denied(prompt: PromptRow, decision: PromptDecision, rule: str) -> None:

@@ -28,7 +28,7 @@ _LAST_WORDS = 600  # characters of what the agent last wrote to stderr
 _START_ADVICE = "read its output, and try to run it by hand in the same directory"
 _HOLDER_KILLED = "its holder was killed"
 _STOPPED = "the daemon was stopped together with its agents"
-_NOTHING_WAITS = "The messages that waited for the answer are given up"
+_NOTHING_WAITS = "The messages that waited for the answer are discarded"
 
 
 @dataclass(frozen=True, slots=True)

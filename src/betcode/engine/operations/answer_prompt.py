@@ -25,7 +25,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: PromptD
     """Record who decided what, once; the agent hears it as soon as it has a slot. True: it had been said before.
 
     Raises:
-        PromptNotFound: there never was such a prompt.
+        PromptNotFound: no prompt has this id.
         PermissionStale: it was answered differently, or cannot be answered any more.
         InvalidRequest: a deny rule speaks of what would run, or may for all that can be told; the prompt stays open.
     """

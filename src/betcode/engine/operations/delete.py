@@ -47,7 +47,7 @@ async def delete(registry: Registry, session: SessionId, client: str = "") -> No
     except (SessionNotFound, StorageDegraded, AgentUnavailable):
         raise
     except Exception:
-        logger.exception("the session cannot be closed; it is deleted all the same", extra={"session_id": session})
+        logger.exception("the session cannot be closed and is deleted anyway", extra={"session_id": session})
         await _delete_unusable(registry, session)
 
 

@@ -110,7 +110,7 @@ async def _turn_end(registry: Registry, row: SessionRow, at: Seq) -> v1.AgentEve
             return event
         until = Seq(event.sequence - 1)  # it broke off, or was stopped before its agent knew of it
     raise ForkRefused(
-        f"No turn of this session that can be forked ended at {at} or before: name a later one or start a new session",
+        f"No turn that can be forked ended at or before event {at}: give a later event, or start a new session",
         session_id=row.new.session_id,
     )
 
@@ -118,8 +118,7 @@ async def _turn_end(registry: Registry, row: SessionRow, at: Seq) -> v1.AgentEve
 async def _refuse_before_compaction(registry: Registry, row: SessionRow, at: Seq) -> None:
     if compacted_at := await compacted_after(registry.context.store, row.key, at):
         raise ForkRefused(
-            f"The conversation was compacted at {compacted_at}, and its agent knows no point before that: "
-            "fork a later turn",
+            f"The conversation was compacted at {compacted_at}, so it cannot be forked before that: fork a later turn",
             session_id=row.new.session_id,
             compacted_at=str(compacted_at),
         )

@@ -62,7 +62,7 @@ def granted(
         request_id=request_id,
     )
     if len(with_grant(session.grants, row)) > MOST:
-        raise InvalidRequest(f"The session has {MOST} grants already: clear some first, or decide about this use alone")
+        raise InvalidRequest(f"The session has {MOST} grants already: clear some first, or allow this call once")
     outcome = "granted" if row.allows else "refused"
     entry = _entry(session, row.tool_name, outcome, client, rule=row.pattern, request_id=request_id)
     return row, [ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]

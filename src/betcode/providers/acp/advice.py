@@ -36,4 +36,4 @@ def failure_of(state: State, profile: Profile) -> Failure | None:
         return None
     if state.is_gone:
         return Failure(state.trouble, has_conversation=False, did_nothing=True)
-    return Failure(state.trouble or f"see what {profile.title} said", did_nothing=True)
+    return Failure(state.trouble or f"read the output of {profile.title}", did_nothing=True)

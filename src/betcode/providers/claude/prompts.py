@@ -63,7 +63,7 @@ def on_request(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
     if not 0 < len(frame.request_id) <= _LONGEST_ID:
         what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME) or "something"
         how = "an id that is too long" if frame.request_id else "no id"
-        builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what} under {how}, and was refused")
+        builder.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what} with {how}, and was refused")
         state.refused[frame.request_id] = f"a request needs an id, which is a text of at most {_LONGEST_ID} characters"
         return
     if frame.request_id in state.requests:
@@ -73,7 +73,8 @@ def on_request(frame: ControlRequest, builder: ClaudeEventBuilder) -> None:
         state.refused[frame.request_id] = f"{what or 'this request'} is not supported"
         return
     if len(asked.tool_name) > _LONGEST_TOOL:
-        told = f"The agent asked for {shortened(asked.tool_name, _LONGEST_NAME)}, which is no name, and was refused"
+        name = shortened(asked.tool_name, _LONGEST_NAME)
+        told = f"The agent asked for {name}, which is not a valid tool name, and was refused"
         builder.notice(v1.NOTICE_KIND_MALFORMED, told)
         state.refused[frame.request_id] = f"the name of a tool is at most {_LONGEST_TOOL} characters"
         return

@@ -156,7 +156,7 @@ def _refuse_unknown(mask: Iterable[str]) -> None:
         known |= {f"{part}.{field.name}" for field in getattr(v1.Settings(), part).DESCRIPTOR.fields}
     for path in mask:
         if path not in known:
-            raise InvalidRequest(f"update_mask names {path[:80]!r}, which no settings message has")
+            raise InvalidRequest(f"update_mask names {path[:80]!r}, which is not a field of the settings")
 
 
 def _port_of(address: str) -> int:

@@ -149,7 +149,7 @@ def _own_id(text: str) -> SessionId:
         if uuid.UUID(session).version != 7:
             raise NotAnIdentifier(text)
     except NotAnIdentifier:
-        message = f"{text[:80]!r} is no id for a session: make a UUID of version 7, or leave it out"
+        message = f"{text[:80]!r} is not a session id: send a UUID of version 7, or omit it"
         raise InvalidRequest(message) from None
     return session
 

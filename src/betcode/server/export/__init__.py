@@ -41,7 +41,7 @@ def exporter_for(name: str) -> Exporter:
         InvalidRequest: there is no such format.
     """
     if name not in FORMATS:
-        raise InvalidRequest(f"{name[:80]!r} is no format of an export: use {', '.join(FORMATS)}")
+        raise InvalidRequest(f"{name[:80]!r} is not an export format: use {', '.join(FORMATS)}")
     return FORMATS[name]()
 
 

@@ -134,7 +134,7 @@ def _message_state(event: v1.AgentEvent) -> _Note | None:
 
 _NOTES: Mapping[str, Callable[[v1.AgentEvent], _Note | None]] = {
     "error": lambda event: ("Error", event.error.message),
-    "gap": lambda event: ("Something is missing here", event.gap.reason),
+    "gap": lambda event: ("A part of the history is missing here", event.gap.reason),
     "notice": lambda event: ("Note", event.notice.message),
     "permission_request": _permission_request,
     "permission_resolved": _permission_resolved,

@@ -97,7 +97,7 @@ class HealthBoard:
 
     async def _refuse_too_many(self, context: Context) -> None:
         if self._unauthenticated >= _UNAUTHENTICATED_LIMIT:
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Too many watch the health of this daemon")
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Too many clients watch the health of this daemon")
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

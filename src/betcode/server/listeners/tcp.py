@@ -95,7 +95,7 @@ def _warn_before_it_ends(cert: Path) -> None:
         return
     if remaining < _SOON:
         logger.warning(
-            "the certificate of daemon.tls_cert %s", "has run out" if remaining < timedelta() else "runs out soon"
+            "the certificate of daemon.tls_cert %s", "has expired" if remaining < timedelta() else "expires soon"
         )
 
 
@@ -199,8 +199,8 @@ def _why_not(address: TcpAddress) -> str:
             trial.bind((address.host, address.port))
     except OSError as error:
         return {
-            errno.EADDRINUSE: "another program has it",
-            errno.EADDRNOTAVAIL: "it is not this machine's",
+            errno.EADDRINUSE: "another program uses it",
+            errno.EADDRNOTAVAIL: "the address does not belong to this machine",
         }.get(error.errno or 0, error.strerror or str(error))
     return ""
 

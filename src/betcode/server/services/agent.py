@@ -79,7 +79,7 @@ class AgentCalls:
         names = await self._worktree_names({entry.row.new.worktree_id for entry in entries})
         response = v1.ListSessionsResponse(sessions=[views.summary(entry, names) for entry in entries], total=total)
         if response.ByteSize() > _LIST_LIMIT_BYTES:
-            raise InvalidRequest(f"{len(entries)} sessions are too much for one page: ask for fewer")
+            raise InvalidRequest(f"{len(entries)} sessions do not fit on one page: ask for fewer")
         return response
 
     async def follow(self, caller: Caller, request: v1.FollowRequest, context: Context) -> None:
@@ -159,7 +159,7 @@ class AgentCalls:
                 who = caller.client.client_id
                 await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued, client=who)
             case "start":
-                raise InvalidRequest("This conversation has begun already: open another stream for another session")
+                raise InvalidRequest("This stream already has a session: open another stream for another session")
             case None:
                 raise InvalidRequest("The request is empty: this daemon may be older than its client")
         return done

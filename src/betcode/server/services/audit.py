@@ -56,7 +56,7 @@ def _filter(request: v1.ListAuditRequest) -> AuditFilter:
     try:
         session = parse_session_id(request.session_id) if request.session_id else ""
     except NotAnIdentifier:
-        raise InvalidRequest(f"{request.session_id[:100]!r} is no id of a session") from None
+        raise InvalidRequest(f"{request.session_id[:100]!r} is not a session id") from None
     return AuditFilter(
         session_id=session,
         since_ns=_ns(request.since) if request.HasField("since") else 0,

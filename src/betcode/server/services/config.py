@@ -137,13 +137,13 @@ class ConfigCalls:
         if scope == "user":
             return self._reloader.path, Layer.USER
         if scope not in (Layer.PROJECT, Layer.LOCAL):
-            raise InvalidRequest(f'There is no scope {scope[:80]!r}: name "user", "project" or "local"')
+            raise InvalidRequest(f'Unknown scope {scope[:80]!r}: use "user", "project" or "local"')
         return _directory(directory) / OF_PROJECTS[Layer(scope)], Layer(scope)
 
     async def list_mcp_servers(self, _: Caller, request: v1.ListMcpServersRequest) -> v1.ListMcpServersResponse:
         status_filter_value = _FILTERS.get(request.status_filter.lower())
         if request.status_filter and status_filter_value is None:
-            raise InvalidRequest(f"{request.status_filter[:80]!r} is no status: use {', '.join(_FILTERS)}")
+            raise InvalidRequest(f"{request.status_filter[:80]!r} is not a status: use {', '.join(_FILTERS)}")
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         response = v1.ListMcpServersResponse()
         for server in await self._engine.mcp_servers(session):

@@ -89,7 +89,7 @@ def _after(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence[
         return rows
     at_ns, _, request_id = token.partition("/")
     if not (at_ns.isascii() and at_ns.isdigit()):
-        raise InvalidRequest("page_token is not one of an answer: begin again without it")
+        raise InvalidRequest("page_token is invalid: start again without it")
     for index, (_, row) in enumerate(rows):
         if row.request_id == request_id:
             return rows[index + 1 :]

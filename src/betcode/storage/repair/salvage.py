@@ -97,7 +97,7 @@ def _tables(source: apsw.Connection, damaged: Path) -> dict[str, list[str]]:
     except (apsw.Error, UnicodeDecodeError) as error:
         raise _no_tables(damaged, error) from error
     if not found["sessions"] or not found["events"]:
-        raise _no_tables(damaged, "the most important are not there")
+        raise _no_tables(damaged, "required tables are missing")
     return found if _is_newest(source, damaged) else {table: names for table, names in found.items() if names}
 
 
@@ -109,7 +109,7 @@ def _is_newest(source: apsw.Connection, damaged: Path) -> bool:
 
 
 def _no_tables(damaged: Path, why: object) -> DatabaseUnusable:
-    return DatabaseUnusable(f"{damaged} is damaged where it says which tables it has ({why}): restore a backup")
+    return DatabaseUnusable(f"{damaged} has a damaged list of tables ({why}): restore a backup")
 
 
 def _columns(db: apsw.Connection, table: str) -> list[str]:

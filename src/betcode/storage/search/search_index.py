@@ -146,7 +146,7 @@ def _opened(path: Path, origin: tuple[int, int, str]) -> apsw.Connection:
     except BaseException:
         db.close()
         raise
-    logger.info("the search index is of another log or another version, and is made again")
+    logger.info("the search index belongs to another database or version and is rebuilt")
     db.close()
     discard(path)
     return _begun(_connected(path), origin)

@@ -116,7 +116,7 @@ def _hold(db: apsw.Connection, path: Path, name: str, wanted: str | int) -> None
     got = db.pragma(name)
     if got != wanted:
         raise DatabaseUnusable(
-            f"{path} cannot be used safely: {name} is {got!r} where {wanted!r} was asked for "
+            f"{path} cannot be used safely: {name} is {got!r} instead of {wanted!r} "
             "(a network file system? choose a state directory on a local disk)"
         )
 
@@ -159,7 +159,7 @@ def degraded(reason: str, doing: str = "written") -> StorageDegraded:
 def unusable(path: Path, error: apsw.Error | OSError) -> DatabaseUnusable:
     """What to say when the database cannot be opened."""
     if isinstance(error, apsw.NotADBError):
-        return DatabaseUnusable(f"{path} is no SQLite database: move it away, or choose another state directory")
+        return DatabaseUnusable(f"{path} is not an SQLite database: move it away, or choose another state directory")
     if isinstance(error, apsw.CorruptError):
         return DatabaseUnusable(
             f"{path} is damaged ({error}): keep a copy, restore a backup or try `sqlite3 {path} .recover`"

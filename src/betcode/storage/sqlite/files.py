@@ -106,7 +106,7 @@ def _begin(db: apsw.Connection, begin: Callable[[apsw.Connection], epochs.Epoch]
         reason = opening_trouble(error)
         if not reason:
             raise
-        logger.warning("the database is opened for reading alone: %s", reason)
+        logger.warning("the database is opened read-only: %s", reason)
         return epochs.stored(db), reason
 
 

@@ -200,7 +200,7 @@ def test_an_agent_is_not_restarted_when(
     [
         (facts(given("m")), "killed by signal SIGKILL", ""),
         (facts(given("m"), exited=None), "its holder was killed", ""),
-        (facts(given("m"), exited=UNREADABLE), "it ended in a way that could not be read", ""),
+        (facts(given("m"), exited=UNREADABLE), "its exit status is unknown", ""),
         (facts(given("m"), hang="it hung"), "it hung", ""),
         (facts(given("m"), hang="it hung", trouble="no memory"), "no memory", ""),
         (facts(given("m"), last_errors=("one", "two")), "killed by signal SIGKILL; its last output: one two", ""),

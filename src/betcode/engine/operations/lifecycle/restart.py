@@ -98,7 +98,7 @@ async def _make_way(session: LiveSession) -> None:
     if not session.at_rest:
         await cancel_turn(session, cancel_queued=True)
         if not await at_rest(session, _CANCELLED_WITHIN_S):
-            raise AgentUnavailable("The turn at hand could not be ended")
+            raise AgentUnavailable("The current turn could not be ended")
     run = session.run
     if run is None:
         return
@@ -108,4 +108,4 @@ async def _make_way(session: LiveSession) -> None:
         with anyio.move_on_after(_KILLED_WITHIN_S):
             await kill(session.context, [run])
     if session.run is run:
-        raise AgentUnavailable("The agent at hand could not be ended")
+        raise AgentUnavailable("The running agent could not be ended")
