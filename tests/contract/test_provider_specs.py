@@ -100,7 +100,8 @@ def test_the_list_of_providers_imports_the_specs_only() -> None:
 def test_a_spec_is_complete(spec: ProviderSpec) -> None:
     assert callable(importlib.import_module(f"{spec.package}.provider").create)
     assert [setting.name for setting in spec.settings] == [*(spec.defaults._fields if spec.defaults else ())]
-    assert bool(spec.obey_name) == bool(spec.obey_number) != bool(spec.profile_of)
+    assert bool(spec.obey_name) == bool(spec.obey_number)
+    assert not (spec.obey_name and spec.profile_of)
     assert not spec.profile_of or SPECS[spec.profile_of].obey_name
     for each in spec.versions.ranges if spec.versions is not None else ():
         assert v1.CompatibilityLevel.Value(each.level) >= 0
@@ -127,6 +128,7 @@ specs.SPECS["robot"] = ProviderSpec(
     settings=(ProviderSetting("level", ValueKind.NUMBER, "its level", least=1, most=5),), defaults=Settings(),
     extra_modules=("robotics",), versions=tested_with("1.5", unknown_from="2", upgrade_url="https://robot.example"),
 )
+specs.SPECS["toy"] = ProviderSpec("toy", "The Toy", "toy")  # the obey API has no name for it
 
 from pathlib import Path
 
@@ -138,8 +140,9 @@ from betcode.client.environment import session_environment
 from betcode.config.load import load_settings
 from betcode.config.schema import SETTINGS
 from betcode.domain.release.compatibility import AGENTS
+from betcode.domain.values.identifiers import new_session_id
 from betcode.providers.registry import ProviderContext, Providers
-from betcode.server.obey.names import kind_of, provider_of
+from betcode.server.obey.names import default_name, kind_of, provider_name, provider_of
 from betcode.util.extras import EXTRAS, missing_extra
 
 home = Path(sys.argv[1])
@@ -151,7 +154,9 @@ assert settings.agents.is_changed("robot") and not settings.agents.is_changed("c
 assert Providers(ProviderContext(settings.agents))["robot"] == ("robot", 5)
 assert session_environment({"ROBOT_HOME": "/r", "OTHER": "x"}, providers=["robot"]) == {"ROBOT_HOME": "/r"}
 assert provider("robot") == provider("the-robot") == "the-robot"
-assert (provider_of("robot"), kind_of(7)) == (7, "robot")
+assert (provider_of("robot"), kind_of(7), provider_name(7)) == (7, "robot", "the-robot")
+assert default_name(7, new_session_id()).startswith("the-robot-")
+assert (provider_of("toy"), kind_of(0), provider_name(0)) == (0, None, "unspecified")
 file = keys_path({"XDG_CONFIG_HOME": str(home)})
 file.parent.mkdir()
 file.write_text("api_keys:\\n  robot: secret\\n")

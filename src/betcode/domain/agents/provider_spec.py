@@ -86,7 +86,7 @@ class ProviderSpec(NamedTuple):
     name: str  # on command lines, in settings and in the database
     title: str  # for people
     package: str  # its module `provider` has the function `create`
-    obey_name: str = ""  # in the obey API; empty: the obey API shows the provider `profile_of`
+    obey_name: str = ""  # in the obey API; empty: it shows the provider `profile_of`, or an unspecified one
     obey_number: int = 0  # in the obey API's `SessionProvider`
     profile_of: str = ""  # the provider that has this one as a profile
     executable: str = ""  # the program to find on the PATH; empty: none, or given by the session

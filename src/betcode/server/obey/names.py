@@ -21,12 +21,16 @@ PROVIDER: Mapping[str, pb.SessionProvider.ValueType] = {
     name: pb.SessionProvider.ValueType(spec.obey_number) for name, spec in SPECS.items() if spec.obey_number
 }
 _NAME_OF = {number: name for name, number in PROVIDER.items()}
+_SHOWN_NAME: Mapping[int, str] = {spec.obey_number: spec.obey_name for spec in SPECS.values() if spec.obey_number}
 _SHORT = 6  # the end of a ULID distinguishes sessions; its beginning is the time
 
 
 def provider_name(provider: pb.SessionProvider.ValueType) -> str:
-    """Return the name as used in session names and on command lines: claude-code."""
-    return pb.SessionProvider.Name(provider).removeprefix("SESSION_PROVIDER_").lower().replace("_", "-")
+    """Return the name as used in session names and on command lines: claude-code.
+
+    The specs have the names: a provider can have a number that the enum of the API does not name.
+    """
+    return _SHOWN_NAME.get(provider, "unspecified")
 
 
 def provider_of(kind: str) -> pb.SessionProvider.ValueType:

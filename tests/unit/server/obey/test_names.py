@@ -10,13 +10,14 @@ from betcode.domain.values.identifiers import new_session_id, ulid_spelling
 from betcode.providers.claude.models import model_refusal
 from betcode.providers.specs import SPECS
 from betcode.server.obey.festivals import festivals_of
-from betcode.server.obey.names import PROVIDER, STATUS, default_name, kind_of, provider_of, session_of
+from betcode.server.obey.names import PROVIDER, STATUS, default_name, kind_of, provider_name, provider_of, session_of
 from obey.local.v1 import local_pb2 as pb
 
 
 def test_every_phase_and_every_provider_has_a_name_of_its_own() -> None:
     assert {STATUS[phase] for phase in Phase} == set(pb.SessionStatus.values()) - {pb.SESSION_STATUS_UNSPECIFIED}
-    assert set(PROVIDER.values()) == set(pb.SessionProvider.values()) - {pb.SESSION_PROVIDER_UNSPECIFIED}
+    assert set(PROVIDER.values()) >= set(pb.SessionProvider.values()) - {pb.SESSION_PROVIDER_UNSPECIFIED}
+    assert len(set(PROVIDER.values())) == len(PROVIDER)
     assert all(kind_of(number) == name for name, number in PROVIDER.items())
     assert kind_of(0) is kind_of(99) is None
 
@@ -24,8 +25,15 @@ def test_every_phase_and_every_provider_has_a_name_of_its_own() -> None:
 def test_every_kind_of_agent_is_shown_as_some_provider() -> None:
     shown = {kind: provider_of(kind) for kind in SPECS}
     assert {kind: number for kind, number in shown.items() if kind in PROVIDER} == PROVIDER
-    assert {number for kind, number in shown.items() if kind not in PROVIDER} == {pb.SESSION_PROVIDER_ACP}
+    for kind in shown.keys() - PROVIDER.keys():
+        assert shown[kind] == PROVIDER.get(SPECS[kind].profile_of, pb.SESSION_PROVIDER_UNSPECIFIED)
     assert provider_of("gone") == pb.SESSION_PROVIDER_UNSPECIFIED
+
+
+def test_a_provider_is_named_as_the_enum_of_the_api_names_it() -> None:
+    for name, number in pb.SessionProvider.items():
+        assert provider_name(number) == name.removeprefix("SESSION_PROVIDER_").lower().replace("_", "-")
+    assert provider_name(pb.SessionProvider.ValueType(99)) == "unspecified"
 
 
 @pytest.mark.behaviour("obey.create.id", "obey.create.name-default")
