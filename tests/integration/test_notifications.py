@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from betcode.client import open_client
-from betcode.config.notify_settings import NotifySettings
+from betcode.config.settings import NotifySettings
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 from betcode.config.agent_settings import AgentSettings
-from betcode.config.notify_settings import NotifySettings
 from betcode.config.tcp_address import parse_address
 from betcode.config.units import NotUnderstood
 
@@ -118,6 +117,20 @@ class ObservabilitySettings:
     metrics_enabled: bool = False
     metrics_address: str = "127.0.0.1"
     metrics_port: int = 9090
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    desktop: bool = False
+    command: tuple[str, ...] = ()  # a program and its arguments; the notification is JSON on its stdin
+    webhook_url: str = field(default="", repr=False)  # it may carry a secret itself
+    webhook_secret_file: str = ""
+    occasions: tuple[str, ...] = ("ask", "reminder", "expired")
+
+    def refuse_unsigned(self) -> None:
+        """Raise NotUnderstood for a webhook without a secret, which could not recognise our notifications."""
+        if self.webhook_url and not self.webhook_secret_file:
+            raise NotUnderstood("notify.webhook.url needs notify.webhook.secret_file, a file with the signing key")
 
 
 @dataclass(frozen=True, slots=True)

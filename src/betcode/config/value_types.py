@@ -4,7 +4,9 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from betcode.config.units import NotUnderstood, TooMuch, duration_s, short_size, size_bytes
 from betcode.domain.values.times import short_duration
@@ -157,3 +159,51 @@ def ascending_durations() -> ValueType:
         return found
 
     return ValueType(allowed, read, write=lambda value: [short_duration(each) for each in value])
+
+
+def command_line() -> ValueType:
+    """A program and its arguments, as a list."""
+    allowed = 'a list that begins with the absolute path of a program, such as ["/usr/local/bin/tell-me", "--loud"]'
+
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, str) and "\0" not in each for each in value):
+            raise NotUnderstood(allowed)
+        if value and not Path(value[0]).is_absolute():
+            raise NotUnderstood(allowed)
+        return tuple(value)
+
+    return ValueType(allowed, read, write=list)
+
+
+def web_address() -> ValueType:
+    """Parse the address of a webhook."""
+    allowed = 'an address such as "https://example.com/hook", without a user name'
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or (value and not _can_be_posted_to(value)):
+            raise NotUnderstood(allowed)
+        return value
+
+    return ValueType(allowed, read, is_text=True)
+
+
+def _can_be_posted_to(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+        usable = usable and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    return usable and address.isascii() and address.isprintable() and " " not in address
+
+
+def absolute_path() -> ValueType:
+    """A file's absolute path."""
+    allowed = "the absolute path of a file"
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or "\0" in value or (value and not Path(value).is_absolute()):
+            raise NotUnderstood(allowed)
+        return value
+
+    return ValueType(allowed, read, is_text=True)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from betcode.config.notify_settings import NotifySettings
+from betcode.config.settings import NotifySettings
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.notify import desktop, webhook
 from betcode.notify.programs import NotSent, run_program

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.notify_settings import NotifySettings
+from betcode.config.settings import NotifySettings
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.domain.values.secrets import redacted
 from betcode.notify import desktop, open_notifying

@@ -5,7 +5,6 @@ The specs of providers declare their settings. A provider is created once, so a 
 
 from betcode.config import value_types
 from betcode.config.agent_settings import api_address, commands, variable_name
-from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
 from betcode.domain.agents.provider_spec import ProviderSetting, ProviderSpec, ValueKind
 from betcode.providers.specs import DEFAULT, FALLBACK, SPECS
@@ -34,7 +33,7 @@ def _value_type(setting: ProviderSetting) -> value_types.ValueType:
         case ValueKind.SWITCH:
             return value_types.yes_or_no()
         case ValueKind.FILE:
-            return place()
+            return value_types.absolute_path()
         case ValueKind.ADDRESS:
             return api_address(*setting.choices)
         case ValueKind.VARIABLE:

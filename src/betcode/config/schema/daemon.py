@@ -1,7 +1,6 @@
 """`daemon.*`: limits, log, and network listeners of the daemon."""
 
 from betcode.config import value_types
-from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
 from betcode.config.tcp_address import listen_address
 
@@ -40,7 +39,13 @@ DAEMON: tuple[Setting, ...] = (
         "`error`, `warn`, `info`, `debug`, `trace`",
         "BETCODE_LOG_LEVEL",
     ),
-    Setting("daemon.log_file", "logs.file", place(), "path of the log file; default: `daemon.log`", at_once=False),
+    Setting(
+        "daemon.log_file",
+        "logs.file",
+        value_types.absolute_path(),
+        "path of the log file; default: `daemon.log`",
+        at_once=False,
+    ),
     Setting(
         "daemon.log_limit",
         "logs.limit_bytes",
@@ -69,15 +74,17 @@ DAEMON: tuple[Setting, ...] = (
     Setting(
         "daemon.tls_cert",
         "listen.tls_cert",
-        place(),
+        value_types.absolute_path(),
         "certificate (PEM, with its chain); required to listen beyond loopback",
         at_once=False,
     ),
-    Setting("daemon.tls_key", "listen.tls_key", place(), "private key of the certificate", at_once=False),
+    Setting(
+        "daemon.tls_key", "listen.tls_key", value_types.absolute_path(), "private key of the certificate", at_once=False
+    ),
     Setting(
         "daemon.token_file",
         "listen.token_file",
-        place(),
+        value_types.absolute_path(),
         "file with the token of TCP clients; default: `tcp.token` in the config directory, created if missing",
         at_once=False,
     ),

@@ -1,8 +1,24 @@
 """`notify.*`: who is notified about a prompt, and how."""
 
 from betcode.config import value_types
-from betcode.config.notify_settings import command_line, occasions, place, web_address
 from betcode.config.schema.setting import Setting
+from betcode.config.units import NotUnderstood
+from betcode.config.value_types import ValueType
+from betcode.domain.permissions.notification import NotificationReason
+
+
+def _occasions() -> ValueType:
+    """Parse the occasions of notifications."""
+    known = [each.value for each in NotificationReason]
+    allowed = 'a list of "ask", "reminder" and "expired"'
+
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(each in known for each in value):
+            raise NotUnderstood(allowed)
+        return tuple(dict.fromkeys(value))
+
+    return ValueType(allowed, read, write=list)
+
 
 NOTIFY: tuple[Setting, ...] = (
     Setting(
@@ -11,21 +27,21 @@ NOTIFY: tuple[Setting, ...] = (
     Setting(
         "notify.command",
         "notify.command",
-        command_line(),
+        value_types.command_line(),
         "program (absolute path) and arguments, as a list; it gets the notification as JSON on stdin",
     ),
     Setting(
         "notify.webhook.url",
         "notify.webhook_url",
-        web_address(),
+        value_types.web_address(),
         "URL to which the notification is posted as JSON",
         is_private=True,
     ),
     Setting(
         "notify.webhook.secret_file",
         "notify.webhook_secret_file",
-        place(),
+        value_types.absolute_path(),
         "file with the key that signs the webhook; required with a URL",
     ),
-    Setting("notify.on", "notify.occasions", occasions(), "which events send a notification"),
+    Setting("notify.on", "notify.occasions", _occasions(), "which events send a notification"),
 )

@@ -1,7 +1,6 @@
 """`obey.*`: the obey API."""
 
 from betcode.config import value_types
-from betcode.config.notify_settings import place
 from betcode.config.schema.setting import Setting
 
 OBEY: tuple[Setting, ...] = (
@@ -9,7 +8,7 @@ OBEY: tuple[Setting, ...] = (
     Setting(
         "obey.socket",
         "obey.socket",
-        place(),
+        value_types.absolute_path(),
         "path of the obey socket; default: `$XDG_RUNTIME_DIR/obey/daemon.sock`",
         at_once=False,
     ),

@@ -2,14 +2,13 @@
 
 from betcode.config import value_types
 from betcode.config.addresses import loopback
-from betcode.config.notify_settings import web_address
 from betcode.config.schema.setting import Setting
 
 OBSERVABILITY: tuple[Setting, ...] = (
     Setting(
         "observability.otlp_endpoint",
         "observability.otlp_endpoint",
-        web_address(),
+        value_types.web_address(),
         "address to which traces and metrics are sent by OTLP; empty: nothing is sent",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         at_once=False,
