@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import anyio
 
-from betcode.cli.core.connect import checked_client
+from betcode.cli.core.connect import checked_client, connected
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.dispatch import guarded
 from betcode.cli.core.exit_codes import ExitCode
@@ -20,7 +20,6 @@ from betcode.cli.daemon.control import ensure_daemon
 from betcode.cli.run.headless import HeadlessTurn, OutputFormat
 from betcode.cli.run.on_ask import AskPolicy, OnAsk
 from betcode.cli.session.attach import converse
-from betcode.cli.session.commands import connected
 from betcode.cli.session.launch_tui import launch_tui, own_command, wants_screen
 from betcode.cli.session.lookup import OPEN, find_summary
 from betcode.cli.session.new_session import default_agent, new_conversation

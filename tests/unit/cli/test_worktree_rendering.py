@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.cli.core.parser import build_parser
-from betcode.cli.session.commands import session_lines
+from betcode.cli.session.list import session_lines
 from betcode.cli.worktree.prune import report_lines
 from betcode.cli.worktree.rendering import BRANCHES, SETUPS, STATES, contents_lines, state_words
 from betcode.cli.worktree.start_directory import may_lead_elsewhere

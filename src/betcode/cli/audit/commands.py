@@ -9,12 +9,12 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.timestamps import moment_ns
 from betcode.cli.daemon.control import serves
-from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session
 from betcode.cli.terminal.console import standard_screen

@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
-from betcode.cli.session.commands import connected
 from betcode.cli.session.history_commands import write_file
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.terminal.console import Screen, standard_screen

@@ -1,9 +1,14 @@
-"""Connect a command to the daemon: perform the handshake and print its warnings."""
+"""Connect a command to the daemon: start it if needed, perform the handshake and print its warnings."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from betcode.cli.core.identity import own_identity
+from betcode.cli.core.options import CommandOptions
+from betcode.cli.daemon.control import ensure_daemon
 from betcode.cli.terminal.console import Screen
+from betcode.cli.terminal.keyboard import can_ask
+from betcode.cli.terminal.progress import show_progress
 from betcode.client import LADDER_MS, Client, ClientIdentity, open_client
 from betcode.config.paths import Paths
 from betcode.v1 import version_pb2 as v1
@@ -37,3 +42,18 @@ async def checked_client(
         if shows_agent and handshake.agent_refusal:
             screen.note(handshake.agent_refusal)
         yield client
+
+
+@asynccontextmanager
+async def connected(options: CommandOptions, screen: Screen, *, doing: str = "") -> AsyncIterator[Client]:
+    """Yield a client of a serving daemon, which is started if needed; `doing` is shown if the command takes long.
+
+    A command that prints its answer piece by piece passes no `doing`.
+    """
+    await ensure_daemon(options, screen.note, announce=can_ask())
+    async with checked_client(options.paths, own_identity(options), screen) as client:
+        if not doing:
+            yield client
+            return
+        async with show_progress(screen, doing):
+            yield client

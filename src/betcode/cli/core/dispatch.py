@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from betcode.cli.core.command_exit import discard_unwritten, first_cause
+from betcode.cli.core.command_exit import discard_unwritten, first_cause, run_to_exit_code
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.handlers import load_handler
 from betcode.cli.core.parser import build_parser
@@ -35,19 +35,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 
 def guarded(run: Callable[[], int]) -> int:
     """Call `run` and return its exit code; an exception becomes one sentence on stderr and an exit code."""
-    try:
-        code = _code_of(run)
-        sys.stdout.flush()
-    except (KeyboardInterrupt, BaseExceptionGroup, Exception) as error:  # noqa: BLE001 - the top of the program
-        return _end_with(error)
-    return code
-
-
-def _code_of(run: Callable[[], int]) -> int:
-    try:
-        return run()
-    except SystemExit as ended:  # from argparse, which has printed help or an error
-        return ended.code if isinstance(ended.code, int) else ExitCode.OK
+    return run_to_exit_code(run, _end_with)
 
 
 def _end_with(error: BaseException) -> int:

@@ -2,10 +2,10 @@
 
 import time
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.timestamps import moment_ns
-from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import Keyboard, can_ask
 from betcode.cli.terminal.progress import show_progress

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.permission.answer import Answers, answer_from
 from betcode.cli.permission.answer_hint import answer_hint
 from betcode.cli.permission.rendering import HEADINGS, SPARE, pending_json, row, short_request_ids
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table

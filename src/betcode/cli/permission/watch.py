@@ -7,13 +7,13 @@ import anyio
 from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.race import first_of
 from betcode.cli.permission.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.permission.rendering import pending_json
 from betcode.cli.run.parked_prompts import was_denied
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import can_ask

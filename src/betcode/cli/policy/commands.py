@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.identity import shown_client
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.policy.tool_use import json_input, tool_use
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table

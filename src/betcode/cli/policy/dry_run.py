@@ -6,10 +6,10 @@ from pathlib import Path
 
 import anyio
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.policy.commands import WORDS, rule_json, rule_line
-from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table
 from betcode.config.plain_file import read_plain

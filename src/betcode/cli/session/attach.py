@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
@@ -42,8 +43,6 @@ async def attach(options: CommandOptions) -> int:
             return await find_summary(client, session_id)
 
         return await launch_tui(options, choose)
-    from betcode.cli.session.commands import connected  # imported here: the screen does not need it
-
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await _named_session(client, options)
@@ -82,8 +81,6 @@ async def open_here(options: CommandOptions) -> int:
             return chosen
 
         return await launch_tui(options, choose)
-    from betcode.cli.session.commands import connected  # imported here: the screen does not need it
-
     screen = standard_screen()
     async with connected(options, screen) as client:
         here = await _sessions_here(client, options, screen)

@@ -1,9 +1,9 @@
 """`betcode session budget`: show and change the limits of a session."""
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.session.budget_arguments import budget_from
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.terminal.console import standard_screen
 from betcode.domain.events.event_json import budget_json, budget_use_json

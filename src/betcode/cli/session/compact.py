@@ -4,9 +4,9 @@ from contextlib import aclosing
 
 import anyio
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.client import Client, ClientError

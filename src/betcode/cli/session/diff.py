@@ -6,9 +6,9 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.worktree.lookup import find_worktree

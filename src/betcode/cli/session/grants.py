@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session
 from betcode.cli.terminal.console import standard_screen
 from betcode.cli.terminal.table import table

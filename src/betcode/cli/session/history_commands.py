@@ -6,9 +6,9 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_session, find_summary
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.keyboard import Keyboard, can_ask

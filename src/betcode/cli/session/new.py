@@ -1,9 +1,9 @@
 """`betcode session new`: create a session without a message."""
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.policy.project_trust import resolve_trust
-from betcode.cli.session.commands import connected
 from betcode.cli.session.lookup import find_summary
 from betcode.cli.terminal.console import standard_screen
 from betcode.cli.worktree.start_directory import started_session

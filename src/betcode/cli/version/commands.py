@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from betcode._version import __version__
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.identity import own_identity
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table
 from betcode.client import ClientError, Handshake, open_client

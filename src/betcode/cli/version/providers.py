@@ -2,9 +2,9 @@
 
 from collections.abc import Container, Iterator, Mapping
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import whole_environment
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table

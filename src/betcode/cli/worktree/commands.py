@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.directory import working_directory
 from betcode.cli.core.exit_codes import ExitCode
 from betcode.cli.core.options import CommandOptions
-from betcode.cli.session.commands import connected
 from betcode.cli.session.new_session import new_conversation
 from betcode.cli.terminal.console import Screen, standard_screen
 from betcode.cli.terminal.table import table

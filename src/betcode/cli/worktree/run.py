@@ -9,10 +9,10 @@ from pathlib import Path
 
 import anyio
 
+from betcode.cli.core.connect import connected
 from betcode.cli.core.exit_codes import CommandFailed, ExitCode
 from betcode.cli.core.options import CommandOptions
 from betcode.cli.core.remote_options import refuse_remote
-from betcode.cli.session.commands import connected
 from betcode.cli.terminal.console import standard_screen
 from betcode.cli.worktree.lookup import find_worktree
 from betcode.cli.worktree.rendering import info_json
