@@ -11,7 +11,7 @@ from bench.figure import Effort, Figure, Judged, median, percentile
 from bench.stage import BOUND_S, Daemon, running_daemon
 from betcode.client import Client
 from betcode.domain.runs.journal_record import Record, RecordKind
-from betcode.holder.reader import JournalReader
+from betcode.holder.journal_reader import JournalReader
 
 _RATE = 200.0  # lines a second that the agent writes
 _CANCELS = 60

@@ -22,9 +22,9 @@ from bench.stage import BOUND_S, Daemon, resident_bytes, running_daemon
 from betcode.client import NewConversation
 from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.holder.journal_reader import JournalReader
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import descendants
-from betcode.holder.reader import JournalReader
 
 _ANSWERS = 60
 _ANSWERER = Path(__file__).with_name("answerer.py")

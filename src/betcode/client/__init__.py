@@ -3,7 +3,7 @@
 `cli`, `tui` and `web` present the data to people, and `cli` starts the daemon.
 """
 
-from betcode.client.backoff import LADDER_MS, Ladder
+from betcode.client.backoff import LADDER_MS, Backoff
 from betcode.client.client import Accepted, Client, open_client
 from betcode.client.connection import ClientIdentity, Link, LinkState
 from betcode.client.conversation import ConversationStream
@@ -17,12 +17,12 @@ from betcode.client.worktrees import NewWorktree, SessionKind
 __all__ = [
     "LADDER_MS",
     "Accepted",
+    "Backoff",
     "Client",
     "ClientError",
     "ClientIdentity",
     "ConversationStream",
     "Handshake",
-    "Ladder",
     "Link",
     "LinkState",
     "LockAnswer",

@@ -7,7 +7,7 @@ LADDER_MS: tuple[int, ...] = (100, 200, 400, 800, 1_600, 3_200, 5_000, 10_000, 3
 
 
 @dataclass(slots=True)
-class Ladder:
+class Backoff:
     """A list of delays: each failure takes the next one, the last repeats, and success starts again."""
 
     steps_ms: Sequence[int] = LADDER_MS

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from betcode._version import __version__
 from betcode.client.address import grpc_target, reachable
-from betcode.client.backoff import LADDER_MS, Ladder
+from betcode.client.backoff import LADDER_MS, Backoff
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
 from betcode.client.remote import keepalive, open_remote
@@ -39,7 +39,7 @@ _CALL_RETRIES = 6  # 3.1 s in all: a daemon that restarts is back by then
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
     ("grpc.max_send_message_length", -1),  # the daemon rejects long messages with a sentence
-    # Ladder decides about retries; the channel's own backoff must not add to it.
+    # Backoff decides about retries; the channel's own backoff must not add to it.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.use_local_subchannel_pool", 1),
@@ -114,8 +114,8 @@ class Connection:
         shown = "".join(letter if " " <= letter <= "~" else "?" for letter in who.client_name)
         return (*named, ("x-client-name", shown)) if shown else named
 
-    def ladder(self) -> Ladder:
-        return Ladder(self.ladder_ms)
+    def ladder(self) -> Backoff:
+        return Backoff(self.ladder_ms)
 
     async def call(
         self,
@@ -191,7 +191,7 @@ class Connection:
         return (*self.metadata, ("x-betcode-ticket", ticket)) if ticket else self.metadata
 
 
-def wait_s(ladder: Ladder, error: ClientError) -> float:
+def wait_s(ladder: Backoff, error: ClientError) -> float:
     """Return the next delay of the ladder, or the daemon's retry delay if that is longer."""
     return max(ladder.next_s(), error.retry_after_s or 0.0)
 

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import grpc
 
-from betcode.client.backoff import Ladder
+from betcode.client.backoff import Backoff
 from betcode.client.connection import Connection, Link, LinkState, OnLink, wait_s
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.v1.agent_pb2 import AgentEvent, FollowRequest, ResumeSessionRequest
@@ -36,7 +36,7 @@ class Position:
 class RetryPolicy:
     """Decides whether and when a broken stream is opened again."""
 
-    def __init__(self, ladder: Ladder, on_link: OnLink) -> None:
+    def __init__(self, ladder: Backoff, on_link: OnLink) -> None:
         self._ladder = ladder
         self._on_link = on_link
         self._faults = 0  # of the daemon itself, since the last event

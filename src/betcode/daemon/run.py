@@ -31,7 +31,7 @@ from betcode.engine import Engine, Faults, OwnProcesses, open_engine
 from betcode.git.command import Git
 from betcode.holder.launch import allow_many_open_files, runs_inside
 from betcode.holder.platform import RUN_MARKER
-from betcode.notify import open_notifying
+from betcode.notify import open_notifications
 from betcode.server import (
     About,
     ObeyOptions,
@@ -176,7 +176,7 @@ async def _serve(
                 open_store(
                     paths.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
-                open_notifying(settings.notify) as notifying,
+                open_notifications(settings.notify) as notifying,
                 open_exports(counts, settings.observability) as telemetry,
                 open_snapshots(
                     store.worktrees,

@@ -10,7 +10,7 @@ from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
 from betcode.domain.release.features import FeatureFlags
 from betcode.engine import Engine
-from betcode.notify import Notifying
+from betcode.notify import NotificationDispatcher
 from betcode.server import ServerHandle
 from betcode.telemetry import set_log_level
 from betcode.worktrees import Worktrees
@@ -23,7 +23,7 @@ async def keep_settings(
     reloader: SettingsReloader,
     engine: Engine,
     worktrees: Worktrees,
-    notifying: Notifying,
+    notifying: NotificationDispatcher,
     features: FeatureFlags,
     server: ServerHandle,
 ) -> None:

@@ -7,7 +7,7 @@ own the processes, and the server only converts.
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.agent_reports import AgentReport
 from betcode.engine.client_name import NOBODY, ClientName
-from betcode.engine.core.decision_types import PermissionAnswer
+from betcode.engine.core.prompt_decision import PermissionAnswer
 from betcode.engine.engine import Engine
 from betcode.engine.fault_points import Faults, no_faults
 from betcode.engine.lifespan import open_engine

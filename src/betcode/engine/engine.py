@@ -29,7 +29,7 @@ from betcode.engine.context import NOT_WRITABLE_YET
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
-from betcode.engine.follow.reader import SessionReader
+from betcode.engine.follow.session_reader import SessionReader
 from betcode.engine.maintenance.adoption import AdoptionReport, adopt_runs
 from betcode.engine.maintenance.prompt_times import extend_prompts
 from betcode.engine.maintenance.shutdown import AgentShutdownPolicy, ShutdownReport, end_all

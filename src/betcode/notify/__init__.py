@@ -1,5 +1,5 @@
 """Notify people about an open prompt: on the desktop, by a command, by a webhook."""
 
-from betcode.notify.dispatch import Notifying, open_notifying
+from betcode.notify.dispatch import NotificationDispatcher, open_notifications
 
-__all__ = ["Notifying", "open_notifying"]
+__all__ = ["NotificationDispatcher", "open_notifications"]

@@ -18,7 +18,7 @@ WAITING_LIMIT = 100  # notifications of one channel; above it new ones are dropp
 Send = Callable[[Notification], Awaitable[None]]
 
 
-class Notifying:
+class NotificationDispatcher:
     """The three channels, each with its own queue."""
 
     def __init__(self, settings: NotifySettings) -> None:
@@ -94,9 +94,9 @@ class _Line:
 
 
 @asynccontextmanager
-async def open_notifying(settings: NotifySettings) -> AsyncIterator[Notifying]:
+async def open_notifications(settings: NotifySettings) -> AsyncIterator[NotificationDispatcher]:
     """Open the channels; leaving the block drops notifications that are not being sent yet."""
-    notifying = Notifying(settings)
+    notifying = NotificationDispatcher(settings)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(notifying.keep)
         try:

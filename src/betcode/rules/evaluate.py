@@ -11,7 +11,7 @@ import msgspec
 from betcode.rules.domains import host_of
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
 from betcode.rules.patterns import CommandIndex, covering, speaking_of
-from betcode.rules.programs.command_files import TooManyNames, Touched, short
+from betcode.rules.programs.command_files import TooManyNames, TouchedFiles, short
 from betcode.rules.protected_files import guarded_name, mentions
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.session_paths import PathContext, expanded, is_by_process, spellings, within
@@ -147,7 +147,7 @@ class _Subject:
         self._rules = rules
         self._place = rules.place
         self.script: Script | Unclear | None = None
-        self.touched: Touched | None = None
+        self.touched: TouchedFiles | None = None
         self.paths: tuple[str, ...] = ()
         self.host: str | None = None
         command = self.input.get("command")
@@ -160,7 +160,7 @@ class _Subject:
                     f"commands of {self.tool} are not parsed" if self.command else "there is no command"
                 )
             if isinstance(self.script, Script):
-                self.touched = Touched(self.script, rules, use.cwd)
+                self.touched = TouchedFiles(self.script, rules, use.cwd)
         elif self.tool in READING | EDITING:
             self.paths = self._own_paths()
         elif self.tool == "WebFetch":
@@ -237,7 +237,7 @@ class _Subject:
             return "the host is unknown, and there are rules about hosts"
         return None
 
-    def _unsure_command(self, lists: Sequence[RuleList], touched: Touched) -> str | None:
+    def _unsure_command(self, lists: Sequence[RuleList], touched: TouchedFiles) -> str | None:
         assert isinstance(self.script, Script)
         if any(listed.scoped(self.tool) for listed in lists):
             indices = [index for listed in lists if (index := listed.commands(self.tool)) is not None]

@@ -12,9 +12,9 @@ from pathlib import Path
 import anyio
 
 from betcode.domain.runs.journal_record import Record, RecordKind
+from betcode.holder.journal_reader import JournalReader
 from betcode.holder.launch import is_alive
 from betcode.holder.platform import RUN_MARKER
-from betcode.holder.reader import JournalReader
 from support.patience import PATIENCE_S
 
 _SLICE_BYTES = 4 * 1024 * 1024

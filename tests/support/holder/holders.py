@@ -12,8 +12,8 @@ import anyio
 
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.engine.shell.holder_client import Attachment, HolderGone
+from betcode.holder.journal_reader import JournalReader
 from betcode.holder.launch import HolderSpec, end_leftovers, is_alive, start_holder
-from betcode.holder.reader import JournalReader
 from support.paths import AGENTS
 from support.patience import PATIENCE_S
 

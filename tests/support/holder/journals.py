@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.holder.journal import Journal
+from betcode.holder.journal_reader import JournalReader
 from betcode.holder.lines import LineRecorder
-from betcode.holder.reader import JournalReader
 
 LIMIT = 64 * 1024 * 1024
 lines_strategy = st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b" ")), max_size=30)

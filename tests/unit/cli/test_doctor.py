@@ -22,7 +22,7 @@ from betcode.cli.doctor.finding import Finding, Level, Situation
 from betcode.config.load import load_settings
 from betcode.config.lockfile import LockOwner, hold_lock
 from betcode.config.paths import Paths, choose_paths
-from betcode.storage.sqlite.probe import Glance, glance
+from betcode.storage.sqlite.probe import ProbeResult, glance
 from support.daemon.tcp import certificate
 from support.patience import PATIENCE_S
 from support.storage.disk import small_disk
@@ -217,8 +217,8 @@ def test_a_long_check_of_the_database_is_cut_short(tmp_path: Path) -> None:
         )
         db.execute("INSERT INTO runs VALUES ('a', 'running'), ('b', 'exited')")
         db.execute("INSERT INTO sessions VALUES (7)")
-    assert glance(database, within_s=60.0) == Glance((), True, 7, frozenset({"a"}))
-    assert glance(database, within_s=-1.0) == Glance((), False, 7, frozenset({"a"}))
+    assert glance(database, within_s=60.0) == ProbeResult((), True, 7, frozenset({"a"}))
+    assert glance(database, within_s=-1.0) == ProbeResult((), False, 7, frozenset({"a"}))
 
 
 def test_an_unknown_setting_is_worth_a_note(patient: Patient) -> None:

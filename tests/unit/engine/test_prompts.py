@@ -8,7 +8,7 @@ from betcode.domain.agents.commands import AnswerPermission, AnswerQuestions, Be
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import RunKey, Seq, SessionKey
-from betcode.engine.core.decision_types import PermissionAnswer, PromptDecision, decide, same_as_before
+from betcode.engine.core.prompt_decision import PermissionAnswer, PromptDecision, decide, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.rules import PathContext
 from betcode.v1 import agent_pb2 as v1

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.holder.journal import PART_BYTES, Journal, encode, segment_name
+from betcode.holder.journal_reader import JournalReader, compress_behind
 from betcode.holder.lines import LineRecorder
-from betcode.holder.reader import JournalReader, compress_behind
 from betcode.holder.segments import segment_starts
 from support.holder.journals import LIMIT, lines_strategy, outputs, read_all, write_lines
 

@@ -10,7 +10,7 @@ import pytest
 from betcode.config.settings import NotifySettings
 from betcode.domain.permissions.notification import Notification, NotificationReason
 from betcode.domain.values.secrets import redacted
-from betcode.notify import desktop, open_notifying
+from betcode.notify import desktop, open_notifications
 from betcode.notify.programs import NotSent, run_program, small_environment
 from betcode.notify.webhook import signature
 from support.daemon.process import becomes_true
@@ -96,7 +96,7 @@ async def test_a_program_that_takes_too_long_is_killed_with_what_it_started(
 
 @pytest.mark.anyio
 async def test_a_flood_is_dropped_past_a_hundred_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    async with open_notifying(NotifySettings(command=("/bin/true",))) as notifying:
+    async with open_notifications(NotifySettings(command=("/bin/true",))) as notifying:
         for _ in range(1000):
             notifying.notify(ASK)
     assert [record.getMessage() for record in caplog.records] == [

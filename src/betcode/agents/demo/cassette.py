@@ -57,7 +57,7 @@ def _file_rows(lines: Iterable[str]) -> Iterator[Row]:
 
 
 def _journal_rows(directory: Path) -> Iterator[Row]:
-    from betcode.holder.reader import JournalReader  # only who plays a journal pays for its reader
+    from betcode.holder.journal_reader import JournalReader  # only who plays a journal pays for its reader
 
     reader = JournalReader(directory, 0, line_limit_bytes=_JOURNAL_LINE_BYTES)
     began_ns: int | None = None

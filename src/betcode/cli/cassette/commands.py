@@ -99,7 +99,7 @@ def _read_recording(options: CommandOptions, session_id: str) -> _Recording:
 
 
 def _add_run(recording: _Recording, directory: Path) -> None:
-    from betcode.holder.reader import JournalReader
+    from betcode.holder.journal_reader import JournalReader
     from betcode.holder.segments import segment_starts
 
     starts = segment_starts(directory) if directory.is_dir() else []

@@ -14,7 +14,7 @@ from betcode.engine.client_name import ClientName
 from betcode.engine.core import carried_answers, events
 from betcode.engine.core.capability_checks import denial_reason_notice
 from betcode.engine.core.decision import Decision
-from betcode.engine.core.decision_types import PromptDecision, answered_before, same_as_before
+from betcode.engine.core.prompt_decision import PromptDecision, answered_before, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1

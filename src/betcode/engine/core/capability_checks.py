@@ -8,7 +8,7 @@ from betcode.domain.agents.commands import SendMessage
 from betcode.domain.errors import AgentCannot
 from betcode.domain.sessions.budget import Budget
 from betcode.domain.store.rows import NewSession
-from betcode.engine.core.decision_types import PromptDecision
+from betcode.engine.core.prompt_decision import PromptDecision
 
 
 def check_new(new: NewSession, can: Capabilities) -> None:

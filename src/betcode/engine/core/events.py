@@ -15,7 +15,7 @@ from betcode.engine.client_name import ClientName, Present
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from betcode.engine.core.decision_types import PromptDecision
+    from betcode.engine.core.prompt_decision import PromptDecision
 
 KEPT_ANSWER = "the answer to"  # followed by the request that it was given to
 

@@ -15,7 +15,7 @@ from betcode.domain.permissions.prompt_lifetime import ExtendOn
 from betcode.domain.store.rows import PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
-from betcode.engine.core.decision_types import PermissionAnswer, PromptDecision, decide, json_value, same_as_before
+from betcode.engine.core.prompt_decision import PermissionAnswer, PromptDecision, decide, json_value, same_as_before
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.maintenance.prompt_times import extend_prompts
 from betcode.engine.operations.answer_prompt import answer_prompt, answer_questions

@@ -11,7 +11,7 @@ from betcode.domain.store.rows import PromptRow
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import answer as core
 from betcode.engine.core.capability_checks import check_answer
-from betcode.engine.core.decision_types import PromptDecision, same_as_before
+from betcode.engine.core.prompt_decision import PromptDecision, same_as_before
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.grants import granted
 from betcode.engine.shell.session import LiveSession

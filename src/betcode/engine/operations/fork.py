@@ -16,7 +16,7 @@ from betcode.domain.store.rows import ForkedPart, SessionRow, SessionState, Stor
 from betcode.domain.values.identifiers import Seq, SessionId, new_session_id
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF, SessionCounters
-from betcode.engine.follow.reader import SessionReader
+from betcode.engine.follow.session_reader import SessionReader
 from betcode.engine.operations.compact import compacted_after
 from betcode.engine.registry import Registry
 from betcode.engine.validation import NAME_CHARACTERS, check_name

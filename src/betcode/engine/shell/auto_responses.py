@@ -10,8 +10,8 @@ from betcode.domain.store.changes import AddAudit, AddInput
 from betcode.domain.store.rows import InputRow
 from betcode.domain.values.identifiers import Seq, new_message_id
 from betcode.engine.core import events
-from betcode.engine.core.decision_types import decision_in
 from betcode.engine.core.ingest import RecordIngest
+from betcode.engine.core.prompt_decision import decision_in
 from betcode.engine.core.prompt_ingest import USED_BEFORE
 from betcode.engine.permissions.agent_denials import denied_by_agent
 

@@ -19,7 +19,7 @@ from betcode.engine.core import budget as budget_rules
 from betcode.engine.core import events
 from betcode.engine.core.answer import decision_changes
 from betcode.engine.core.capability_checks import unmeasured_limits_notice
-from betcode.engine.core.decision_types import PromptDecision
+from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import status_after
 from betcode.engine.fault_points import FaultPoint

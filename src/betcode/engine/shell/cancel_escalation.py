@@ -34,7 +34,7 @@ _HOLDER_KILLS_WITHIN_S = 7.0  # it gives up after five
 _KILLED_WITHIN_S = 20.0
 
 
-class Escalation:
+class CancelEscalation:
     """The steps of one run's cancel, taken one after the other until the turn is over or the agent is gone."""
 
     def __init__(self, run: AgentRun) -> None:

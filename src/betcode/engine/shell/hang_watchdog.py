@@ -24,7 +24,7 @@ _HEARD_WITHIN_S = 3.0  # then its holder hangs too
 _ENDED_WITHIN_S = _GRACE_S + 5.0
 
 
-class HangWatch:
+class HangWatchdog:
     """Watches one agent for signs of life: anything at all that it writes, a tool's heartbeat included."""
 
     def __init__(self, run: AgentRun) -> None:

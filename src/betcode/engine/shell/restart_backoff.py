@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from betcode.engine.shell.session import LiveSession
 
 
-class Recovery:
+class RestartBackoff:
     """The wait of one session; how often it crashed is in its row. Whoever changes it holds the session's lock."""
 
     def __init__(self, session: LiveSession) -> None:

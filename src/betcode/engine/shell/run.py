@@ -33,10 +33,10 @@ from betcode.engine.operations import compact
 from betcode.engine.permissions.tool_calls import ToolCallScreener
 from betcode.engine.shell import compaction_triggers
 from betcode.engine.shell.auto_responses import AutoResponses, hand_over
-from betcode.engine.shell.cancel_escalation import Escalation
+from betcode.engine.shell.cancel_escalation import CancelEscalation
 from betcode.engine.shell.delivery import deliver
 from betcode.engine.shell.exit_record import record_exit
-from betcode.engine.shell.hang_watchdog import HangWatch
+from betcode.engine.shell.hang_watchdog import HangWatchdog
 from betcode.engine.shell.holder_client import (
     END_GRACE_S,
     Attachment,
@@ -49,8 +49,8 @@ from betcode.engine.shell.holder_client import (
 from betcode.engine.shell.record_logging import log_records
 from betcode.engine.shell.spawn import start
 from betcode.engine.shell.translation import PromptReviewer, translate
+from betcode.holder.journal_reader import JournalReader
 from betcode.holder.launch import bar, end_leftovers
-from betcode.holder.reader import JournalReader
 from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns as clock_ns
 
@@ -79,7 +79,7 @@ class AgentRun:
         self.attached = anyio.Event()
         self.ended = anyio.Event()
         self.asked_to_end = self.row.cancel_step.ends_agent
-        self.escalation = Escalation(self)
+        self.escalation = CancelEscalation(self)
         self.stopped = False  # ended because its daemon stops
         self.is_outdated = False
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
@@ -89,7 +89,7 @@ class AgentRun:
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
         self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
-        self.watch = HangWatch(self)
+        self.watch = HangWatchdog(self)
         self.calls = ToolCallScreener(self)
         self._replies = AutoResponses(self)
         self._exit: Record | None = None

@@ -48,11 +48,11 @@ from betcode.engine.permissions.project_guard import ProjectGuard
 from betcode.engine.permissions.screening import Screening
 from betcode.engine.shell.budget_gate import BudgetGate
 from betcode.engine.shell.input_lock_service import InputLockService
-from betcode.engine.shell.restart_backoff import Recovery
+from betcode.engine.shell.restart_backoff import RestartBackoff
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session_failure import SessionFailure
 from betcode.engine.shell.session_tasks import SessionTasks
-from betcode.engine.shell.turn_metrics import TurnTimes
+from betcode.engine.shell.turn_metrics import TurnMetrics
 from betcode.engine.shell.views import agent_view, session_view
 from betcode.engine.shell.writer import SessionWriter
 from betcode.rules import PathContext
@@ -85,7 +85,7 @@ class LiveSession:
         self.directory = row.new.working_directory  # in which its newest agent was started, or the next one will be
         self.is_placed = not row.new.worktree_id  # else `directory` may be where its worktree was
         self.users = 0  # streams and calls that hold this object
-        self.recovery = Recovery(self)
+        self.recovery = RestartBackoff(self)
         self.screening = Screening(self)
         self.project = ProjectGuard(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
@@ -121,7 +121,7 @@ class LiveSession:
         return self.provider.capabilities_for(self.writer.new)
 
     @property
-    def turns(self) -> TurnTimes:
+    def turns(self) -> TurnMetrics:
         return self.writer.turns
 
     @property

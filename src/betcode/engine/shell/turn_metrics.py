@@ -50,7 +50,7 @@ def shown_tool(name: str) -> str:
     return name if name in _KNOWN_TOOLS else "mcp" if name.startswith("mcp__") else "other"
 
 
-class TurnTimes:
+class TurnMetrics:
     """A turn begins when its session becomes active or the one before it ends, and ends with `turn_complete`."""
 
     def __init__(

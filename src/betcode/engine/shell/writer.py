@@ -24,7 +24,7 @@ from betcode.engine.core.decision import StateFields
 from betcode.engine.core.state import Session, apply
 from betcode.engine.follow.growth import GrownLogs, Growth
 from betcode.engine.follow.tail import Tail
-from betcode.engine.shell.turn_metrics import TurnTimes
+from betcode.engine.shell.turn_metrics import TurnMetrics
 from betcode.engine.shell.turn_observer import TurnObserver
 from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns
@@ -67,7 +67,7 @@ class SessionWriter:
         self.tail = Tail(row.state.last_seq)
         self.degraded_reason = ""
         self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
-        self.turns = TurnTimes(row.new.session_id, row.new.provider, row.state, counts or Counts(), traces)
+        self.turns = TurnMetrics(row.new.session_id, row.new.provider, row.state, counts or Counts(), traces)
         self.telling = None if watch is None else TurnObserver(watch, row)
         self.on_status: Callable[[], None] | None = None  # called when the session's status has changed
         self._growth = growth

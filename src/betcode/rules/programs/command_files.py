@@ -40,7 +40,7 @@ class TooManyNames(Exception):
     """A script names more files, in more directories, than can be checked in time."""
 
 
-class Touched:
+class TouchedFiles:
     """The files that a script reads and writes by name, and those that it may reach."""
 
     def __init__(self, script: Script, rules: Rules, cwd: str | None) -> None:

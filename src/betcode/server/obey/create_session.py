@@ -16,7 +16,7 @@ from betcode.domain.sessions.budget import Amounts, OnReached, set_to
 from betcode.domain.store.rows import NO_SEQ, NewSession
 from betcode.domain.values.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
 from betcode.engine import Engine, LifecycleStatus
-from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.errors import ObeyError, ObeyErrorCode
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
 from betcode.server.obey.session_queries import SessionQueryCalls
 from betcode.server.obey.times import span_ns
@@ -62,7 +62,7 @@ class CreateSessionCalls:
                 await self._engine.submit(session, message, caller.client)
         except BetcodeError as trouble:
             raise ObeyError(
-                Obey.CREATION_FAILED,
+                ObeyErrorCode.CREATION_FAILED,
                 f"The session could not be started: {trouble.message}",
                 session_id=ulid_spelling(session),
             ) from trouble
@@ -90,7 +90,7 @@ class CreateSessionCalls:
             if not has_failed and (not isinstance(trouble, AgentUnavailable) or isinstance(trouble, UnknownProvider)):
                 raise
             raise ObeyError(
-                Obey.CREATION_FAILED,
+                ObeyErrorCode.CREATION_FAILED,
                 f"The session could not be started again: {trouble.message}",
                 session_id=ulid_spelling(session),
             ) from trouble
@@ -100,16 +100,18 @@ class CreateSessionCalls:
         kind = kind_of(request.provider)
         if kind is None:
             what = "No provider is given" if not request.provider else f"There is no provider {request.provider}"
-            raise ObeyError(Obey.PROVIDER_NOT_SUPPORTED, what)
+            raise ObeyError(ObeyErrorCode.PROVIDER_NOT_SUPPORTED, what)
         if kind not in self._engine.kinds.names:
-            raise ObeyError(Obey.PROVIDER_NOT_SUPPORTED, f"This daemon has no {provider_name(request.provider)}")
+            raise ObeyError(
+                ObeyErrorCode.PROVIDER_NOT_SUPPORTED, f"This daemon has no {provider_name(request.provider)}"
+            )
         return kind
 
     async def _check_model(self, kind: str, request: pb.CreateSessionRequest) -> None:
         if request.model:
             environment = {**await self._engine.login_environment(), **request.environment}
             if refusal := self._engine.kinds.model_refusal(kind, request.model, environment):
-                raise ObeyError(Obey.MODEL_NOT_SUPPORTED, refusal)
+                raise ObeyError(ObeyErrorCode.MODEL_NOT_SUPPORTED, refusal)
 
     async def _checked(
         self, request: pb.CreateSessionRequest, campaign: Campaign, kind: str
@@ -187,7 +189,7 @@ class CreateSessionCalls:
             return await self._engine.create(new, name=name, binding=binding)
         except AgentUnavailable as missing:
             raise ObeyError(
-                Obey.CREATION_FAILED, f"The session could not be created: {missing.message}", **missing.details
+                ObeyErrorCode.CREATION_FAILED, f"The session could not be created: {missing.message}", **missing.details
             ) from missing
 
 

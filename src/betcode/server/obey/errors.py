@@ -15,7 +15,7 @@ DOMAIN = "obey.local.v1"  # of google.rpc.ErrorInfo
 TRAILER = "obey-error-code"
 
 
-class Obey(IntEnum):
+class ObeyErrorCode(IntEnum):
     """The registry: the number, its meaning, and the gRPC status that it is sent with."""
 
     meaning: str
@@ -53,32 +53,32 @@ class Obey(IntEnum):
 class ObeyError(BetcodeError):
     """An error that this API has a number for."""
 
-    def __init__(self, number: Obey, message: str, **details: str) -> None:
+    def __init__(self, number: ObeyErrorCode, message: str, **details: str) -> None:
         super().__init__(message, **details)
         self.number = number
 
 
 # The numbers of the engine's errors. An error without a number gets 2000 and keeps its gRPC status.
-NUMBER: Mapping[ErrorCode, Obey] = {
-    ErrorCode.SESSION_NOT_FOUND: Obey.SESSION_NOT_FOUND,
-    ErrorCode.SESSION_CLOSED: Obey.WRONG_STATE,
-    ErrorCode.SESSION_ACTIVE: Obey.WRONG_STATE,
-    ErrorCode.SESSION_NOT_READY: Obey.WRONG_STATE,
-    ErrorCode.SESSION_TIMEOUT: Obey.TIMEOUT_REACHED,
-    ErrorCode.CAMPAIGN_NOT_FOUND: Obey.CAMPAIGN_NOT_FOUND,
-    ErrorCode.CAMPAIGN_UNUSABLE: Obey.SANDBOX_FAILED,
-    ErrorCode.BUDGET_EXCEEDED: Obey.BUDGET_EXCEEDED,
-    ErrorCode.NO_INPUT_LOCK: Obey.DELIVERY_FAILED,
-    ErrorCode.POOL_EXHAUSTED: Obey.DELIVERY_FAILED,
-    ErrorCode.AGENT_UNAVAILABLE: Obey.DELIVERY_FAILED,
-    ErrorCode.STORAGE_DEGRADED: Obey.DELIVERY_FAILED,
-    ErrorCode.SUBPROCESS_CRASHED: Obey.PROCESS_CRASHED,
+NUMBER: Mapping[ErrorCode, ObeyErrorCode] = {
+    ErrorCode.SESSION_NOT_FOUND: ObeyErrorCode.SESSION_NOT_FOUND,
+    ErrorCode.SESSION_CLOSED: ObeyErrorCode.WRONG_STATE,
+    ErrorCode.SESSION_ACTIVE: ObeyErrorCode.WRONG_STATE,
+    ErrorCode.SESSION_NOT_READY: ObeyErrorCode.WRONG_STATE,
+    ErrorCode.SESSION_TIMEOUT: ObeyErrorCode.TIMEOUT_REACHED,
+    ErrorCode.CAMPAIGN_NOT_FOUND: ObeyErrorCode.CAMPAIGN_NOT_FOUND,
+    ErrorCode.CAMPAIGN_UNUSABLE: ObeyErrorCode.SANDBOX_FAILED,
+    ErrorCode.BUDGET_EXCEEDED: ObeyErrorCode.BUDGET_EXCEEDED,
+    ErrorCode.NO_INPUT_LOCK: ObeyErrorCode.DELIVERY_FAILED,
+    ErrorCode.POOL_EXHAUSTED: ObeyErrorCode.DELIVERY_FAILED,
+    ErrorCode.AGENT_UNAVAILABLE: ObeyErrorCode.DELIVERY_FAILED,
+    ErrorCode.STORAGE_DEGRADED: ObeyErrorCode.DELIVERY_FAILED,
+    ErrorCode.SUBPROCESS_CRASHED: ObeyErrorCode.PROCESS_CRASHED,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ObeyErrorStatus:
-    number: Obey
+    number: ObeyErrorCode
     status: grpc.StatusCode
 
 
@@ -87,9 +87,9 @@ def error_status(error: BetcodeError) -> ObeyErrorStatus:
     if isinstance(error, ObeyError):
         return ObeyErrorStatus(error.number, error.number.status)
     if isinstance(error, UnknownProvider):
-        return ObeyErrorStatus(Obey.NOT_INITIALIZED, Obey.NOT_INITIALIZED.status)
-    number = NUMBER.get(error.code, Obey.SESSION_ERROR)
-    return ObeyErrorStatus(number, STATUS[error.code] if number is Obey.SESSION_ERROR else number.status)
+        return ObeyErrorStatus(ObeyErrorCode.NOT_INITIALIZED, ObeyErrorCode.NOT_INITIALIZED.status)
+    number = NUMBER.get(error.code, ObeyErrorCode.SESSION_ERROR)
+    return ObeyErrorStatus(number, STATUS[error.code] if number is ObeyErrorCode.SESSION_ERROR else number.status)
 
 
 def status_of(error: BetcodeError) -> grpc.Status:

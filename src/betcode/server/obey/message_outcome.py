@@ -4,7 +4,7 @@ import re
 
 from betcode.domain.error_codes import ErrorCode
 from betcode.engine.operations.lifecycle.timeouts import REACHED
-from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.errors import ObeyError, ObeyErrorCode
 from betcode.v1 import agent_pb2 as v1
 
 # Each provider has its own message for a model or gateway that could not be reached.
@@ -39,13 +39,13 @@ class MessageOutcome:
             case "turn_complete" if self._is_ours(event.turn_complete):
                 self._end(event.turn_complete.stop_reason)
             case "status_change" if event.status_change.status == v1.IDLE and self._given_up:
-                raise ObeyError(Obey.DELIVERY_FAILED, f"The message did not reach the agent: {self._given_up}")
+                raise ObeyError(ObeyErrorCode.DELIVERY_FAILED, f"The message did not reach the agent: {self._given_up}")
             case _:
                 pass
 
     def stopped(self) -> ObeyError:
         """The log has ended before the turn did."""
-        return ObeyError(Obey.WRONG_STATE, "The session was stopped before the agent had finished")
+        return ObeyError(ObeyErrorCode.WRONG_STATE, "The session was stopped before the agent had finished")
 
     def _is_ours(self, ended: v1.TurnComplete) -> bool:
         if self._message_id in ended.message_ids:
@@ -54,19 +54,19 @@ class MessageOutcome:
 
     def _end(self, reason: str) -> None:
         if self._timed_out:
-            raise ObeyError(Obey.TIMEOUT_REACHED, "The session's timeout was reached, and the turn cancelled")
+            raise ObeyError(ObeyErrorCode.TIMEOUT_REACHED, "The session's timeout was reached, and the turn cancelled")
         message = self._error.message if self._error is not None else ""
         match reason:
             case "crashed" if message and not self._has_crashed:  # it did not even start
-                raise ObeyError(Obey.DELIVERY_FAILED, message)
+                raise ObeyError(ObeyErrorCode.DELIVERY_FAILED, message)
             case "crashed":
-                raise ObeyError(Obey.PROCESS_CRASHED, message or "The agent's process crashed")
+                raise ObeyError(ObeyErrorCode.PROCESS_CRASHED, message or "The agent's process crashed")
             case "error" if _CONNECTION.search(message):
-                raise ObeyError(Obey.CONNECTION_LOST, message)
+                raise ObeyError(ObeyErrorCode.CONNECTION_LOST, message)
             case "error":
-                raise ObeyError(Obey.SESSION_ERROR, message or "The turn failed")
+                raise ObeyError(ObeyErrorCode.SESSION_ERROR, message or "The turn failed")
             case "cancelled" | "stopped":
-                raise ObeyError(Obey.SESSION_ERROR, f"The turn was {reason} before it had finished")
+                raise ObeyError(ObeyErrorCode.SESSION_ERROR, f"The turn was {reason} before it had finished")
             case _:
                 self.is_over = True
 

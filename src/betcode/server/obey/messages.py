@@ -9,7 +9,7 @@ from betcode.domain.values.identifiers import Seq, new_message_id
 from betcode.engine import ClientName, Engine, PermissionAnswer
 from betcode.server.auth.gate import Gate
 from betcode.server.obey.activities import Activities
-from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.errors import ObeyError, ObeyErrorCode
 from betcode.server.obey.message_outcome import MessageOutcome
 from betcode.server.obey.names import session_of
 from betcode.server.obey.session_queries import SessionQueryCalls
@@ -56,11 +56,11 @@ class MessageCalls:
                 session, graceful=request.graceful, within_s=self._stop_timeout_s, client=caller.client.client_id
             )
         except SessionClosed:
-            raise ObeyError(Obey.ALREADY_STOPPED, "The session was stopped before") from None
+            raise ObeyError(ObeyErrorCode.ALREADY_STOPPED, "The session was stopped before") from None
         info = await self._reading.info(session)
         if not in_time:
             raise ObeyError(
-                Obey.STOP_TIMED_OUT,
+                ObeyErrorCode.STOP_TIMED_OUT,
                 f"The turn did not end within {self._stop_timeout_s:g} s: the agent was killed, the session is stopped",
                 session_id=info.id,
             )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.values.identifiers import NotAnIdentifier, SessionId, parse_session_id, ulid_spelling
 from betcode.providers.specs import SPECS
-from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.errors import ObeyError, ObeyErrorCode
 from obey.local.v1 import local_pb2 as pb
 
 STATUS: Mapping[Phase, pb.SessionStatus.ValueType] = {
@@ -55,4 +55,4 @@ def session_of(text: str) -> SessionId:
         return parse_session_id(text)
     except NotAnIdentifier:
         shown = f"No session has the id {text[:100]!r}" if text else "No session is given"
-        raise ObeyError(Obey.SESSION_NOT_FOUND, shown) from None
+        raise ObeyError(ObeyErrorCode.SESSION_NOT_FOUND, shown) from None

@@ -13,24 +13,24 @@ _LOCK_MS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class ProbeResult:
     problems: tuple[str, ...]
     is_complete: bool  # False: the time was over before it was read
     newest_ns: int  # when the last change of any session was
     live_runs: frozenset[str]  # the runs whose agents are at work, as the rows say
 
 
-def glance(path: Path, *, within_s: float) -> Glance:
+def glance(path: Path, *, within_s: float) -> ProbeResult:
     """Raises DatabaseUnusable: it cannot be read at all."""
     db = connect_to_look(path, timeout_ms=_LOCK_MS)
     try:
         if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'runs'").fetchone():
-            return Glance((), True, 0, frozenset())
+            return ProbeResult((), True, 0, frozenset())
         newest = db.execute("SELECT max(updated_ns) FROM sessions").fetchone()
         live = db.execute("SELECT run_id FROM runs WHERE state IN ('spawning', 'running')").fetchall()
         problems, is_complete = _quick_check(db, within_s)
         last: int = (newest and newest[0]) or 0
-        return Glance(problems, is_complete, last, frozenset(str(row[0]) for row in live))
+        return ProbeResult(problems, is_complete, last, frozenset(str(row[0]) for row in live))
     except (apsw.Error, OSError) as error:
         raise unusable(path, error) from error
     finally:

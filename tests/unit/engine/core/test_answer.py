@@ -19,7 +19,7 @@ from betcode.engine.core.answer import (
     refuse_if_denied,
     resolve,
 )
-from betcode.engine.core.decision_types import PromptDecision
+from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.core.view import RunView
 from betcode.v1 import agent_pb2 as v1
 from support.engine.core_values import CAPABLE, NOW_NS, audited, brief, prompt, run, saved_prompts, session

@@ -6,7 +6,7 @@ import pytest
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError, InvalidRequest, SessionNotFound, UnknownProvider
 from betcode.server.errors import STATUS
-from betcode.server.obey.errors import NUMBER, Obey, ObeyError, error_status
+from betcode.server.obey.errors import NUMBER, ObeyError, ObeyErrorCode, error_status
 
 S = grpc.StatusCode
 REGISTRY = {
@@ -31,7 +31,7 @@ REGISTRY = {
 
 @pytest.mark.behaviour("obey.error.registry")
 def test_the_registry_has_exactly_these() -> None:
-    assert {each.value: (each.meaning, each.status) for each in Obey} == REGISTRY
+    assert {each.value: (each.meaning, each.status) for each in ObeyErrorCode} == REGISTRY
 
 
 @pytest.mark.behaviour("obey.error.format", "obey.error.2000")
@@ -42,13 +42,13 @@ def test_every_error_of_the_engine_has_a_number_and_a_status(code: ErrorCode) ->
 
     Trouble.code = code
     answer = error_status(Trouble("what happened"))
-    assert answer.number is NUMBER.get(code, Obey.SESSION_ERROR)
-    assert answer.status is (STATUS[code] if answer.number is Obey.SESSION_ERROR else answer.number.status)
+    assert answer.number is NUMBER.get(code, ObeyErrorCode.SESSION_ERROR)
+    assert answer.status is (STATUS[code] if answer.number is ObeyErrorCode.SESSION_ERROR else answer.number.status)
 
 
 @pytest.mark.behaviour("obey.error.2030", "obey.error.2000")
 def test_some_errors_are_told_closer_than_their_code_says() -> None:
-    assert error_status(UnknownProvider("gone")).number is Obey.NOT_INITIALIZED
-    assert error_status(SessionNotFound("x")).number is Obey.SESSION_NOT_FOUND
-    assert error_status(ObeyError(Obey.STOP_TIMED_OUT, "late")).status is S.DEADLINE_EXCEEDED
+    assert error_status(UnknownProvider("gone")).number is ObeyErrorCode.NOT_INITIALIZED
+    assert error_status(SessionNotFound("x")).number is ObeyErrorCode.SESSION_NOT_FOUND
+    assert error_status(ObeyError(ObeyErrorCode.STOP_TIMED_OUT, "late")).status is S.DEADLINE_EXCEEDED
     assert error_status(InvalidRequest("no")).status is S.INVALID_ARGUMENT

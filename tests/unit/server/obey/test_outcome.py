@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.server.obey.errors import Obey, ObeyError
+from betcode.server.obey.errors import ObeyError, ObeyErrorCode
 from betcode.server.obey.message_outcome import MessageOutcome
 from betcode.v1 import agent_pb2 as v1
 
@@ -36,19 +36,22 @@ def test_only_its_own_turn_ends_it() -> None:
 @pytest.mark.parametrize(
     ("events", "number"),
     [
-        ([error("SUBPROCESS_CRASHED", "it died"), ended("crashed")], Obey.PROCESS_CRASHED),
-        ([state(v1.MESSAGE_STATE_UNKNOWN), error("SUBPROCESS_CRASHED", "x"), ended("crashed")], Obey.PROCESS_CRASHED),
-        ([error("AGENT_UNAVAILABLE", "no program"), ended("crashed")], Obey.DELIVERY_FAILED),
-        ([state(v1.MESSAGE_STATE_CANCELLED), IDLE], Obey.DELIVERY_FAILED),
-        ([error("AGENT_ERROR", "Connection reset"), ended("error", "m")], Obey.CONNECTION_LOST),
-        ([error("AGENT_ERROR", "stream stopped short"), ended("error", "m")], Obey.CONNECTION_LOST),
-        ([error("AGENT_ERROR", "bad prompt"), ended("error", "m")], Obey.SESSION_ERROR),
-        ([ended("cancelled", "m")], Obey.SESSION_ERROR),
-        ([TIMEOUT, ended("cancelled", "m")], Obey.TIMEOUT_REACHED),
+        ([error("SUBPROCESS_CRASHED", "it died"), ended("crashed")], ObeyErrorCode.PROCESS_CRASHED),
+        (
+            [state(v1.MESSAGE_STATE_UNKNOWN), error("SUBPROCESS_CRASHED", "x"), ended("crashed")],
+            ObeyErrorCode.PROCESS_CRASHED,
+        ),
+        ([error("AGENT_UNAVAILABLE", "no program"), ended("crashed")], ObeyErrorCode.DELIVERY_FAILED),
+        ([state(v1.MESSAGE_STATE_CANCELLED), IDLE], ObeyErrorCode.DELIVERY_FAILED),
+        ([error("AGENT_ERROR", "Connection reset"), ended("error", "m")], ObeyErrorCode.CONNECTION_LOST),
+        ([error("AGENT_ERROR", "stream stopped short"), ended("error", "m")], ObeyErrorCode.CONNECTION_LOST),
+        ([error("AGENT_ERROR", "bad prompt"), ended("error", "m")], ObeyErrorCode.SESSION_ERROR),
+        ([ended("cancelled", "m")], ObeyErrorCode.SESSION_ERROR),
+        ([TIMEOUT, ended("cancelled", "m")], ObeyErrorCode.TIMEOUT_REACHED),
     ],
-    ids=lambda value: value.name if isinstance(value, Obey) else "",
+    ids=lambda value: value.name if isinstance(value, ObeyErrorCode) else "",
 )
-def test_each_way_to_fail_has_its_number(events: list[v1.AgentEvent], number: Obey) -> None:
+def test_each_way_to_fail_has_its_number(events: list[v1.AgentEvent], number: ObeyErrorCode) -> None:
     outcome = MessageOutcome("m")
     *before, last = events
     for event in before:
