@@ -10,7 +10,9 @@ import betcode
 
 _ROOT = Path(betcode.__file__).parent
 _GENERATED = {"v1", "v1alpha"}
-_PARTICIPLE = re.compile(r"[a-z]+(ing|ed)")  # one word: `copy_untracked` says what is copied
+_IRREGULAR = "told|kept|left|said|given|made|taken|gone|seen|done|held|sent|begun|known"
+_PARTICIPLE = re.compile(rf"[a-z]+(ing|ed)|{_IRREGULAR}")  # one word: `copy_untracked` says what is copied
+_BARE = re.compile(rf"_?({_IRREGULAR})", re.IGNORECASE)
 _ACCEPTED = {
     "binding",  # nouns
     "finding",
@@ -43,6 +45,18 @@ def test_no_module_or_package_is_named_by_a_bare_participle() -> None:
 def test_every_accepted_name_is_in_use() -> None:
     names = {part for path in _modules() for part in path.relative_to(_ROOT).with_suffix("").parts}
     assert sorted(_ACCEPTED - names) == []
+
+
+def test_no_class_or_public_function_is_named_by_a_bare_irregular_participle() -> None:
+    """Only names that other modules import: a method is read together with the name of its object."""
+    found = []
+    for path in _modules():
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if isinstance(node, ast.ClassDef) or not node.name.startswith("_"):
+                found += [f"{path.relative_to(_ROOT)}: {node.name}"] if _BARE.fullmatch(node.name) else []
+    assert found == []
 
 
 def test_no_class_name_is_used_in_four_modules() -> None:

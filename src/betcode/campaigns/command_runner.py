@@ -97,7 +97,7 @@ class Executor:
                 return self._start(campaign, program, argv, environment)
 
             child = await self._begin(campaign, Starting(checked))
-            async with aclosing(told(child, bound_s)) as pieces:
+            async with aclosing(output_of(child, bound_s)) as pieces:
                 async for piece in pieces:
                     yield piece
         finally:
@@ -129,7 +129,7 @@ class Executor:
 
     async def _said(self, child: Child, name: str) -> bytes | None:
         said = bytearray()
-        async with aclosing(told(child, _MANIFEST_WITHIN_S)) as pieces:
+        async with aclosing(output_of(child, _MANIFEST_WITHIN_S)) as pieces:
             async for piece in pieces:
                 match piece:
                     case Exit(timed_out=True):
@@ -176,7 +176,7 @@ class Executor:
         raise CampaignUnusable(f"Nothing can be run in {campaign.root}: {why}") from None
 
 
-async def told(child: Child, bound_s: float) -> AsyncGenerator[Piece, None]:
+async def output_of(child: Child, bound_s: float) -> AsyncGenerator[Piece, None]:
     """Yield a command's output at the reader's pace, and last its end. Hold it in `aclosing`."""
     began = time.monotonic()
     limit = _TimeLimit(child, bound_s)

@@ -31,7 +31,7 @@ from betcode.storage.sessions.session_store import SqliteSessions
 from betcode.storage.sqlite import epochs
 from betcode.storage.sqlite.access import DatabaseAccess
 from betcode.storage.sqlite.checkpoints import Checkpoints
-from betcode.storage.sqlite.database import told
+from betcode.storage.sqlite.database import storage_error
 from betcode.storage.sqlite.worker_thread import WorkerThread
 from betcode.storage.sqlite.writer import AGAIN, Again, Writer
 
@@ -135,7 +135,7 @@ class SqliteStore(SqliteSessions, SqlitePrompts):
             self._indexer.begin_again()
             return SearchPage(complete=False)
         except apsw.Error as error:
-            raise told(error, "searched") from error
+            raise storage_error(error, "searched") from error
         return replace(page, complete=page.complete and complete)
 
 

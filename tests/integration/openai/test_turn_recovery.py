@@ -9,7 +9,7 @@ import pytest
 from acp import RequestError
 
 from betcode.agents.openai import transcript
-from betcode.agents.openai.records import AnswerReported, Begun, Ended, ModelAnswer, Record, ToolOutput
+from betcode.agents.openai.records import AnswerReported, CallBegun, Ended, ModelAnswer, Record, ToolOutput
 from betcode.wire.acp import extensions
 from support.apis.openai.program import Watcher, conversation
 from support.apis.openai.server import OpenAiApi, openai_api, script
@@ -55,7 +55,7 @@ async def test_a_turn_continues_after_every_record_and_no_command_runs_twice(tmp
 
 
 def check(cut: int, before: list[Record], root: Path, watcher: Watcher) -> None:
-    begun = {record.call_id for record in before if isinstance(record, Begun)}
+    begun = {record.call_id for record in before if isinstance(record, CallBegun)}
     ended = {record.call_id for record in before if isinstance(record, ToolOutput)}
     unsure = [COMMANDS[call_id] for call_id in begun - ended]
     expected = [each for each in ("a", "b") if each not in unsure]

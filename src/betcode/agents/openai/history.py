@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from betcode.agents.openai.records import (
     AnswerReported,
-    Begun,
     Call,
+    CallBegun,
     Ended,
     ModelAnswer,
     Record,
@@ -69,7 +69,7 @@ class History:
                 self._shown[-1].append(record)
             case AnswerReported():
                 self.is_told = True
-            case Begun():
+            case CallBegun():
                 self._begun.add(record.call_id)
             case Trimmed():
                 self.dropped_exchanges, self._dropped_outputs = record.exchanges, frozenset(record.outputs)

@@ -43,7 +43,7 @@ class AnswerReported(msgspec.Struct, frozen=True, tag="told"):
     """The newest answer and its calls were reported to the client."""
 
 
-class Begun(msgspec.Struct, frozen=True, tag="begun"):
+class CallBegun(msgspec.Struct, frozen=True, tag="begun"):
     """A call with side effects is about to run; without an output after it, its progress is unknown."""
 
     call_id: str
@@ -72,4 +72,4 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     error: str = ""
 
 
-Record = UserMessage | ModelAnswer | AnswerReported | Begun | ToolOutput | Trimmed | Ended
+Record = UserMessage | ModelAnswer | AnswerReported | CallBegun | ToolOutput | Trimmed | Ended

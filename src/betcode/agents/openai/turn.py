@@ -14,8 +14,8 @@ from betcode.agents.openai.model_call import AskingFailed, Model
 from betcode.agents.openai.options import OpenAiOptions
 from betcode.agents.openai.records import (
     AnswerReported,
-    Begun,
     Call,
+    CallBegun,
     Ended,
     ModelAnswer,
     Record,
@@ -209,7 +209,7 @@ class OpenAiConversation:
             if answer.input is not None:
                 plan = changed_plan(self._workspace, call, answer.input)
         if plan.may_change:
-            self._write(Begun(call.call_id))
+            self._write(CallBegun(call.call_id))
         await voice.running(self._tool_id(call), plan)
         return await plan.run()
 

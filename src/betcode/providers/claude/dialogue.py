@@ -176,7 +176,7 @@ class ClaudeDialogue(DialogueBase[State]):
 
     @property
     def answering(self) -> tuple[str, ...]:
-        return tuple(turns.begun(self._state)) if self._state.turn else ()
+        return tuple(turns.begun_messages(self._state)) if self._state.turn else ()
 
     @property
     def withdrawing(self) -> frozenset[str]:

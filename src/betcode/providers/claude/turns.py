@@ -129,10 +129,10 @@ def _answered(frame: Result, state: State) -> list[str]:
         return frame.user_message_uuids or [frame.user_message_uuid or ""]
     if frame.origin is not None:
         return []
-    return begun(state)
+    return begun_messages(state)
 
 
-def begun(state: State) -> list[str]:
+def begun_messages(state: State) -> list[str]:
     """The messages that the agent has started with or never acknowledged."""
     stage = 2 if state.has_lifecycle else 0
     return [message_id for message_id, reached in state.pending.items() if reached >= stage]

@@ -121,7 +121,7 @@ class OpenClawProvider(AcpFamily):
         """Raises AgentUnavailable."""
         self.check(context.environment)
         gateway = self._gateway(provider_config(session))
-        state_dir = kept(context.run_dir)
+        state_dir = state_directory(context.run_dir)
         argv = [
             sys.executable,
             "-I",
@@ -170,7 +170,7 @@ class OpenClawProvider(AcpFamily):
         return _Gateway(url or here, token_file, settings.port, is_ours=start and not url)
 
 
-def kept(run_dir: Path) -> Path:
+def state_directory(run_dir: Path) -> Path:
     """Where the gateway that we start, and how far sessions were shown, are: beside the journals of runs."""
     return run_dir.parent.parent / "agents" / "openclaw"
 

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from betcode.storage.sqlite.database import told
+from betcode.storage.sqlite.database import storage_error
 from betcode.storage.sqlite.worker_thread import WorkerThread
 from betcode.storage.sqlite.writer import Writer
 
@@ -34,7 +34,7 @@ class DatabaseAccess:
             return await reader.call(query)
         except apsw.Error as error:
             logger.exception("the database could not be read")
-            raise told(error, "read") from error
+            raise storage_error(error, "read") from error
 
 
 class DatabaseStore:

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import BetcodeError, DatabaseUnusable, StorageDegraded
-from betcode.storage.sqlite.database import told
+from betcode.storage.sqlite.database import storage_error
 from betcode.telemetry import log_context
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class Checkpoints:
             self._wake.set()
             return
         except apsw.Error as error:
-            failure: BetcodeError | None = told(error)
+            failure: BetcodeError | None = storage_error(error)
         else:
             failure = None
         for future in waiting:

@@ -141,7 +141,7 @@ def opening_trouble(error: BaseException) -> str:
     return passing_trouble(error)
 
 
-def told(error: BaseException, doing: str = "written") -> BetcodeError:
+def storage_error(error: BaseException, doing: str = "written") -> BetcodeError:
     """The error as the rest of the program knows it."""
     if isinstance(error, StorageFailed | StorageDegraded):
         return error

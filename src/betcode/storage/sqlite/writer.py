@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import apsw
 
 from betcode.domain.errors import BetcodeError, StorageFailed, WorktreeExists
-from betcode.storage.sqlite.database import degraded, opening_trouble, passing_trouble, told
+from betcode.storage.sqlite.database import degraded, opening_trouble, passing_trouble, storage_error
 from betcode.storage.sqlite.worker_thread import GilYield, Job, outcome
 from betcode.telemetry import log_context
 
@@ -31,7 +31,7 @@ AGAIN = Again()
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _JobResult:
     job: AnyJob
     result: object = None
     error: BaseException | None = None
@@ -137,10 +137,10 @@ class Writer:
             group.append(job)
         return group, True
 
-    def _commit(self, group: Sequence[AnyJob]) -> list[_Done]:
+    def _commit(self, group: Sequence[AnyJob]) -> list[_JobResult]:
         """One transaction for the group; what each job came to."""
         if (refusal := self._refusal()) is not None:
-            return [_Done(job, error=refusal) for job in group]
+            return [_JobResult(job, error=refusal) for job in group]
         try:
             with self.gate:
                 done = self._transact(group)
@@ -149,7 +149,7 @@ class Writer:
                 # A commit that is too large for the remaining space must not block the small ones.
                 return [each for job in group for each in self._commit((job,))]
             self._say(error)
-            return [_Done(job, error=told(error)) for job in group]
+            return [_JobResult(job, error=storage_error(error)) for job in group]
         if self._trouble:
             logger.warning("the database can be written again")
             self._trouble = ""
@@ -173,7 +173,7 @@ class Writer:
         self._begin = None
         return None
 
-    def _transact(self, group: Sequence[AnyJob]) -> list[_Done]:
+    def _transact(self, group: Sequence[AnyJob]) -> list[_JobResult]:
         """All or nothing is committed here, but for jobs that failed by themselves.
 
         Raises:
@@ -191,7 +191,7 @@ class Writer:
         self._faults("after-commit")
         return done
 
-    def _try(self, job: AnyJob) -> _Done:
+    def _try(self, job: AnyJob) -> _JobResult:
         """The job inside its own savepoint: what fails leaves nothing, and the others untouched."""
         self._db.execute("SAVEPOINT job")
         try:
@@ -199,16 +199,16 @@ class Writer:
         except WorktreeExists as refused:  # by the rows that are there, which is no trouble of the database
             self._db.execute("ROLLBACK TO job")
             self._db.execute("RELEASE job")
-            return _Done(job, error=refused)
+            return _JobResult(job, error=refused)
         except Exception as error:
             if passing_trouble(error):
                 raise
             logger.exception("a commit was refused")
             self._db.execute("ROLLBACK TO job")
             self._db.execute("RELEASE job")
-            return _Done(job, error=told(error))
+            return _JobResult(job, error=storage_error(error))
         self._db.execute("RELEASE job")
-        return _Done(job, result)
+        return _JobResult(job, result)
 
     def _say(self, error: apsw.Error | OSError) -> None:
         """Say once that nothing can be written, not at every attempt."""
@@ -225,11 +225,11 @@ class Writer:
             if job is not None:
                 left.append(job)
         closed = StorageFailed("the log is closed")
-        self._loop.call_soon_threadsafe(_tell, [_Done(job, error=closed) for job in left])
+        self._loop.call_soon_threadsafe(_tell, [_JobResult(job, error=closed) for job in left])
         self._gil_yield.finished()
 
 
-def _tell(done: Sequence[_Done]) -> None:
+def _tell(done: Sequence[_JobResult]) -> None:
     """On the loop, once per transaction."""
     for each in done:
         if each.result is not AGAIN:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from betcode.agents.openai.history import LEFT_OUT, History, OpenCall
 from betcode.agents.openai.records import (
     AnswerReported,
-    Begun,
     Call,
+    CallBegun,
     ContentPart,
     Ended,
     ModelAnswer,
@@ -30,7 +30,7 @@ def exchange(number: int, size: int) -> list[Record]:
         message(number),
         ModelAnswer("Looking.", (LS,)),
         AnswerReported(),
-        Begun("call_0"),
+        CallBegun("call_0"),
         ToolOutput("call_0", "x" * size),
         ModelAnswer("Done."),
         Ended(f"m{number}", "end_turn"),
@@ -38,7 +38,7 @@ def exchange(number: int, size: int) -> list[Record]:
 
 
 def test_a_call_is_open_until_it_has_an_output_and_begun_from_its_beginning_on() -> None:
-    history = History([message(1), ModelAnswer("", (LS, CAT)), AnswerReported(), Begun("call_0")])
+    history = History([message(1), ModelAnswer("", (LS, CAT)), AnswerReported(), CallBegun("call_0")])
     assert history.open_calls == (OpenCall(LS, is_begun=True), OpenCall(CAT, is_begun=False))
     history.note(ToolOutput("call_0", "a.txt"))
     assert list(history.open_calls) == [OpenCall(CAT, is_begun=False)]

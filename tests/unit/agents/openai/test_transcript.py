@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from betcode.agents.openai import transcript
 from betcode.agents.openai.records import (
     AnswerReported,
-    Begun,
     Call,
+    CallBegun,
     ContentPart,
     Ended,
     ModelAnswer,
@@ -30,7 +30,7 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
         ModelAnswer, TEXT, st.lists(CALLS, max_size=2).map(tuple), st.just(({"type": "reasoning"},)), st.booleans()
     ),
     st.builds(AnswerReported),
-    st.builds(Begun, TEXT),
+    st.builds(CallBegun, TEXT),
     st.builds(ToolOutput, TEXT, TEXT, st.booleans()),
     st.builds(Trimmed, st.integers(0, 99), st.lists(TEXT, max_size=2).map(tuple)),
     st.builds(Ended, TEXT, st.sampled_from(["end_turn", "cancelled", "error"]), TEXT),
