@@ -5,69 +5,45 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import openai
 import pytest
 
 from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import Call, ContentPart, ModelAnswer, ToolOutput, UserMessage
-from betcode.agents.openai.wires import (
-    Finished,
-    ModelFailed,
-    ModelRequest,
-    StreamCut,
-    TextDelta,
-    ThoughtDelta,
-    Tool,
-    Wire,
-)
-from betcode.agents.openai.wires.chat import ChatWire
-from betcode.agents.openai.wires.responses import ResponsesWire
 from support.apis.openai.playback import RECORDINGS, Exchange, exchanges_of, playback
+from support.recordings.claude import golden_files
+from support.recordings.openai import GOLDEN, answers_of, heard, outline_of, recordings, wire_of
+from support.recordings.outline import read_outlines
 
-GOLDEN = Path(__file__).parent / "golden" / "openai"
-ALL = sorted(RECORDINGS.glob("*.jsonl"))
-TOOL = Tool("bash", "Run a shell command in the project", {"type": "object", "properties": {}})
+ALL = pytest.mark.parametrize("path", recordings(), ids=lambda path: path.stem)
 
 pytestmark = pytest.mark.anyio
 
 
-async def heard(wire: Wire, shown: list[Shown]) -> list[dict[str, Any]]:
-    """The parts of one answer, in a form that can be written down."""
-    parts: list[dict[str, Any]] = []
-    try:
-        async for part in wire.ask(ModelRequest("fake-model", "You are a coding agent.", shown, [TOOL])):
-            match part:
-                case TextDelta(text):
-                    parts.append({"text": text})
-                case ThoughtDelta(text):
-                    parts.append({"thought": text})
-                case Finished(answer, reason, usage):
-                    counted = None if usage is None else [usage.input_tokens, usage.output_tokens, usage.cached_tokens]
-                    parts.append(
-                        {"answer": json.loads(msgspec.json.encode(answer)), "reason": reason, "usage": counted}
-                    )
-    except (openai.APIError, StreamCut, ModelFailed) as error:
-        parts.append({"error": type(error).__name__, "message": str(error), "code": getattr(error, "code", None)})
-    return parts
+@pytest.mark.parametrize("path", golden_files(GOLDEN), ids=lambda path: path.stem)
+async def test_a_recording_gives_the_answers_of_its_golden_file(path: Path) -> None:
+    assert await answers_of(RECORDINGS / f"{path.stem}.jsonl") == json.loads(path.read_text())
 
 
-def wire_of(exchange: Exchange, base_url: str) -> Wire:
-    client = openai.AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
-    return ChatWire(client) if exchange.path.endswith("/chat/completions") else ResponsesWire(client)
+@ALL
+async def test_a_recording_has_its_outline(path: Path) -> None:
+    assert outline_of(await answers_of(path)) == read_outlines(GOLDEN)[path.stem]
 
 
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-async def test_a_recording_is_understood_as_written_down(path: Path) -> None:
-    exchanges = exchanges_of(path)
-    with playback(exchanges) as (base_url, _):
-        wire = wire_of(exchanges[0], base_url)
-        said = [await heard(wire, [UserMessage("m", (ContentPart("Work"),))]) for _ in exchanges]
-    assert said == json.loads((GOLDEN / f"{path.stem}.json").read_text())
+def test_there_is_an_outline_for_each_recording_and_no_other() -> None:
+    assert read_outlines(GOLDEN).keys() == {path.stem for path in recordings()}
+    assert len(recordings()) >= 12
 
 
-def test_there_is_a_golden_file_for_each_recording_and_no_other() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.json")} == {path.stem for path in ALL}
-    assert len(ALL) >= 12
+@ALL
+async def test_every_answer_ends_once_and_has_the_text_of_its_deltas(path: Path) -> None:
+    for *deltas, last in await answers_of(path):
+        assert all(part.keys() <= {"text", "thought"} for part in deltas)
+        if "error" in last:
+            assert last["message"] or last["error"] == "StreamCut"  # which has nothing to say
+            continue
+        assert last["answer"].get("text", "") == "".join(part.get("text", "") for part in deltas)
+        assert last["usage"] is None or min(last["usage"]) >= 0
+        assert all(json.loads(call["arguments"]) for call in last["answer"].get("calls", []))
 
 
 @pytest.mark.parametrize("name", ["responses-tool-loop", "chat-tool-loop", "responses-denied"])

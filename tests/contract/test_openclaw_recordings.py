@@ -1,7 +1,6 @@
 """Every recording of a real OpenClaw gateway, replayed: the updates written down, and what must hold for all."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,25 +8,25 @@ import pytest
 from betcode.agents.openclaw.frames import GatewayAnswer, decode
 from betcode.agents.openclaw.history import read_history
 from betcode.agents.openclaw.translation import Began, Ended, RunUpdate, Translation
-from support.recordings.openclaw import GOLDEN, RECORDINGS, frames, news_of, shown
+from support.recordings.openclaw import GOLDEN, RECORDINGS, frames, golden_text, news_of, outline_of
+from support.recordings.outline import read_outlines
 
 ALL = pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 
 
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_a_recording_gives_the_updates_of_its_golden_file(path: Path) -> None:
+    [recording] = [each for each in RECORDINGS if each.stem == path.stem]
+    assert golden_text(news_of(recording)).splitlines() == path.read_text().splitlines()
+
+
 @ALL
-def test_a_recording_gives_the_updates_written_down(path: Path) -> None:
-    golden = GOLDEN / f"{path.stem}.jsonl"
-    said = "".join(f"{json.dumps(shown(news), sort_keys=True)}\n" for news in news_of(path))
-    if os.environ.get("BETCODE_GOLDEN") == "1":
-        golden.parent.mkdir(exist_ok=True)
-        golden.write_text(said)
-    assert [json.loads(line) for line in said.splitlines()] == [
-        json.loads(line) for line in golden.read_text().splitlines()
-    ], "BETCODE_GOLDEN=1 writes it anew"
+def test_a_recording_has_its_outline(path: Path) -> None:
+    assert outline_of(news_of(path)) == read_outlines(GOLDEN)[path.stem]
 
 
-def test_there_is_a_golden_file_for_each_recording_and_no_other() -> None:
-    assert {path.stem for path in GOLDEN.iterdir()} == {path.stem for path in RECORDINGS}
+def test_there_is_an_outline_for_each_recording_and_no_other() -> None:
+    assert read_outlines(GOLDEN).keys() == {path.stem for path in RECORDINGS}
     assert len(RECORDINGS) == 6
 
 

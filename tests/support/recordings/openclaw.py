@@ -1,13 +1,14 @@
 """Recordings of a real gateway, and what they become."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from betcode.agents.openclaw.frames import Event, GatewayAnswer, Unreadable, decode
-from betcode.agents.openclaw.translation import ApprovalRequested, News, RunUpdate, Translation
+from betcode.agents.openclaw.translation import ApprovalRequested, Ended, News, RunUpdate, Translation
 from support.paths import CONTRACT
+from support.recordings.outline import count_equal
 
 Json = dict[str, Any]
 _HERE = CONTRACT
@@ -50,3 +51,23 @@ def shown(news: News) -> Json:
         call = news.tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         return {"asked": news.approval_id, "run": news.run_id, "call": call}
     return {type(news).__name__.lower(): {name: getattr(news, name) for name in news.__slots__}}
+
+
+def outline_of(news: Iterable[News]) -> list[str]:
+    """One entry per piece of news; equal neighbours are counted."""
+    return count_equal(map(_entry, news))
+
+
+def _entry(news: News) -> str:
+    if isinstance(news, RunUpdate):
+        update = news.update
+        return " ".join(filter(None, (update.session_update, getattr(update, "status", None))))
+    if isinstance(news, Ended):
+        facts = (news.stop_reason, "empty" if news.is_empty else "", "trouble" if news.trouble else "")
+        return " ".join(filter(None, ("ended", *facts)))
+    return type(news).__name__.lower()
+
+
+def golden_text(news: Iterable[News]) -> str:
+    """The text of a golden file: one piece of news per line."""
+    return "".join(f"{json.dumps(shown(each), sort_keys=True)}\n" for each in news)

@@ -17,7 +17,12 @@ FILE = "outlines.json"
 
 def outline(events: Iterable[v1.AgentEvent]) -> list[str]:
     """One entry per event; equal neighbours are counted."""
-    counted = ((entry, len(list(same))) for entry, same in groupby(map(_entry, events)))
+    return count_equal(map(_entry, events))
+
+
+def count_equal(entries: Iterable[str]) -> list[str]:
+    """The entries, with equal neighbours as one: `text_delta x3`."""
+    counted = ((entry, len(list(same))) for entry, same in groupby(entries))
     return [entry if count == 1 else f"{entry} x{count}" for entry, count in counted]
 
 
