@@ -110,7 +110,7 @@ def test_a_cut_at_any_record_makes_no_difference(path: Path) -> None:
             resumed = PROVIDER.dialogue(session, "", before, version=PROVIDER.dialogue_version)
             assert resumed.receive(record) == expected
             assert resumed.state() == whole.state()
-            assert (resumed.errands, resumed.is_ready) == (whole.errands, whole.is_ready)
+            assert resumed.view == whole.view
             before = whole.state()
 
 
@@ -137,10 +137,10 @@ def test_a_conversation_that_cannot_be_taken_up_is_a_failure_with_advice() -> No
     dialogue = following(None, session_of(path))
     for record in first:
         dialogue.receive(record)
-    assert not dialogue.conversation_began  # it says that it can, and cannot
+    assert not dialogue.view.conversation_began  # it says that it can, and cannot
     dialogue = following(dialogue, session_of(path))
     for record in second[: [b"Invalid session identifier" in record.data for record in second].index(True) + 1]:
         dialogue.receive(record)
-    assert dialogue.failure is not None
-    assert dialogue.failure.has_conversation is False
-    assert "Invalid session identifier" in dialogue.failure.advice
+    assert dialogue.view.failure is not None
+    assert dialogue.view.failure.has_conversation is False
+    assert "Invalid session identifier" in dialogue.view.failure.advice

@@ -95,9 +95,9 @@ def test_every_step_and_every_answer_of_ours_is_read_by_the_package(path: Path) 
         dialogue = following(None, session_of(path))
         for each in life:
             dialogue.receive(each)
-            for errand in dialogue.errands:
+            for errand in dialogue.view.errands:
                 check_ours(dialogue.addressed(PROVIDER.encode(errand)))
-            for request_id in dialogue.open_requests:
+            for request_id in dialogue.view.open_requests:
                 answered += 1
                 for behaviour in Behaviour:
                     answer = AnswerPermission(request_id, behaviour, "{}", message="because", interrupt=True)
@@ -120,11 +120,11 @@ def test_the_cancelled_answers_and_refusals_are_read_by_the_package() -> None:
     dialogue.receive(record({**ask, "params": params}))
     dialogue.receive(record({"jsonrpc": "2.0", "id": "f", "method": "fs/read_text_file", "params": {"path": "/x"}}))
     dialogue.receive(record(dialogue.addressed(PROVIDER.encode(Interrupt("i"))), RecordKind.IN))
-    said = [check_ours(errand.line) for errand in dialogue.errands]
+    said = [check_ours(errand.line) for errand in dialogue.view.errands]
     assert [(each["id"], "result" in each) for each in said] == [(7, True), ("f", False)]
-    for errand in dialogue.errands:
+    for errand in dialogue.view.errands:
         dialogue.receive(record(errand.line, RecordKind.IN))
-    assert dialogue.errands == ()
+    assert dialogue.view.errands == ()
 
 
 @ALL

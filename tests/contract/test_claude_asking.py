@@ -41,32 +41,32 @@ def test_a_prompt_that_the_agent_gave_up_is_withdrawn() -> None:
     assert (
         only(replay("u_eof_permission", dialogue), "permission_resolved").permission_resolved.resolution == "withdrawn"
     )
-    assert dialogue.open_requests == ()
+    assert dialogue.view.open_requests == ()
 
 
 def test_a_call_that_is_to_be_screened_waits_until_its_answer_came_by() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     rest = up_to("n_hooks", b'"hook_callback"', dialogue)
-    assert dialogue.call_screening is CallScreening.YES
-    [call] = dialogue.calls
+    assert dialogue.view.call_screening is CallScreening.YES
+    [call] = dialogue.view.calls
     assert (call.request_id, call.tool_name) == ("8c36e44e-8435-449a-8d6b-ad83bf109e7e", "Bash")
     assert (json.loads(call.input_json)["command"], call.cwd) == (
         "touch made-by-tool.txt && wc -l app.py",
         "/home/dev/project",
     )
-    [adopted] = PROVIDER.dialogue(SESSION, "", dialogue.state(), version=PROVIDER.dialogue_version).calls
+    [adopted] = PROVIDER.dialogue(SESSION, "", dialogue.state(), version=PROVIDER.dialogue_version).view.calls
     assert (adopted.request_id, adopted.tool_name, adopted.input_json) == (call.request_id, "Bash", "")
     for record in rest:
         dialogue.receive(record)
-    assert not dialogue.calls
-    assert not dialogue.refusals
+    assert not dialogue.view.calls
+    assert not dialogue.view.refusals
 
 
 def test_requests_that_nobody_can_answer_are_refused_once() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     asked = b'{"type":"control_request","request_id":"e-1","request":{"subtype":"elicitation"}}'
     dialogue.receive(Record(RecordKind.OUT, 0, 1, 1, asked, offset=1, end=2))
-    [refusal] = dialogue.refusals
+    [refusal] = dialogue.view.refusals
     assert refusal.request_id == "e-1"
     dialogue.receive(Record(RecordKind.IN, 0, 2, 2, PROVIDER.encode(refusal), offset=2, end=3))
-    assert dialogue.refusals == ()
+    assert dialogue.view.refusals == ()

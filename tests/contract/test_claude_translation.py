@@ -118,7 +118,7 @@ def test_the_first_turn_after_a_resume_does_not_count_the_cost_before_it() -> No
     before = PROVIDER.dialogue(SESSION, "")
     replay("i_resume_clean.1", before)
     carried = PROVIDER.carry_over(before.state(), PROVIDER.dialogue_version)
-    after = PROVIDER.dialogue(SESSION, before.conversation_id, carried, version=PROVIDER.dialogue_version)
+    after = PROVIDER.dialogue(SESSION, before.view.conversation_id, carried, version=PROVIDER.dialogue_version)
     report = only(replay("i_resume_clean.2", after), "usage").usage
     assert round(report.cost_usd, 6) == 0.0008  # the agent's total is 0.0024 by then
 
@@ -182,7 +182,7 @@ def test_plan_mode_is_entered_presented_and_exited() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     replay("m_plan_deny", dialogue)
     carried = PROVIDER.carry_over(dialogue.state(), PROVIDER.dialogue_version)
-    assert PROVIDER.dialogue(SESSION, "", carried, version=PROVIDER.dialogue_version).plan_mode
+    assert PROVIDER.dialogue(SESSION, "", carried, version=PROVIDER.dialogue_version).view.plan_mode
     denied = [event.plan_mode.active for event in of_kind(replay("m_plan_deny"), "plan_mode")]
     assert denied == [True, True]
 
@@ -212,7 +212,7 @@ def test_a_withdrawn_message_is_cancelled() -> None:
 def test_a_message_sent_again_after_a_resume_is_consumed_without_a_turn() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     up_to("f_duplicate_uuid.2", b'"completed"', dialogue)
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 @pytest.mark.parametrize("name", ["g_interrupt_streaming", "g_interrupt_tool", "g_sigint_streaming", "f_priority_now"])
@@ -263,20 +263,20 @@ def test_an_unrequested_turn_names_its_trigger() -> None:
 def test_a_background_task_keeps_the_agent_until_it_ends() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     rest = up_to("x_background_shell", b'"result_index":0', dialogue)
-    assert dialogue.holds == ("background task: Wait a little",)
+    assert dialogue.view.holds == ("background task: Wait a little",)
     for record in rest:
         dialogue.receive(record)
-    assert len(dialogue.holds) == 0
+    assert len(dialogue.view.holds) == 0
 
 
 def test_scheduled_jobs_keep_the_agent() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     replay("x_cron", dialogue)
-    assert dialogue.holds == ("scheduled: Every day at 9:00 AM",)
-    assert not dialogue.turn_open
+    assert dialogue.view.holds == ("scheduled: Every day at 9:00 AM",)
+    assert not dialogue.view.turn_open
     dialogue = PROVIDER.dialogue(SESSION, "")
     replay("x_wakeup", dialogue)
-    assert dialogue.holds == ("scheduled: a wake-up",)
+    assert dialogue.view.holds == ("scheduled: a wake-up",)
 
 
 def test_compaction_leaves_a_boundary() -> None:
@@ -289,19 +289,19 @@ def test_compaction_leaves_a_boundary() -> None:
 def test_after_clear_the_session_has_the_resumable_id() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     boundary = only(replay("x_clear", dialogue), "compaction").compaction
-    assert boundary.new_conversation_id == dialogue.conversation_id == "a856b0f2-ac03-4fae-92c8-72dfacaac1d4"
+    assert boundary.new_conversation_id == dialogue.view.conversation_id == "a856b0f2-ac03-4fae-92c8-72dfacaac1d4"
 
 
 def test_an_agents_end_leaves_what_was_open_to_be_judged() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     replay("h_kill9_permission.1", dialogue)
-    assert dialogue.turn_open
-    assert dialogue.open_requests == ("9dd020c6-e20e-4fe6-bd52-6f8803c1d8d6",)
+    assert dialogue.view.turn_open
+    assert dialogue.view.open_requests == ("9dd020c6-e20e-4fe6-bd52-6f8803c1d8d6",)
     carried = PROVIDER.carry_over(dialogue.state(), PROVIDER.dialogue_version)
-    fresh = PROVIDER.dialogue(SESSION, dialogue.conversation_id, carried, version=PROVIDER.dialogue_version)
-    assert (fresh.turn_open, fresh.open_requests, fresh.holds) == (False, (), ())
-    assert fresh.conversation_id == dialogue.conversation_id
-    assert fresh.conversation_began
+    fresh = PROVIDER.dialogue(SESSION, dialogue.view.conversation_id, carried, version=PROVIDER.dialogue_version)
+    assert (fresh.view.turn_open, fresh.view.open_requests, fresh.view.holds) == (False, (), ())
+    assert fresh.view.conversation_id == dialogue.view.conversation_id
+    assert fresh.view.conversation_began
 
 
 def test_a_continued_turn_consumes_the_message_of_the_process_before() -> None:
@@ -314,5 +314,5 @@ def test_a_continued_turn_consumes_the_message_of_the_process_before() -> None:
 def test_the_last_output_of_the_agent_is_stored_to_explain_its_exit() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     replay("i_session_id_twice.2", dialogue)
-    assert dialogue.last_errors == ("Error: Session ID 11111111-2222-4333-8444-555555555555 is already in use.",)
-    assert not dialogue.conversation_began
+    assert dialogue.view.last_errors == ("Error: Session ID 11111111-2222-4333-8444-555555555555 is already in use.",)
+    assert not dialogue.view.conversation_began

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.agents.capabilities import Capabilities
-from betcode.domain.agents.commands import Command, Errand, RefuseRequest
+from betcode.domain.agents.commands import Command
+from betcode.domain.agents.dialogue_view import DialogueView
 from betcode.domain.agents.provider_about import ProviderAbout
 from betcode.domain.runs.journal_record import Record
 from betcode.domain.runs.launch import Launch, LaunchContext
@@ -38,28 +38,8 @@ class Dialogue(Protocol):
         ...
 
     @property
-    def is_ready(self) -> bool:
-        """Return whether greetings are over, and a message can be sent."""
-        ...
-
-    @property
-    def errands(self) -> tuple[Errand, ...]:
-        """Return the lines that the dialogue itself sends, in order; each is removed when its record is read."""
-        ...
-
-    @property
-    def turn_open(self) -> bool: ...
-    @property
-    def has_spoken(self) -> bool:
-        """Return whether the agent has sent something by itself, not only answers to our commands."""
-        ...
-
-    @property
-    def call_screening(self) -> CallScreening: ...
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        """Return tool calls that wait to be screened; each is removed when its answer is read."""
+    def view(self) -> DialogueView:
+        """Return what the dialogue knows after its last record; the same value until the next record."""
         ...
 
     def directory_of(self, tool_use_id: str) -> str | None:
@@ -68,67 +48,8 @@ class Dialogue(Protocol):
         """
         ...
 
-    @property
-    def answering(self) -> tuple[str, ...]:
-        """The messages that the open turn has begun to answer; others may be queued in the agent."""
-        ...
-
-    @property
-    def withdrawing(self) -> frozenset[str]:
-        """Return the messages that the agent was asked to withdraw, and has not answered yet."""
-        ...
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """Return what keeps the agent from being idle besides turns and prompts: background tasks, scheduled jobs."""
-        ...
-
-    @property
-    def conversation_id(self) -> str: ...
-    @property
-    def conversation_began(self) -> bool: ...
-    @property
-    def open_requests(self) -> tuple[str, ...]:
-        """The ids of prompts the agent waits for."""
-        ...
-
-    @property
-    def refusals(self) -> tuple[RefuseRequest, ...]:
-        """Return unsupported requests of the agent, to be refused; empty after the refusal was read."""
-        ...
-
-    @property
-    def plan_mode(self) -> bool:
-        """Return whether the agent only plans; a process that resumes must be set to it."""
-        ...
-
-    @property
-    def chosen(self) -> Mapping[str, str]:
-        """Return settings such as `model` that a person chose by an agent's command; a new process must get them."""
-        ...
-
-    @property
-    def api_pause(self) -> ApiPause | None:
-        """Return whether the model's API delays the agent, or has been refusing it for some time."""
-        ...
-
-    @property
-    def failure(self) -> Failure | None:
-        """Return the cause if an agent with this last output would fail repeatedly; None: try again."""
-        ...
-
     def voided(self, now_ns: int) -> list[AgentEvent]:
         """Return events that retract partial text of a crashed agent, since the next one repeats it."""
-        ...
-
-    @property
-    def running_tools(self) -> tuple[str, ...]:
-        """The names of tools that may have begun and have not ended; one that waits for a person has not begun."""
-        ...
-
-    @property
-    def last_errors(self) -> tuple[str, ...]:
-        """The newest lines of the agent's stderr, a few and cut short."""
         ...
 
 

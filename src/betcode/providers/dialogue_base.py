@@ -1,14 +1,13 @@
-"""The parts that all dialogues share: answers from the common fields of their states, and answers of simple agents."""
+"""The parts that all dialogues share: a view of their state, built once per change, and its common fields."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
-from betcode.domain.agents.agent_state import CallScreening, ToolCall
-from betcode.domain.agents.commands import Errand, RefuseRequest
+from betcode.domain.agents.dialogue_view import DialogueView
+from betcode.domain.runs.journal_record import Record
 from betcode.domain.store.rows import NewSession
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+from betcode.v1.agent_pb2 import AgentEvent
 
 
 class CommonState(Protocol):
@@ -18,70 +17,64 @@ class CommonState(Protocol):
     began: bool
     has_spoken: bool
     plan_mode: bool
-    errors: list[str]
 
     @property
     def requests(self) -> Mapping[str, Any]: ...
 
 
+class CommonFields(TypedDict):
+    """The fields of a `DialogueView` that every dialogue takes from its state in the same way."""
+
+    conversation_id: str
+    conversation_began: bool
+    has_spoken: bool
+    plan_mode: bool
+    open_requests: tuple[str, ...]
+
+
 StateT = TypeVar("StateT", bound=CommonState)
 
 
-class DialogueBase(Generic[StateT]):
-    """A part of `betcode.domain.ports.Dialogue`; a dialogue overrides what its agent does differently."""
+class DialogueBase(ABC, Generic[StateT]):
+    """A part of `betcode.domain.ports.Dialogue`. The state changes only in `receive` and `voided`."""
 
     def __init__(self, session: NewSession, state: StateT) -> None:
         self._session = session
         self._state = state
+        self._view: DialogueView | None = None  # None: the state may have changed since it was built
+
+    def receive(self, record: Record) -> list[AgentEvent]:
+        """Return the events of one record, whatever it contains; does not raise."""
+        self._view = None
+        return self._receive(record)
+
+    def voided(self, now_ns: int) -> list[AgentEvent]:
+        self._view = None
+        return self._void(now_ns)
 
     @property
-    def has_spoken(self) -> bool:
-        return self._state.has_spoken
+    def view(self) -> DialogueView:
+        view = self._view
+        if view is None:
+            view = self._view = self._build_view()
+        return view
 
-    @property
-    def conversation_id(self) -> str:
-        return self._state.conversation_id
+    @abstractmethod
+    def _receive(self, record: Record) -> list[AgentEvent]: ...
 
-    @property
-    def conversation_began(self) -> bool:
-        return self._state.began
+    @abstractmethod
+    def _void(self, now_ns: int) -> list[AgentEvent]: ...
 
-    @property
-    def open_requests(self) -> tuple[str, ...]:
-        return tuple(self._state.requests)
+    @abstractmethod
+    def _build_view(self) -> DialogueView:
+        """Return the view of the present state; nothing in it may change later."""
 
-    @property
-    def plan_mode(self) -> bool:
-        return self._state.plan_mode
-
-    @property
-    def last_errors(self) -> tuple[str, ...]:
-        return tuple(self._state.errors)
-
-    @property
-    def errands(self) -> tuple[Errand, ...]:
-        return ()
-
-    @property
-    def call_screening(self) -> CallScreening:
-        return CallScreening.NO
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return ()
-
-    @property
-    def withdrawing(self) -> frozenset[str]:
-        return frozenset()
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def refusals(self) -> tuple[RefuseRequest, ...]:
-        return ()
-
-    @property
-    def chosen(self) -> Mapping[str, str]:
-        return _NOTHING
+    def _common_fields(self) -> CommonFields:
+        state = self._state
+        return {
+            "conversation_id": state.conversation_id,
+            "conversation_began": state.began,
+            "has_spoken": state.has_spoken,
+            "plan_mode": state.plan_mode,
+            "open_requests": tuple(state.requests),
+        }

@@ -52,4 +52,4 @@ def following(before: Dialogue | None, session: NewSession) -> Dialogue:
     if before is None:
         return PROVIDER.dialogue(session, session.session_id)
     carried = PROVIDER.carry_over(before.state(), PROVIDER.dialogue_version)
-    return PROVIDER.dialogue(session, before.conversation_id, carried, version=PROVIDER.dialogue_version)
+    return PROVIDER.dialogue(session, before.view.conversation_id, carried, version=PROVIDER.dialogue_version)

@@ -78,7 +78,7 @@ class Spoken:
 
     def errand(self) -> dict[str, Any]:
         """The next errand is run; what it said."""
-        errand = self.dialogue.errands[0]
+        errand = self.dialogue.view.errands[0]
         self._meet(errand.line, RecordKind.IN)
         said: dict[str, Any] = json.loads(errand.line)
         return said

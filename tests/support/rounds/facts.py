@@ -116,7 +116,7 @@ def reading(provider: Provider, new: NewSession, runs: Sequence[RunOnDisk]) -> l
         dialogue = provider.dialogue(new, conversation, state, version=provider.dialogue_version)
         records = run.records() if run.directory.exists() else []
         events += [bound(event)[0] for record in records for event in dialogue.receive(record)]
-        conversation = dialogue.conversation_id or conversation
+        conversation = dialogue.view.conversation_id or conversation
         state = provider.carry_over(dialogue.state(), provider.dialogue_version)
     return events
 

@@ -372,7 +372,7 @@ async def test_an_idle_agent_that_lets_go_of_its_only_message_leaves_the_session
     )
     assert idle.status_change.status == v1.IDLE
     assert not intake.inputs
-    assert not dialogue.withdrawing
+    assert not dialogue.view.withdrawing
 
 
 @pytest.mark.parametrize("subtype", ["success", "error"])
@@ -381,11 +381,11 @@ async def test_an_agent_that_does_not_let_go_still_has_the_message(subtype: str)
     message = '{"type":"user","message":{"role":"user","content":"hello"},"uuid":"' + MESSAGE + '"}'
     for record in (told(message, 1), told(LET_GO, 2)):
         dialogue.receive(record)
-    assert dialogue.withdrawing == {MESSAGE}
+    assert dialogue.view.withdrawing == {MESSAGE}
     refused = DONE.replace("true", "false").replace("success", subtype)
     assert dialogue.receive(said(refused, 3)) == []
-    assert not dialogue.withdrawing
-    assert dialogue.turn_open
+    assert not dialogue.view.withdrawing
+    assert dialogue.view.turn_open
 
 
 async def test_an_agent_that_has_begun_did_not_let_go_whatever_it_says() -> None:
@@ -394,4 +394,4 @@ async def test_an_agent_that_has_begun_did_not_let_go_whatever_it_says() -> None
     for record in (told(message, 1), told(LET_GO, 2), said(CANCELLED.replace("cancelled", "started"), 3)):
         dialogue.receive(record)
     assert dialogue.receive(said(DONE, 4)) == []
-    assert dialogue.turn_open
+    assert dialogue.view.turn_open

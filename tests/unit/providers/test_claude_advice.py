@@ -23,7 +23,7 @@ def test_what_the_real_program_last_said_gives_advice(recording: str, says: str)
     for record in records_of(WIRE / f"{recording}.ndjson"):
         if record.kind is RecordKind.ERR:
             dialogue.receive(record)
-    failure = dialogue.failure
+    failure = dialogue.view.failure
     assert failure is not None
     assert says in failure.advice
 

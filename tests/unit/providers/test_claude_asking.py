@@ -35,10 +35,10 @@ def test_a_request_without_a_usable_id_is_told_and_refused(request_id: object, k
     asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t1"}
     events = say(dialogue, INIT, {"type": "control_request", "request_id": request_id, "request": asked})
     assert events[-1].notice.message == f"The agent asked for Bash with {how}, and was refused"
-    assert [refusal.request_id for refusal in dialogue.refusals] == [known_as]
+    assert [refusal.request_id for refusal in dialogue.view.refusals] == [known_as]
     answer = {"subtype": "error", "request_id": known_as, "error": "x"}
     hear(dialogue, {"type": "control_response", "response": answer})
-    assert dialogue.refusals == ()
+    assert dialogue.view.refusals == ()
 
 
 def test_what_is_asked_in_a_turn_that_cannot_be_followed_is_shown() -> None:
@@ -46,7 +46,7 @@ def test_what_is_asked_in_a_turn_that_cannot_be_followed_is_shown() -> None:
     assert say(dialogue, {"type": "command_lifecycle", "command_uuid": "m", "state": "started"}) == []
     events = say(dialogue, asking(1))
     assert [event.permission_request.request_id for event in events if event.HasField("permission_request")] == ["r1"]
-    assert dialogue.open_requests == ("r1",)
+    assert dialogue.view.open_requests == ("r1",)
 
 
 def test_a_tool_whose_name_is_none_is_refused() -> None:
@@ -54,7 +54,7 @@ def test_a_tool_whose_name_is_none_is_refused() -> None:
     asked = {"subtype": "can_use_tool", "tool_name": "T" * 513, "input": {}, "tool_use_id": "t1"}
     events = say(dialogue, INIT, {"type": "control_request", "request_id": "r", "request": asked})
     assert events[-1].notice.message.endswith("…, which is not a valid tool name, and was refused")
-    assert [refusal.request_id for refusal in dialogue.refusals] == ["r"]
+    assert [refusal.request_id for refusal in dialogue.view.refusals] == ["r"]
 
 
 def test_a_request_whose_id_is_a_number_is_shown() -> None:
@@ -68,7 +68,7 @@ def test_a_use_that_is_shown_without_an_id_waits_for_its_answer() -> None:
     dialogue = fresh()
     hook = {"subtype": "hook_callback", "callback_id": "screening", "input": {"tool_name": "Bash", "tool_input": {}}}
     say(dialogue, INIT, {"type": "control_request", "request_id": "", "request": hook})
-    assert [(call.request_id, call.tool_name) for call in dialogue.calls] == [("", "Bash")]
+    assert [(call.request_id, call.tool_name) for call in dialogue.view.calls] == [("", "Bash")]
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def asking(number: int) -> dict[str, object]:
 def test_of_too_many_requests_the_last_are_refused_and_none_is_forgotten() -> None:
     dialogue = fresh()
     events = say(dialogue, INIT, *(asking(number) for number in range(1026)))
-    assert dialogue.open_requests == tuple(f"r{number}" for number in range(1024))
-    assert [refusal.request_id for refusal in dialogue.refusals] == ["r1024", "r1025"]
+    assert dialogue.view.open_requests == tuple(f"r{number}" for number in range(1024))
+    assert [refusal.request_id for refusal in dialogue.view.refusals] == ["r1024", "r1025"]
     assert events[-1].notice.message == "The agent asked for Bash while 1024 requests waited, and was refused"
     withdrawn = say(dialogue, {"type": "control_cancel_request", "request_id": "r0"})
     assert [event.permission_resolved.request_id for event in withdrawn] == ["r0"]
@@ -124,5 +124,5 @@ def test_a_request_that_is_too_long_is_answered_all_the_same(
     head = f'{{"type":"control_request","request_id":"r1","request":{{"subtype":"{subtype}","tool_use_id":"t'
     events = dialogue.receive(dataclasses.replace(record(head), too_long=True, offset=0, end=70_000_000))
     assert "70000000 bytes" in events[0].notice.message
-    assert [refusal.request_id for refusal in dialogue.refusals] == refused
-    assert [(call.request_id, call.tool_name, call.input_json) for call in dialogue.calls] == waiting
+    assert [refusal.request_id for refusal in dialogue.view.refusals] == refused
+    assert [(call.request_id, call.tool_name, call.input_json) for call in dialogue.view.calls] == waiting

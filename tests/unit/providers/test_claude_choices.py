@@ -44,9 +44,9 @@ def test_the_dialogue_reads_a_choice_from_the_agents_answer() -> None:
     dialogue = fresh()
     say(dialogue, INIT)
     say(dialogue, {**frame, "parent_tool_use_id": "task-1"})
-    assert dialogue.chosen == {}, "a subagent chooses nothing"
+    assert dialogue.view.chosen == {}, "a subagent chooses nothing"
     say(dialogue, frame)
-    assert dialogue.chosen == {"model": "haiku"}
+    assert dialogue.view.chosen == {"model": "haiku"}
 
 
 def test_a_choice_is_carried_to_the_next_process() -> None:

@@ -189,16 +189,16 @@ def test_a_screened_call_that_nothing_is_against_is_left_to_the_agent() -> None:
 def test_an_agent_can_be_told_at_any_time_to_show_every_call() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     line = PROVIDER.encode(ScreenCalls("s"))
-    states = [dialogue.call_screening]
+    states = [dialogue.view.call_screening]
     dialogue.receive(record(line, RecordKind.IN))
-    states.append(dialogue.call_screening)
+    states.append(dialogue.view.call_screening)
     refused = PROVIDER.dialogue(SESSION, "", dialogue.state(), version=PROVIDER.dialogue_version)
     dialogue.receive(record({"type": "control_response", "response": {"subtype": "success", "request_id": "s"}}))
-    states.append(dialogue.call_screening)
+    states.append(dialogue.view.call_screening)
     assert states == [CallScreening.NO, CallScreening.TOLD, CallScreening.YES]
     answer = {"type": "control_response", "response": {"subtype": "error", "request_id": "s"}}
     [told] = refused.receive(record(answer))
-    assert refused.call_screening is CallScreening.REFUSED
+    assert refused.view.call_screening is CallScreening.REFUSED
     assert "does not submit its tool calls" in told.notice.message
 
 
@@ -208,9 +208,9 @@ def test_sending_changes_nothing_until_the_record_comes_by() -> None:
     until = next(n for n, one in enumerate(records) if b"can_use_tool" in one.data)
     for one in records[: until + 1]:
         dialogue.receive(one)
-    [request_id] = dialogue.open_requests
+    [request_id] = dialogue.view.open_requests
     before = dialogue.state()
     line = PROVIDER.encode(AnswerPermission(request_id, Behaviour.ALLOW, "{}"))
     assert dialogue.state() == before
     dialogue.receive(record(line, RecordKind.IN))
-    assert len(dialogue.open_requests) == 0
+    assert len(dialogue.view.open_requests) == 0

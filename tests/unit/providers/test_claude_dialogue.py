@@ -72,7 +72,7 @@ def test_a_lone_surrogate_does_not_keep_a_turn_open() -> None:
     events = say(dialogue, b'{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a\\ud800b"}]}}')
     assert events[0].text_delta.text == "a\ufffdb"
     say(dialogue, b'{"type":"result","subtype":"success","result":"\\udead","user_message_uuids":["\\ud800"]}')
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_a_line_that_makes_a_translator_raise_is_passed_over_and_the_turn_still_ends() -> None:
@@ -86,13 +86,13 @@ def test_a_line_that_makes_a_translator_raise_is_passed_over_and_the_turn_still_
     events = say(dialogue, said("m1", {"type": "text", "text": "x"}))
     assert kinds(events) == ["notice"]
     assert events[0].notice.kind == v1.NOTICE_KIND_MALFORMED
-    assert dialogue.turn_open  # the half-done change was taken back
+    assert dialogue.view.turn_open  # the half-done change was taken back
     ended = say(dialogue, RESULT)
     assert kinds(ended) == ["notice", "turn_complete", "status_change"]
     assert ended[1].turn_complete.stop_reason == "error"
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
     again = PROVIDER.dialogue(SESSION, "", dialogue.state(), version=PROVIDER.dialogue_version)
-    assert not again.turn_open
+    assert not again.view.turn_open
 
 
 def test_a_line_over_the_limit_says_so_and_ends_its_tool() -> None:
@@ -247,10 +247,10 @@ def test_an_agent_that_names_no_messages_has_answered_those_it_was_given() -> No
     dialogue = fresh()
     line = {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u1"}
     assert hear(dialogue, line)[0].message_state.state == v1.MESSAGE_STATE_DELIVERED
-    assert dialogue.turn_open
+    assert dialogue.view.turn_open
     events = say(dialogue, INIT, RESULT)
     assert list(events[-2].turn_complete.message_ids) == ["u1"]
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_a_message_that_arrived_during_a_turn_waits_for_the_next() -> None:
@@ -261,7 +261,7 @@ def test_a_message_that_arrived_during_a_turn_waits_for_the_next() -> None:
     hear(dialogue, {"type": "user", "message": {"role": "user", "content": "2"}, "uuid": "u2"})
     events = say(dialogue, {**RESULT, "user_message_uuids": ["u1"]})
     assert kinds(events) == ["message_state", "usage", "turn_complete"]  # not idle
-    assert dialogue.turn_open
+    assert dialogue.view.turn_open
 
 
 @pytest.mark.behaviour("events.usage.fields")
@@ -330,9 +330,9 @@ def test_a_deleted_job_no_longer_keeps_the_agent() -> None:
     dialogue = fresh()
     say(dialogue, INIT, said("m1", tool_use("t1", "CronCreate", cron="* * * * *")))
     say(dialogue, tool_result("t1", tool_use_result={"id": "job", "humanSchedule": "Every minute", "recurring": True}))
-    assert dialogue.holds == ("scheduled: Every minute",)
+    assert dialogue.view.holds == ("scheduled: Every minute",)
     say(dialogue, said("m2", tool_use("t2", "CronDelete", id="job")), tool_result("t2"))
-    assert len(dialogue.holds) == 0
+    assert len(dialogue.view.holds) == 0
 
 
 def test_a_wakeup_that_was_due_no_longer_keeps_the_agent() -> None:
@@ -340,9 +340,9 @@ def test_a_wakeup_that_was_due_no_longer_keeps_the_agent() -> None:
     say(dialogue, INIT, said("m1", tool_use("t1", "ScheduleWakeup")))
     due_ms = record({}).wall_ns // 1_000_000 + 60_000
     say(dialogue, tool_result("t1", tool_use_result={"scheduledFor": due_ms}), RESULT)
-    assert dialogue.holds == ("scheduled: a wake-up",)
+    assert dialogue.view.holds == ("scheduled: a wake-up",)
     say(dialogue, INIT, RESULT, at_ms=61_000)
-    assert len(dialogue.holds) == 0
+    assert len(dialogue.view.holds) == 0
 
 
 # ---------------------------------------------------------------- stderr, state
@@ -353,8 +353,8 @@ def test_what_the_agent_writes_to_stderr_is_bounded() -> None:
     events = [event for n in range(100) for event in dialogue.receive(record(f"{n} " + "x" * 9000, RecordKind.ERR))]
     assert len(events) == 20
     assert all(len(event.notice.message) <= 500 for event in events)
-    assert len(dialogue.last_errors) == 5
-    assert dialogue.last_errors[-1].startswith("99 ")
+    assert len(dialogue.view.last_errors) == 5
+    assert dialogue.view.last_errors[-1].startswith("99 ")
     assert len(dialogue.state()) < 4000
 
 

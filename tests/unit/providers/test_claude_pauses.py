@@ -53,14 +53,14 @@ RESULT = {"type": "result", "subtype": "success", "is_error": True, "num_turns":
 def test_a_try_that_failed_is_a_pause_until_the_next(frame: dict[str, Any], kind: PauseKind) -> None:
     dialogue, told = fresh(), record(frame, at_ms=100)
     dialogue.receive(told)
-    assert dialogue.api_pause == ApiPause(kind, told.wall_ns + 1500 * MS)
+    assert dialogue.view.api_pause == ApiPause(kind, told.wall_ns + 1500 * MS)
 
 
 def test_the_first_word_of_an_answer_ends_it() -> None:
     dialogue = fresh()
     dialogue.receive(record(retry(529)))
     dialogue.receive(record(begun()))
-    assert dialogue.api_pause is None
+    assert dialogue.view.api_pause is None
 
 
 def test_the_end_of_the_turn_ends_it_but_for_a_limit_that_is_not_reset_yet() -> None:
@@ -69,10 +69,10 @@ def test_the_end_of_the_turn_ends_it_but_for_a_limit_that_is_not_reset_yet() -> 
         dialogue = fresh()
         dialogue.receive(record(frame))
         dialogue.receive(record(RESULT, at_ms=1000))
-        assert (dialogue.api_pause is not None) == kept
+        assert (dialogue.view.api_pause is not None) == kept
         carried = PROVIDER.carry_over(dialogue.state(), PROVIDER.dialogue_version)
         next_one = PROVIDER.dialogue(SESSION, SESSION.session_id, carried, version=PROVIDER.dialogue_version)
-        assert next_one.api_pause == dialogue.api_pause
+        assert next_one.view.api_pause == dialogue.view.api_pause
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_the_end_of_the_turn_ends_it_but_for_a_limit_that_is_not_reset_yet() -> 
 def test_what_does_not_stop_the_agent_is_no_pause(frame: dict[str, Any]) -> None:
     dialogue = fresh()
     dialogue.receive(record(frame))
-    assert dialogue.api_pause is None
+    assert dialogue.view.api_pause is None
 
 
 def test_a_limit_that_is_lifted_is_over() -> None:
     dialogue = fresh()
     dialogue.receive(record(limit("rejected", 1e10)))
     dialogue.receive(record(limit("allowed")))
-    assert dialogue.api_pause is None
+    assert dialogue.view.api_pause is None
 
 
 @given(st.one_of(st.none(), st.floats(), st.integers()), st.one_of(st.floats(), st.integers()))
@@ -96,7 +96,7 @@ def test_whatever_numbers_it_names_the_time_can_be_stored_and_shown(resets_at: f
     dialogue = fresh()
     for frame in (limit("rejected", resets_at), retry(429, delay)):
         dialogue.receive(record(frame))
-        pause = dialogue.api_pause
+        pause = dialogue.view.api_pause
         assert pause is None or 0 <= pause.until_ns <= LATEST_NS
         assert pause is None or rfc3339(pause.until_ns) or not pause.until_ns
 
@@ -106,6 +106,6 @@ def test_the_real_program_is_limited_until_its_api_answers_again() -> None:
     dialogue, seen = fresh(), []
     for each in records_of(WIRE / "x_usage_limit.ndjson"):
         dialogue.receive(each)
-        seen.append(dialogue.api_pause)
+        seen.append(dialogue.view.api_pause)
     pauses = [pause for pause, _ in itertools.groupby(seen)]
     assert pauses == [None, ApiPause(PauseKind.LIMIT, 1794737262 * 1_000_000_000), None]

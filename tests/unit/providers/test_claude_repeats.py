@@ -20,10 +20,10 @@ def test_a_repeat_is_consumed_by_the_turn_that_is_continued_and_not_before() -> 
     hear(dialogue, {"type": "user", "uuid": "m1", "message": {"content": "again"}})
     early = say(dialogue, lifecycle("own", "started"), lifecycle("m1", "completed"), INIT)
     assert consumed(early) == []
-    assert dialogue.turn_open
+    assert dialogue.view.turn_open
     late = say(dialogue, RESULT | {"user_message_uuids": ["m1"]}, lifecycle("own", "completed"))
     assert consumed(late) == ["m1"]
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_a_repeat_that_the_continued_turn_does_not_answer_was_done_before() -> None:
@@ -32,5 +32,5 @@ def test_a_repeat_that_the_continued_turn_does_not_answer_was_done_before() -> N
     told = say(dialogue, lifecycle("own", "started"), lifecycle("m1", "completed"), INIT)
     told += say(dialogue, RESULT | {"user_message_uuids": ["m2"]}, lifecycle("own", "completed"))
     assert consumed(told) == ["m2", "m1"]
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
     assert told[-1].HasField("status_change")

@@ -116,7 +116,7 @@ def test_plan_mode_is_told_once_and_left_by_a_word() -> None:
     assert said["params"]["collaborationMode"]["mode"] == "default"
     assert said["params"]["input"][0]["text"] == "Implement the plan."
     dialogue.receive(record(line, RecordKind.IN))
-    assert not dialogue.plan_mode
+    assert not dialogue.view.plan_mode
     (said,) = _said(dialogue.addressed(encode(SendMessage(MessageId("m-3"), "/plan a bridge"))))
     assert said["params"]["collaborationMode"]["mode"] == "plan"
     assert said["params"]["input"][0]["text"] == "a bridge"

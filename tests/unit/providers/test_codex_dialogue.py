@@ -61,17 +61,17 @@ def test_a_codex_that_does_not_know_how_to_ask_always_is_asked_in_parts() -> Non
     dialogue.receive(record(START, RecordKind.IN))
     refused = {"id": "betcode-thread", "error": {"code": -32600, "message": "unknown variant `untrusted`"}}
     assert _kinds(dialogue.receive(record(refused))) == ["notice"]
-    (errand,) = dialogue.errands
+    (errand,) = dialogue.view.errands
     said = json.loads(errand.line)
     assert said["method"] == "thread/start"
     assert said["params"]["approvalPolicy"]["granular"]["sandbox_approval"] is True
     assert said["params"]["sandbox"] == "read-only"
-    assert dialogue.failure is None
+    assert dialogue.view.failure is None
     assert dialogue.addressed(errand.line) == errand.line
     dialogue.receive(record(errand.line, RecordKind.IN))
-    assert dialogue.errands == ()
+    assert dialogue.view.errands == ()
     dialogue.receive(record({**GREETED, "id": said["id"]}))
-    assert dialogue.is_ready
+    assert dialogue.view.is_ready
 
 
 @pytest.mark.parametrize(
@@ -89,25 +89,25 @@ def test_without_a_thread_there_is_a_failure_with_advice(
     dialogue = CodexDialogue(SESSION, State(conversation_id=THREAD, began=True))
     dialogue.receive(record({**START, "method": method}, RecordKind.IN))
     dialogue.receive(record({"id": "betcode-thread", "error": {"code": -32600, "message": message}}))
-    assert not dialogue.is_ready
-    assert dialogue.failure is not None
-    assert (dialogue.failure.has_conversation, dialogue.failure.did_nothing) == (has_conversation, True)
-    assert words in dialogue.failure.advice
+    assert not dialogue.view.is_ready
+    assert dialogue.view.failure is not None
+    assert (dialogue.view.failure.has_conversation, dialogue.view.failure.did_nothing) == (has_conversation, True)
+    assert words in dialogue.view.failure.advice
 
 
 def test_a_request_of_a_later_version_is_refused_and_the_refusal_is_said_once() -> None:
     dialogue = _new({"id": 0, "method": "item/holograms/request", "params": {}})
-    (errand,) = dialogue.errands
+    (errand,) = dialogue.view.errands
     assert json.loads(errand.line)["id"] == 0
     assert "error" in json.loads(errand.line)
     assert encode(errand) == dialogue.addressed(errand.line) == errand.line
     dialogue.receive(record(errand.line, RecordKind.IN))
-    assert dialogue.errands == ()
+    assert dialogue.view.errands == ()
 
 
 def test_a_form_of_a_tool_server_is_declined_so_that_the_turn_goes_on() -> None:
     dialogue = _new({"id": 4, "method": "mcpServer/elicitation/request", "params": {"message": "Name?"}})
-    assert [json.loads(errand.line) for errand in dialogue.errands] == [{"id": 4, "result": {"action": "decline"}}]
+    assert [json.loads(errand.line) for errand in dialogue.view.errands] == [{"id": 4, "result": {"action": "decline"}}]
 
 
 def _mcp_call(item_id: str, tool: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_an_approval_that_cannot_be_read_is_refused() -> None:
     dialogue = _new()
     asked = {"id": 1, "method": "item/commandExecution/requestApproval", "params": [1]}
     assert _kinds(dialogue.receive(record(asked))) == ["notice"]
-    assert [errand.errand_id for errand in dialogue.errands] == ["answer-1"]
+    assert [errand.errand_id for errand in dialogue.view.errands] == ["answer-1"]
 
 
 def test_prompts_of_two_processes_have_ids_of_their_own() -> None:
@@ -187,16 +187,16 @@ def test_a_command_that_runs_on_behind_its_turn_keeps_the_agent() -> None:
     events = dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
     result = next(event.tool_call_result for event in events if event.HasField("tool_call_result"))
     assert not result.is_error
-    assert list(dialogue.holds) == ["background command: npm start"]
+    assert list(dialogue.view.holds) == ["background command: npm start"]
     assert dialogue.receive(record(_news("item/completed", item={**item, "status": "completed"}))) == []
-    assert not dialogue.holds
+    assert not dialogue.view.holds
 
 
 def test_lines_of_other_threads_end_nothing_here() -> None:
     dialogue = _new()
     other = {"method": "turn/completed", "params": {"threadId": "other", "turn": {"id": "u-9", "status": "completed"}}}
     assert dialogue.receive(record(other)) == []
-    assert dialogue.turn_open
+    assert dialogue.view.turn_open
 
 
 def test_what_comes_late_of_a_turn_begins_no_other() -> None:
@@ -211,14 +211,14 @@ def test_what_comes_late_of_a_turn_begins_no_other() -> None:
         _news("error", error={"message": "too late"}, willRetry=False),
     )
     assert [event for line in late for event in dialogue.receive(record(line))] == []
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_the_end_of_a_turn_that_cannot_be_read_ends_it() -> None:
     dialogue = _new()
     events = dialogue.receive(record({"method": "turn/completed", "params": {"turn": 3}}))
     assert _kinds(events)[-2:] == ["turn_complete", "status_change"]
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_broken_lines_are_told_once_and_counted() -> None:
@@ -246,7 +246,7 @@ def test_an_endless_line_leaves_nothing_waiting(beginning: bytes, then: str) -> 
     line = Record(RecordKind.OUT, 0, 1, 1, beginning + b"x" * 50, 0, 90_000_000, too_long=True)
     kinds = _kinds(dialogue.receive(line))
     assert kinds[0] == "notice"
-    assert then in kinds or [each.errand_id for each in dialogue.errands] == ["answer-5"]
+    assert then in kinds or [each.errand_id for each in dialogue.view.errands] == ["answer-5"]
 
 
 def test_a_plan_of_steps_becomes_todos_once() -> None:
@@ -281,7 +281,7 @@ def test_a_state_that_cannot_be_read_is_taken_up_at_the_next_turn() -> None:
     dialogue = PROVIDER.dialogue(SESSION, THREAD, b"what?", version=99)
     assert dialogue.receive(record(_news("item/agentMessage/delta", itemId="i", delta="x"))) == []
     dialogue.receive(record(_news("turn/started", turn={"id": "u-1", "status": "inProgress"})))
-    assert dialogue.turn_open
+    assert dialogue.view.turn_open
     assert PROVIDER.carry_over(b"what?", 99) == b""
 
 
@@ -289,7 +289,7 @@ def test_plan_mode_of_a_new_session_is_known_before_its_first_turn() -> None:
     session = NewSession(SESSION.session_id, "codex", "/w", plan_mode=True)
     dialogue = CodexDialogue(session, State())
     dialogue.receive(record(START, RecordKind.IN))
-    assert dialogue.plan_mode
+    assert dialogue.view.plan_mode
 
 
 _VALUES = st.recursive(
@@ -341,13 +341,13 @@ def test_a_refused_message_ends_its_turn_however_that_is_said(error: object) -> 
     dialogue.receive(record({"id": "m-2", "method": "turn/start", "params": {}}, RecordKind.IN))
     events = dialogue.receive(record({"id": "m-2", "error": error}))
     assert events[0].error.message == "Codex refused the message"
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_an_end_that_does_not_say_of_which_turn_is_that_of_the_open_one() -> None:
     dialogue = _new()
     dialogue.receive(record(_news("turn/completed", turn={})))
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_a_patch_of_something_that_is_none_is_asked_about_as_one() -> None:
@@ -361,13 +361,13 @@ def test_a_patch_of_something_that_is_none_is_asked_about_as_one() -> None:
 def test_a_thread_that_is_said_twice_is_the_first() -> None:
     dialogue = _new({"id": "betcode-thread", "result": {"thread": {"id": "another"}}})
     dialogue.receive(record({"id": "betcode-thread", "error": {"message": "no"}}))
-    assert (dialogue.conversation_id, dialogue.failure) == (THREAD, None)
+    assert (dialogue.view.conversation_id, dialogue.view.failure) == (THREAD, None)
     dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open
 
 
 def test_an_item_of_another_turn_does_not_take_the_place_of_the_open_one() -> None:
     dialogue = _new(_news("item/agentMessage/delta", turnId="u-0", itemId="a", delta="late"))
     events = dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
     assert "turn_complete" in _kinds(events)
-    assert not dialogue.turn_open
+    assert not dialogue.view.turn_open

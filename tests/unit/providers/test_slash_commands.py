@@ -108,4 +108,4 @@ def test_however_many_there_are_the_event_stays_small(dialogue: Dialogue) -> Non
 
 def test_a_greeting_is_no_order_to_show_every_call(dialogue: Dialogue) -> None:
     dialogue.receive(Record(RecordKind.IN, 1, 1, 1, greeting("g").strip(), offset=1, end=2))
-    assert dialogue.call_screening.value == "no"
+    assert dialogue.view.call_screening.value == "no"

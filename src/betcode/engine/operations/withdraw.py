@@ -98,14 +98,14 @@ async def _take_back(session: LiveSession, row: InputRow) -> InputState:
 
 
 def _may_let_go(session: LiveSession, run: AgentRun, message_id: MessageId) -> bool:
-    return session.capabilities.withdraw and message_id not in run.dialogue.answering
+    return session.capabilities.withdraw and message_id not in run.dialogue.view.answering
 
 
 def _is_asked(session: LiveSession, run: AgentRun, message_id: MessageId) -> bool:
     """Whether the agent has been asked, or is about to be, and has not answered."""
     about = message_id.encode()
     on_its_way = any(row.kind is InputKind.CONTROL and row.content == about for row in session.inputs.values())
-    return on_its_way or message_id in run.dialogue.withdrawing
+    return on_its_way or message_id in run.dialogue.view.withdrawing
 
 
 async def _ask(session: LiveSession, message_id: MessageId) -> None:

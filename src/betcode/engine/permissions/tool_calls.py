@@ -43,7 +43,7 @@ class ToolCallScreener:
         self._told_at: float | None = None  # when it was told to show every use of a tool, as far as that is known
         self._silence = Silence()
         self._is_looking = False
-        if run.dialogue.call_screening is CallScreening.TOLD:
+        if run.dialogue.view.call_screening is CallScreening.TOLD:
             self.told()  # by a daemon before us
 
     def told(self) -> None:
@@ -53,7 +53,7 @@ class ToolCallScreener:
     @property
     def holds_messages(self) -> bool:
         """Whether a message has to wait: the agent would begin with it before it shows what it does."""
-        state, screening = self._run.dialogue.call_screening, self._run.session.screening
+        state, screening = self._run.dialogue.view.call_screening, self._run.session.screening
         if state is CallScreening.REFUSED:
             return screening.relies_on_calls or bool(self._run.watch.verdict)
         is_open = state in (CallScreening.NO, CallScreening.TOLD) and self._told_at is not None
@@ -61,7 +61,7 @@ class ToolCallScreener:
 
     async def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
         """What is to be said to those that wait and are not answered yet, and what is kept of it."""
-        session, waiting = self._run.session, self._run.dialogue.calls
+        session, waiting = self._run.session, self._run.dialogue.view.calls
         if not waiting:
             return [], []
         self._answered &= {call.request_id for call in waiting}
@@ -81,7 +81,7 @@ class ToolCallScreener:
     async def take_up(self) -> None:
         """Answer what a daemon before us read and did not answer."""
         session = self._run.session
-        if not self._run.dialogue.calls:
+        if not self._run.dialogue.view.calls:
             return
         async with session.lock:
             await session.screening.refresh()
@@ -94,7 +94,7 @@ class ToolCallScreener:
         """Notice rules that have changed while the agent asks nothing; never waits."""
         session = self._run.session
         session.context.faults(FaultPoint.CALL_SCREENING, session.session_id)
-        if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
+        if self._told_at is not None and self._run.dialogue.view.call_screening is not CallScreening.YES:
             session.deliverable.set()  # what a message waited for may not be wanted any more
         self._look_for_a_refusal()
         self._look_for_an_acknowledgement()
@@ -105,7 +105,7 @@ class ToolCallScreener:
     def _look_for_a_refusal(self) -> None:
         """An agent that refuses has no rule for a whole tool: it is ended, and the next one gets them all."""
         run, screening = self._run, self._run.session.screening
-        if run.dialogue.call_screening is CallScreening.REFUSED and screening.relies_on_calls:
+        if run.dialogue.view.call_screening is CallScreening.REFUSED and screening.relies_on_calls:
             screening.is_refused = True
             run.watch.condemn(_REFUSED)
 
@@ -147,4 +147,4 @@ class ToolCallScreener:
 
     @property
     def _is_told(self) -> bool:
-        return self._told_at is not None or self._run.dialogue.call_screening is not CallScreening.NO
+        return self._told_at is not None or self._run.dialogue.view.call_screening is not CallScreening.NO

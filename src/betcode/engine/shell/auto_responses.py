@@ -38,7 +38,7 @@ class AutoResponses:
                 self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
         for request_id in intake.asked_again:
             self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
-        refusals = self._run.dialogue.refusals
+        refusals = self._run.dialogue.view.refusals
         self._refused &= {command.request_id for command in refusals}  # an id may come again
         for command in refusals:
             if command.request_id not in self._refused:
@@ -59,7 +59,7 @@ class AutoResponses:
         It does so once after a crash, and not at all where it was not told to.
         """
         state = self._run.session.writer.state
-        if not (state.turn_interrupted and intake.is_turn_lost) or self._run.dialogue.turn_open:
+        if not (state.turn_interrupted and intake.is_turn_lost) or self._run.dialogue.view.turn_open:
             return False
         return state.transcript.may_be_abandoned or (rests and state.crashes.in_a_row > 1)
 
@@ -67,7 +67,7 @@ class AutoResponses:
         """Each once: its row is open until it comes by, and then the dialogue knows that it was said."""
         if self._run.session.is_closed:
             return  # what was to be handed over was let go of, and would come again
-        for errand in self._run.dialogue.errands:
+        for errand in self._run.dialogue.view.errands:
             input_id = f"{self._run.run_id}/{errand.errand_id}"
             if input_id not in intake.inputs:
                 hand_over(intake, replace(self._run.session.control_row(errand), input_id=input_id))
@@ -82,7 +82,7 @@ class AutoResponses:
         hand_over(intake, session.message_row(message, nobody_sends_it_again, seq))
 
     async def _answer_by_rule(self, intake: RecordIngest) -> None:
-        waits = self._run.dialogue.open_requests
+        waits = self._run.dialogue.view.open_requests
         for screened in intake.decided:
             if screened.answer is not None and screened.answer.request_id in waits:
                 intake.change(AddAudit(screened.entry))

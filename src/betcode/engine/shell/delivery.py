@@ -71,7 +71,7 @@ def _assignable(run: AgentRun) -> list[InputRow]:
     session = run.session
     facts = DeliveryFacts(
         has_slot=session.context.slots.has(session),
-        is_ready=run.dialogue.is_ready,
+        is_ready=run.dialogue.view.is_ready,
         is_compacting=session.compaction is not None,
         awaits_screening=run.calls.holds_messages,
     )

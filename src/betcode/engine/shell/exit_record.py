@@ -91,9 +91,9 @@ def _gather(run: AgentRun, exit_record: Record | None, trouble: str, advice: str
         has_served=run.has_served,
         hang=run.watch.verdict,
         hang_advice=run.watch.advice,
-        failure=run.dialogue.failure,
-        running_tools=run.dialogue.running_tools,
-        last_errors=tuple(run.dialogue.last_errors),
+        failure=run.dialogue.view.failure,
+        running_tools=run.dialogue.view.running_tools,
+        last_errors=tuple(run.dialogue.view.last_errors),
         directory_advice=advice,
         compaction_done=session.compaction is not None and session.compaction.boundary is not None,
     )

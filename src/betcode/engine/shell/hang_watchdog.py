@@ -53,10 +53,10 @@ class HangWatchdog:
             return False
         # A holder that is stopped takes nothing that it is handed, and does not let a new daemon attach.
         is_lost = run.attachment is None and run.holder_pid != 0 and not session.at_rest
-        is_greeting = not run.dialogue.is_ready and session.has_messages
-        if not (run.dialogue.turn_open or session.unconsumed(run) or is_lost or is_greeting):
+        is_greeting = not run.dialogue.view.is_ready and session.has_messages
+        if not (run.dialogue.view.turn_open or session.unconsumed(run) or is_lost or is_greeting):
             return False
-        pause = run.dialogue.api_pause
+        pause = run.dialogue.view.api_pause
         paused = pause is not None and now_ns() < pause.until_ns
         in_line = session.context.slots.is_waiting(session)
         return not (paused or in_line or session.prompts or session.writer.degraded_reason)

@@ -82,10 +82,10 @@ class AgentRun:
         self.escalation = CancelEscalation(self)
         self.stopped = False  # ended because its daemon stops
         self.is_outdated = False
-        self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
+        self.has_spoken = self.row.offset > 0 and self.dialogue.view.conversation_began
         self.has_said_anything = self.row.offset > 0  # on its stdout, an answer to our greeting included
         # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
-        self.has_served = self.has_spoken and not self.dialogue.turn_open
+        self.has_served = self.has_spoken and not self.dialogue.view.turn_open
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
         self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
@@ -133,7 +133,7 @@ class AgentRun:
     def idle_since(self) -> float | None:
         with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
             session.context.faults(FaultPoint.IDLE_CHECK, session.session_id)
-            idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
+            idle = session.at_rest and not session.prompts and not self.dialogue.view.holds and not self.asked_to_end
             return self.active_at if idle and self.attachment is not None else None
         return None
 
@@ -273,20 +273,21 @@ class AgentRun:
             writer = session.writer
             if any(self.dialogue.may_ask(record) for record in records):
                 await session.screening.refresh()
-            answering, before = self.dialogue.answering, self.row
+            answering, before = self.dialogue.view.answering, self.row
             began_ns = session.turns.parsing()
             batch = await translate(session.session_id, self.dialogue, records, PromptReviewer(self))
+            view = self.dialogue.view
             intake = RecordIngest(
                 writer.key, session.session_id, writer.session, writer.next_seq, clock_ns(), session.stopped_by
             )
             # Whatever version wrote the dialogue's state that was read, the state that is stored now is this one's.
             row = intake.take(batch, replace(self.row, dialogue_version=session.provider.dialogue_version))
             session.turns.parsed(began_ns, len(records))
-            if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
+            if row.cancel_step is CancelStep.INTERRUPTED and view.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._replies.add_to(intake)
             opened = assign_expiry(session, intake.said, intake.changes)
-            if self.dialogue.conversation_began and not writer.state.conversation_began:
+            if view.conversation_began and not writer.state.conversation_began:
                 intake.said += await compact.before_fork(session)
             session.context.faults(FaultPoint.AFTER_READING, session.session_id)
             state = writer.state
@@ -298,12 +299,12 @@ class AgentRun:
                 intake.end_lost_turn()
             fields: StateFields = {
                 "status": status,
-                "conversation_id": self.dialogue.conversation_id or state.conversation_id,
-                "conversation_began": self.dialogue.conversation_began or state.conversation_began,
+                "conversation_id": view.conversation_id or state.conversation_id,
+                "conversation_began": view.conversation_began or state.conversation_began,
                 "transcript": intake.transcript_after(state.transcript),
                 "crashes": state.crashes.turn_finished() if intake.turn_completed else state.crashes,
             }
-            fields |= pause_fields(self.dialogue.api_pause)
+            fields |= pause_fields(view.api_pause)
             await writer.write_surely(intake.said, intake.changes, **fields)
             self.was_begun = True
             self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
@@ -311,11 +312,11 @@ class AgentRun:
             compact.note_events(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
-            self.has_spoken = self.has_spoken or self.dialogue.has_spoken
+            self.has_spoken = self.has_spoken or view.has_spoken
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
-            if not self.dialogue.is_ready and self.dialogue.failure is not None:
+            if not view.is_ready and view.failure is not None:
                 self.watch.condemn("it could not start")  # and would not end by itself
             if intake.turn_completed:
                 self.escalation.note_turn_over()

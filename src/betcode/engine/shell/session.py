@@ -148,7 +148,7 @@ class LiveSession:
 
     @property
     def holds(self) -> tuple[str, ...]:
-        return self.run.dialogue.holds if self.run is not None else ()
+        return self.run.dialogue.view.holds if self.run is not None else ()
 
     @property
     def waiting(self) -> WaitReason:
@@ -164,7 +164,7 @@ class LiveSession:
 
     @property
     def turn_open(self) -> bool:
-        return self.run is not None and self.run.dialogue.turn_open
+        return self.run is not None and self.run.dialogue.view.turn_open
 
     @property
     def phase(self) -> Phase:
@@ -250,7 +250,7 @@ class LiveSession:
     def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: Mapping[str, InputRow]) -> SessionStatus:
         """The session's status once the run is like this, and these inputs are the open ones."""
         leaving = row is not None and row.cancel_step is CancelStep.LEAVING
-        is_open = run is not None and run.dialogue.turn_open and not leaving
+        is_open = run is not None and run.dialogue.view.turn_open and not leaving
         return status_after(self.writer.state.status, inputs.values(), self.budget.prompt, turn_open=is_open)
 
     def unconsumed(self, run: AgentRun) -> bool:

@@ -70,8 +70,8 @@ async def _start(run: AgentRun) -> bool:
             and session.capabilities.continues_broken_turn
             and session.compaction is None  # a broken turn becomes part of the summary
         ),
-        plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,
-        chosen=run.dialogue.chosen,
+        plan_mode=run.dialogue.view.plan_mode if writer.state.conversation_began else None,
+        chosen=run.dialogue.view.chosen,
         fork_point=writer.new.fork_point,
         environment=environment,
         forbidden=session.screening.forbidden,

@@ -34,7 +34,7 @@ async def translate(
     session_id: SessionId, dialogue: Dialogue, records: Sequence[Record], review: Review
 ) -> RecordBatch:
     """Return the batch; `review` is asked once for each prompt that it opens."""
-    was_open = dialogue.turn_open
+    was_open = dialogue.view.turn_open
     translated: list[TranslatedRecord] = []
     reviews: dict[str, PromptReview] = {}
     for record in records:
@@ -46,7 +46,7 @@ async def translate(
                 reviews[request_id] = await review(shown)
         refusal = audit_of_refusal(session_id, record) if record.kind is RecordKind.NOTE else None
         translated.append(TranslatedRecord(record, made, refusal))
-    return RecordBatch(translated, reviews, was_open, dialogue.turn_open, dialogue.state(), start_time_now())
+    return RecordBatch(translated, reviews, was_open, dialogue.view.turn_open, dialogue.state(), start_time_now())
 
 
 def _receive(dialogue: Dialogue, record: Record) -> list[v1.AgentEvent]:

@@ -33,8 +33,8 @@ def agent_view(session: LiveSession) -> RunView | None:
 def run_view(run: AgentRun) -> RunView:
     return RunView(
         row=run.row,
-        turn_open=run.dialogue.turn_open,
-        answering=run.dialogue.answering,
+        turn_open=run.dialogue.view.turn_open,
+        answering=run.dialogue.view.answering,
         asked_to_end=run.asked_to_end,
         stopped=run.stopped,
     )

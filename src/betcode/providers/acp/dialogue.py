@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from betcode.domain.agents.agent_state import ApiPause, Failure
 from betcode.domain.agents.commands import Errand
+from betcode.domain.agents.dialogue_view import DialogueView
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
@@ -65,7 +65,7 @@ class AcpDialogue(DialogueBase[State]):
         self._profile = profile
         self._mode = mode
 
-    def receive(self, record: Record) -> list[v1.AgentEvent]:
+    def _receive(self, record: Record) -> list[v1.AgentEvent]:
         """Translate one record. Never raises, whatever the record contains; a response always ends its turn."""
         builder = AcpEventBuilder(self._state, self._session, self._profile, record, mode=self._mode)
         match record.kind:
@@ -89,7 +89,7 @@ class AcpDialogue(DialogueBase[State]):
     def addressed(self, line: bytes) -> bytes:
         return commands.addressed(line, self._state)
 
-    def voided(self, now_ns: int) -> list[v1.AgentEvent]:
+    def _void(self, now_ns: int) -> list[v1.AgentEvent]:
         builder = AcpEventBuilder(self._state, self._session, self._profile, None, now_ns)
         if self._profile.capabilities.recognises_repeats:
             text.void(builder)
@@ -103,13 +103,26 @@ class AcpDialogue(DialogueBase[State]):
 
     # ------------------------------------------------------------ open state
 
-    @property
-    def is_ready(self) -> bool:
-        return handshake.is_ready(self._state)
+    def directory_of(self, tool_use_id: str) -> str | None:
+        return self._state.directories.get(tool_use_id)
 
-    @property
-    def errands(self) -> tuple[Errand, ...]:
-        return tuple(self._errands())
+    def _build_view(self) -> DialogueView:
+        state = self._state
+        return DialogueView(
+            **self._common_fields(),
+            is_ready=handshake.is_ready(state),
+            turn_open=state.turn or bool(state.waiting),
+            answering=(state.message,) if state.turn and state.message else (),
+            running_tools=self._running_tools(),
+            errands=tuple(self._errands()),
+            api_pause=api_pauses.api_pause(state),
+            failure=failure_of(state, self._profile),
+            last_errors=tuple(state.errors),
+        )
+
+    def _running_tools(self) -> tuple[str, ...]:
+        asked = {request.tool_id for request in self._state.requests.values()}
+        return tuple(tool.name for tool_id, tool in self._state.tools.items() if tool.name and tool_id not in asked)
 
     def _errands(self) -> Iterator[Errand]:
         state = self._state
@@ -121,31 +134,6 @@ class AcpDialogue(DialogueBase[State]):
             yield Errand(errand_id, commands.refusal_line(key, reason))
         if state.stop_after and state.turn:
             yield Errand(f"stop-{state.stop_after}", commands.cancel_line(state.conversation_id))
-
-    @property
-    def turn_open(self) -> bool:
-        return self._state.turn or bool(self._state.waiting)
-
-    def directory_of(self, tool_use_id: str) -> str | None:
-        return self._state.directories.get(tool_use_id)
-
-    @property
-    def answering(self) -> tuple[str, ...]:
-        return (self._state.message,) if self._state.turn and self._state.message else ()
-
-    @property
-    def api_pause(self) -> ApiPause | None:
-        return api_pauses.api_pause(self._state)
-
-    @property
-    def failure(self) -> Failure | None:
-        return failure_of(self._state, self._profile)
-
-    @property
-    def running_tools(self) -> tuple[str, ...]:
-        state = self._state
-        asked = {request.tool_id for request in state.requests.values()}
-        return tuple(tool.name for tool_id, tool in state.tools.items() if tool.name and tool_id not in asked)
 
     # ------------------------------------------------------------ lines to the agent
 

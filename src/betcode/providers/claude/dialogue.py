@@ -3,11 +3,13 @@
 import logging
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from betcode.domain.agents.agent_state import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.agents.agent_state import CallScreening, ToolCall
 from betcode.domain.agents.commands import RefuseRequest
+from betcode.domain.agents.dialogue_view import DialogueView
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.store.rows import NewSession
 from betcode.providers import malformed
@@ -36,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 _TOOL_ID = re.compile(rb'"tool_use_id":\s*"([^"\\]{1,200})"')
 _TOOL_STARTS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_failure_in = lru_cache(maxsize=64)(failure_in)  # asked for every view, mostly about the same few lines
 
 
 def _on_assistant(frame: Assistant, builder: ClaudeEventBuilder) -> None:
@@ -117,7 +120,7 @@ class ClaudeDialogue(DialogueBase[State]):
         self._calls: dict[str, ToolCall] = {}  # whole, as far as this dialogue itself has read them
         self._commands: dict[str, v1.AgentCommand] = {}  # likewise
 
-    def receive(self, record: Record) -> list[v1.AgentEvent]:
+    def _receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a result ends its turn."""
         builder = ClaudeEventBuilder(self._state, self._session, record.wall_ns, record.mono_ns, self._commands)
         match record.kind:
@@ -143,7 +146,7 @@ class ClaudeDialogue(DialogueBase[State]):
         """Its commands name everything by ids that stay."""
         return line
 
-    def voided(self, now_ns: int) -> list[v1.AgentEvent]:
+    def _void(self, now_ns: int) -> list[v1.AgentEvent]:
         builder = ClaudeEventBuilder(self._state, self._session, now_ns, 0)
         text.void(builder)
         return builder.events
@@ -153,64 +156,35 @@ class ClaudeDialogue(DialogueBase[State]):
 
     # ------------------------------------------------------------ what is open
 
-    @property
-    def is_ready(self) -> bool:
-        """It reads messages from its first moment on."""
-        return True
-
-    @property
-    def turn_open(self) -> bool:
-        """A turn runs, or a message that the agent was given has not been answered yet."""
-        return self._state.turn or bool(self._state.pending)
-
-    @property
-    def call_screening(self) -> CallScreening:
-        return CallScreening(self._state.screening)
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return calls.waiting(self._state, self._calls)
-
     def directory_of(self, tool_use_id: str) -> str | None:
         return self._state.directories.get(tool_use_id)
 
-    @property
-    def answering(self) -> tuple[str, ...]:
-        return tuple(turns.begun_messages(self._state)) if self._state.turn else ()
-
-    @property
-    def withdrawing(self) -> frozenset[str]:
-        return frozenset(self._state.withdrawing.values())
-
-    @property
-    def holds(self) -> tuple[str, ...]:
+    def _build_view(self) -> DialogueView:
         state = self._state
-        return (
-            *(f"background task: {label}" for label in state.background.values()),
-            *(f"scheduled: {job.label}" for job in state.jobs.values()),
+        return DialogueView(
+            **self._common_fields(),
+            is_ready=True,  # it reads messages from its first moment on
+            chosen=MappingProxyType(state.chosen.copy()),
+            turn_open=state.turn or bool(state.pending),
+            answering=tuple(turns.begun_messages(state)) if state.turn else (),
+            withdrawing=frozenset(state.withdrawing.values()),
+            running_tools=self._running_tools(),
+            holds=self._holds(),
+            refusals=tuple(RefuseRequest(request_id, reason) for request_id, reason in state.refused.items()),
+            call_screening=CallScreening(state.screening),
+            calls=calls.waiting(state, self._calls),
+            api_pause=api_pauses.api_pause(state),
+            failure=_failure_in(tuple(state.errors), stillborn=state.stillborn),
+            last_errors=tuple(state.errors),
         )
 
-    @property
-    def refusals(self) -> tuple[RefuseRequest, ...]:
-        return tuple(RefuseRequest(request_id, reason) for request_id, reason in self._state.refused.items())
+    def _running_tools(self) -> tuple[str, ...]:
+        asked = {request.tool_use_id for request in self._state.requests.values()}
+        return tuple(tool.name for tool_id, tool in self._state.tools.items() if tool_id not in asked)
 
-    @property
-    def api_pause(self) -> ApiPause | None:
-        return api_pauses.api_pause(self._state)
-
-    @property
-    def failure(self) -> Failure | None:
-        return failure_in(self._state.errors, stillborn=self._state.stillborn)
-
-    @property
-    def running_tools(self) -> tuple[str, ...]:
-        state = self._state
-        asked = {request.tool_use_id for request in state.requests.values()}
-        return tuple(tool.name for tool_id, tool in state.tools.items() if tool_id not in asked)
-
-    @property
-    def chosen(self) -> Mapping[str, str]:
-        return self._state.chosen
+    def _holds(self) -> tuple[str, ...]:
+        tasks = [f"background task: {label}" for label in self._state.background.values()]
+        return (*tasks, *[f"scheduled: {job.label}" for job in self._state.jobs.values()])
 
     # ------------------------------------------------------------ lines
 

@@ -3,12 +3,12 @@
 import logging
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
-from betcode.domain.agents.agent_state import ApiPause, Failure
 from betcode.domain.agents.commands import Errand
+from betcode.domain.agents.dialogue_view import DialogueView
 from betcode.domain.agents.provider_config import provider_config
 from betcode.domain.runs.journal_record import Record, RecordKind
 from betcode.domain.values.text import shortened, without_escapes
@@ -28,6 +28,7 @@ _MCP_SERVERS = 200
 # What Codex writes to stderr at every start, and of tools whose results say the same.
 _NOISE = re.compile(r"could not create PATH aliases|could not find bubblewrap|codex_core::tools::router")
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]{8,20}Z\s+")
+_failure_in = lru_cache(maxsize=64)(failure_in)  # asked for every view, mostly about the same few lines
 
 Handler = Callable[[Any, CodexEventBuilder], None]
 
@@ -76,7 +77,7 @@ _STARTS_OVER = frozenset({"turn/started", "turn/completed"})
 class CodexDialogue(DialogueBase[State]):
     """Implements `betcode.domain.ports.Dialogue`."""
 
-    def receive(self, record: Record) -> list[v1.AgentEvent]:
+    def _receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a turn ends that has ended."""
         builder = CodexEventBuilder(self._state, self._session, record)
         match record.kind:
@@ -101,7 +102,7 @@ class CodexDialogue(DialogueBase[State]):
     def addressed(self, line: bytes) -> bytes:
         return commands.addressed(self._state, line, provider_config(self._session).get("effort", ""))
 
-    def voided(self, now_ns: int) -> list[v1.AgentEvent]:
+    def _void(self, now_ns: int) -> list[v1.AgentEvent]:
         builder = CodexEventBuilder(self._state, self._session, None, now_ns)
         turns.void(builder)
         return builder.events
@@ -111,49 +112,29 @@ class CodexDialogue(DialogueBase[State]):
 
     # ------------------------------------------------------------ what is open
 
-    @property
-    def is_ready(self) -> bool:
-        return bool(self._state.thread)
-
-    @property
-    def errands(self) -> tuple[Errand, ...]:
-        return tuple(Errand(errand_id, line.encode()) for errand_id, line in self._state.errands.items())
-
-    @property
-    def turn_open(self) -> bool:
-        """A turn runs, or a message that Codex was given has not been answered yet."""
-        return self._state.turn or bool(self._state.pending)
-
     def directory_of(self, tool_use_id: str) -> str | None:
         tool = self._state.tools.get(tool_use_id)
         return tool.cwd if tool is not None and tool.cwd else None
 
-    @property
-    def answering(self) -> tuple[str, ...]:
+    def _build_view(self) -> DialogueView:
         state = self._state
-        return tuple(name for name, turn in state.pending.items() if turn) if state.turn else ()
+        refused = (state.refused_thread,) if state.refused_thread else ()
+        return DialogueView(
+            **self._common_fields(),
+            is_ready=bool(state.thread),
+            turn_open=state.turn or bool(state.pending),
+            answering=tuple(name for name, turn in state.pending.items() if turn) if state.turn else (),
+            running_tools=self._running_tools(),
+            holds=tuple(f"background command: {command}" for command in state.background.values()),
+            errands=tuple(Errand(errand_id, line.encode()) for errand_id, line in state.errands.items()),
+            api_pause=turns.api_pause(state),
+            failure=_failure_in(tuple(state.errors), state.refused_thread),
+            last_errors=(*state.errors, *refused),
+        )
 
-    @property
-    def holds(self) -> tuple[str, ...]:
-        return tuple(f"background command: {command}" for command in self._state.background.values())
-
-    @property
-    def api_pause(self) -> ApiPause | None:
-        return turns.api_pause(self._state)
-
-    @property
-    def failure(self) -> Failure | None:
-        return failure_in(self._state.errors, self._state.refused_thread)
-
-    @property
-    def running_tools(self) -> tuple[str, ...]:
+    def _running_tools(self) -> tuple[str, ...]:
         asked = {request.tool_use_id for request in self._state.requests.values()}
         return tuple(tool.name for tool_id, tool in self._state.tools.items() if tool_id not in asked)
-
-    @property
-    def last_errors(self) -> tuple[str, ...]:
-        refused = (self._state.refused_thread,) if self._state.refused_thread else ()
-        return (*self._state.errors, *refused)
 
     # ------------------------------------------------------------ lines
 

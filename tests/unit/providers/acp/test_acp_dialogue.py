@@ -26,7 +26,7 @@ def test_a_tool_starts_when_its_input_is_there() -> None:
     events = spoken.updates("tool_call_update", toolCallId="t", rawInput={"command": "ls", "cwd": "/x"})
     assert kinds(events) == ["tool_call_start", "status_change"]
     assert spoken.dialogue.directory_of("t") == "/x"
-    assert spoken.dialogue.running_tools == ("Bash",)
+    assert spoken.dialogue.view.running_tools == ("Bash",)
 
 
 def test_tools_that_are_open_end_with_their_turn() -> None:
@@ -54,9 +54,9 @@ def test_a_request_without_a_tool_before_it_shows_the_tool() -> None:
     spoken = begun()
     events = spoken.asks(title="ls", kind="execute", rawInput={"command": "ls"})
     assert kinds(events) == ["tool_call_start", "status_change", "permission_request", "status_change"]
-    [request_id] = spoken.dialogue.open_requests
+    [request_id] = spoken.dialogue.view.open_requests
     spoken.told(AnswerPermission(request_id, Behaviour.ALLOW, '{"command": "ls"}'))
-    assert spoken.dialogue.open_requests == ()
+    assert spoken.dialogue.view.open_requests == ()
     assert spoken.dialogue.addressed(encode(AnswerPermission(request_id, Behaviour.ALLOW, "{}"))) == b""
 
 
@@ -64,7 +64,7 @@ def test_a_request_without_a_tool_before_it_shows_the_tool() -> None:
 def test_an_answer_goes_back_under_the_agents_own_id(number: object) -> None:
     spoken = begun()
     spoken.asks(number, title="ls", kind="execute")
-    [request_id] = spoken.dialogue.open_requests
+    [request_id] = spoken.dialogue.view.open_requests
     answer = AnswerPermission(request_id, Behaviour.DENY, "{}", message="not now")
     said = json.loads(spoken.dialogue.addressed(encode(answer)))
     assert said["id"] == number
@@ -80,24 +80,24 @@ def test_the_same_number_in_two_sessions_is_two_requests() -> None:
     second.prompt()
     for spoken in (first, second):
         spoken.asks(0, title="ls", kind="execute")
-    assert first.dialogue.open_requests != second.dialogue.open_requests
+    assert first.dialogue.view.open_requests != second.dialogue.view.open_requests
 
 
 def test_a_denial_that_ends_the_turn_cancels_it() -> None:
     spoken = begun()
     spoken.asks(title="ls", kind="execute")
-    [request_id] = spoken.dialogue.open_requests
+    [request_id] = spoken.dialogue.view.open_requests
     spoken.told(AnswerPermission(request_id, Behaviour.DENY, "{}", interrupt=True))
     said = spoken.errand()
     assert (said["method"], said["params"]) == ("session/cancel", {"sessionId": NATIVE})
-    assert spoken.dialogue.errands == ()
+    assert spoken.dialogue.view.errands == ()
     assert spoken.answers(stopReason="end_turn")[-2].turn_complete.stop_reason == "cancelled"
 
 
 def test_a_turn_that_an_agent_gives_up_after_a_denial_was_not_cancelled() -> None:
     spoken = begun()
     spoken.asks(title="ls", kind="execute")
-    [request_id] = spoken.dialogue.open_requests
+    [request_id] = spoken.dialogue.view.open_requests
     spoken.told(AnswerPermission(request_id, Behaviour.DENY, "{}"))
     assert spoken.answers(stopReason="cancelled")[-2].turn_complete.stop_reason == "end_turn"
 
@@ -117,7 +117,7 @@ def test_words_behind_a_turn_are_shown_and_open_nothing() -> None:
     spoken.answers()
     events = spoken.chunk("by the way")
     assert [event.text_delta.is_complete for event in events] == [False, True]
-    assert not spoken.dialogue.turn_open
+    assert not spoken.dialogue.view.turn_open
 
 
 def test_a_prompt_that_crosses_a_turn_of_the_agents_own_waits() -> None:
@@ -131,7 +131,7 @@ def test_a_prompt_that_crosses_a_turn_of_the_agents_own_waits() -> None:
     assert (ended.origin, list(ended.message_ids)) == ("agent", [])
     assert events[-1].status_change.status == v1.THINKING
     assert list(spoken.answers("m-2")[-2].turn_complete.message_ids) == ["m-2"]
-    assert not spoken.dialogue.turn_open
+    assert not spoken.dialogue.view.turn_open
 
 
 def test_an_own_turn_that_failed_says_why() -> None:
@@ -149,11 +149,11 @@ def test_an_own_turn_that_failed_says_why() -> None:
 def test_a_pause_of_the_api_lasts_until_the_agent_speaks() -> None:
     spoken = begun()
     spoken.says(method="_betcode/pause", params={"sessionId": NATIVE, "kind": "limit", "untilMs": 5})
-    pause = spoken.dialogue.api_pause
+    pause = spoken.dialogue.view.api_pause
     assert pause is not None
     assert (pause.kind, pause.until_ns) == (PauseKind.LIMIT, 5_000_000)
     spoken.chunk("here again")
-    assert spoken.dialogue.api_pause is None
+    assert spoken.dialogue.view.api_pause is None
 
 
 def test_long_text_goes_on_in_another_block() -> None:
@@ -175,15 +175,15 @@ def test_what_a_crashed_agent_was_saying_and_doing_stays_a_part() -> None:
 
 def test_a_conversation_begins_with_the_agents_first_word() -> None:
     spoken = begun()
-    assert not spoken.dialogue.conversation_began
+    assert not spoken.dialogue.view.conversation_began
     spoken.chunk("x")
-    assert spoken.dialogue.conversation_began
-    assert spoken.dialogue.has_spoken
+    assert spoken.dialogue.view.conversation_began
+    assert spoken.dialogue.view.has_spoken
 
 
 def test_a_state_that_cannot_be_read_is_taken_up_at_the_next_turn() -> None:
     dialogue = PROVIDER.dialogue(SESSION, NATIVE, b"what?", version=99)
-    assert dialogue.is_ready
+    assert dialogue.view.is_ready
     spoken = Spoken()
     spoken.dialogue = dialogue
     assert spoken.chunk("the end of something") == []
@@ -213,7 +213,7 @@ def test_files_go_as_the_agent_takes_them() -> None:
 def test_a_request_that_is_too_long_to_be_read_is_refused() -> None:
     spoken = begun()
     spoken.reads_cut(b'{"jsonrpc":"2.0","id":4,"method":"session/request_permission","params":{"x":"')
-    [errand] = spoken.dialogue.errands
+    [errand] = spoken.dialogue.view.errands
     assert json.loads(errand.line)["id"] == 4
 
 
@@ -241,10 +241,10 @@ _KINDS = (
 def test_whatever_an_update_holds_the_turn_goes_on_and_ends(kind: str, fields: dict[str, object]) -> None:
     spoken = begun()
     assert not [event for event in spoken.updates(kind, **fields) if event.HasField("notice")]
-    assert spoken.dialogue.turn_open
+    assert spoken.dialogue.view.turn_open
     ends = [event for event in spoken.answers() if event.HasField("turn_complete")]
     assert len(ends) == 1
-    assert not spoken.dialogue.turn_open
+    assert not spoken.dialogue.view.turn_open
 
 
 @given(_values, _values, _values)
@@ -262,7 +262,7 @@ def test_no_line_is_too_strange(line: bytes) -> None:
     spoken.writes(line)
     spoken.writes(line, RecordKind.IN)
     spoken.writes(line, RecordKind.ERR)
-    assert spoken.dialogue.turn_open
+    assert spoken.dialogue.view.turn_open
 
 
 _BEYOND = 10**30
@@ -296,7 +296,7 @@ def test_an_answer_is_known_however_its_id_is_written(written: str) -> None:
     spoken.answers()
     spoken.prompt("\u00e9/<")
     spoken.writes(f'{{"jsonrpc":"2.0","id":{written},"result":{{"stopReason":"end_turn"}}}}'.encode())
-    assert not spoken.dialogue.turn_open
+    assert not spoken.dialogue.view.turn_open
 
 
 def test_a_command_under_the_name_of_a_reader_is_asked_about_as_a_command() -> None:
@@ -320,7 +320,7 @@ def test_an_agent_that_asks_without_end_fills_nothing() -> None:
     spoken = begun()
     for number in range(600):
         spoken.says(id=number, method="fs/read_text_file", params={"sessionId": NATIVE, "path": "/x"})
-    assert len(spoken.dialogue.errands) == 512
+    assert len(spoken.dialogue.view.errands) == 512
     spoken.errand()
     spoken.says(id=600, method="fs/read_text_file", params={"sessionId": NATIVE, "path": "/x"})
-    assert json.loads(spoken.dialogue.errands[-1].line)["id"] == 600
+    assert json.loads(spoken.dialogue.view.errands[-1].line)["id"] == 600

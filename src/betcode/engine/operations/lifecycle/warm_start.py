@@ -84,7 +84,7 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
     with anyio.move_on_after(within_s):
         while session.run is run:
             left_s = began + _SILENT_FOR_S - anyio.current_time()
-            if run.attached.is_set() and run.dialogue.is_ready and (run.has_said_anything or left_s <= 0):
+            if run.attached.is_set() and run.dialogue.view.is_ready and (run.has_said_anything or left_s <= 0):
                 return
             with anyio.move_on_after(max(left_s, 0.01) if left_s > 0 else None):
                 await session.changed.wait()
@@ -94,9 +94,9 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
         raise SessionNotReady(session.session_id, session.phase, "not stopping")
     if session.run is run:
         raise AgentUnavailable(f"The agent was not ready within {within_s:g} s")
-    words = " ".join(run.dialogue.last_errors)[-600:]
+    words = " ".join(run.dialogue.view.last_errors)[-600:]
     output = f"; its last output: {words}" if words else ""
-    failure = run.dialogue.failure
+    failure = run.dialogue.view.failure
     advice = f". {failure.advice}" if failure is not None and failure.advice else ""
     how = run.row.exit_note or "it could not be run"
     raise AgentUnavailable(f"The agent ended before it was ready: {how}{output}{advice}")
