@@ -8,7 +8,7 @@ from enum import Enum
 
 from betcode.domain.sessions.transcript import TranscriptEnd
 from betcode.domain.store.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
-from betcode.engine.core import budget
+from betcode.engine.core import budget_state
 from betcode.engine.core.view import RunView, SessionView
 
 # ---------------------------------------------------------------- delivery
@@ -28,7 +28,7 @@ def assignable(session: SessionView, run: RunView, facts: DeliveryFacts) -> list
     """The inputs that may go to this run now, in order."""
     one_at_a_time = _one_at_a_time(session)
     is_busy = one_at_a_time is not None and (run.turn_open or session.unconsumed(run))
-    over_budget = budget.is_reached(session.state)
+    over_budget = budget_state.is_reached(session.state)
     ready: list[InputRow] = []
     for row in session.inputs.values():
         if row.run == run.row.key:
@@ -80,7 +80,7 @@ class SlotChange(Enum):
 
 def needs_slot(session: SessionView, run: RunView | None) -> bool:
     """Whether an open input can only be handled with a slot."""
-    over_budget = budget.is_reached(session.state)
+    over_budget = budget_state.is_reached(session.state)
     return any(_needs_slot(row, run, over_budget=over_budget) for row in session.inputs.values())
 
 

@@ -14,7 +14,7 @@ from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
 from betcode.domain.store.changes import Change, MoveInput
 from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow, SessionState
-from betcode.engine.core import budget, compaction, events, exit_messages, orphaned_prompts
+from betcode.engine.core import budget, budget_state, compaction, events, exit_messages, orphaned_prompts
 from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
@@ -320,7 +320,7 @@ def _goes_on(session: SessionView, end: RunExit) -> bool:
 
 def _is_left(session: SessionView, end: RunExit, row: InputRow) -> bool:
     """Neither given up with this agent, nor held back until a person raises the budget."""
-    return row.input_id not in end.fates and not budget.waits_for_person(session.budget_prompt, row)
+    return row.input_id not in end.fates and not budget_state.waits_for_person(session.budget_prompt, row)
 
 
 def _ended_by_itself(exited: ExitRecord | None) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
 from betcode.domain.store.rows import OPENS_TURN, InputRow, PromptRow, SessionState
-from betcode.engine.core.budget import waits_for_person
+from betcode.engine.core.budget_state import waits_for_person
 from betcode.engine.core.decision import StateFields
 
 
@@ -31,6 +31,11 @@ def status_after(
     if not busy and status is SessionStatus.ACTIVE:
         return advance(status, SessionStimulus.TURN_CLOSED)
     return status
+
+
+def turn_opened(status: SessionStatus) -> SessionStatus:
+    """The session's status once a turn is open or to begin."""
+    return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
 
 
 def for_api(state: SessionState, now_ns: int) -> WaitReason:
