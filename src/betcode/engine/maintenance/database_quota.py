@@ -37,11 +37,18 @@ class DatabaseQuota:
         elif self.warning and not had_warned:
             logger.warning("%s; `betcode db usage` lists the largest sessions", self.warning)
 
+    @property
+    def refusal(self) -> StorageDegraded | None:
+        """The error for new sessions and messages while the database is full; None while it is not."""
+        if not self.is_full:
+            return None
+        return StorageDegraded(
+            f"{self.warning}: delete sessions (`betcode db usage` shows the largest, `betcode db prune` old ones) "
+            "or raise the limit",
+            reason="database limit",
+        )
+
     def refuse_when_full(self) -> None:
         """Raises StorageDegraded where nothing more may be begun."""
-        if self.is_full:
-            raise StorageDegraded(
-                f"{self.warning}: delete sessions (`betcode db usage` shows the largest, `betcode db prune` old ones) "
-                "or raise the limit",
-                reason="database limit",
-            )
+        if (refusal := self.refusal) is not None:
+            raise refusal

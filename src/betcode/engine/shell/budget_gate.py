@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.sessions.budget import Budget
 from betcode.domain.store.changes import Change
-from betcode.domain.store.rows import InputRow, PromptRow
+from betcode.domain.store.rows import PromptRow
 from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import budget as budget_rules
-from betcode.engine.core.budget_state import is_reached, undelivered, waits_for_person
+from betcode.engine.core.budget_state import is_reached, undelivered
 from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened
@@ -48,18 +48,6 @@ class BudgetGate:
     def is_busy(self) -> bool:
         """Something is about to be written."""
         return self._is_seen_to
-
-    def lets_wait(self, row: InputRow) -> bool:
-        """Whether this message waits for a person, so that no turn begins with it by itself."""
-        return waits_for_person(self.prompt, row)
-
-    def told_to_wait(self, rows: Sequence[InputRow]) -> list[v1.AgentEvent]:
-        """What the senders of these are told while the question is open."""
-        return budget_rules.waiting_events(rows)
-
-    def refuse_if_exceeded(self) -> None:
-        """Raises BudgetExceeded where the session is to refuse messages."""
-        budget_rules.refuse_if_exceeded(session_view(self._session))
 
     def look(self) -> None:
         """Start the work of `on_reached` if it is due. Never waits."""

@@ -65,11 +65,6 @@ class InputLockService:
                 self._apply(*self._lock.left(client.client_id, anyio.current_time(), self._times))
                 self._names.pop(client.client_id, None)
 
-    def refuse_if_locked(self, client: ClientName) -> None:
-        """Raises NoInputLock where another client holds it."""
-        if not self._lock.admits(client.client_id):
-            raise self._locked_out()
-
     @contextmanager
     def typing(self, client: ClientName) -> Iterator[None]:
         """While a message of this client is taken; it holds the lock then, as long as it is here.
@@ -79,7 +74,8 @@ class InputLockService:
         Raises:
             NoInputLock: another client holds it.
         """
-        self.refuse_if_locked(client)
+        if not self._lock.admits(client.client_id):
+            raise self._locked_out()
         before = self._lock
         if client.client_id in self._here:  # who is not here could not leave, and would keep it for ever
             self._apply(self._lock.sent(client.client_id, anyio.current_time()), ())

@@ -156,16 +156,8 @@ class SessionFailure:
         session.tasks.cancel()
         session.context.tasks.start_soon(self._settle, place, name=f"failure of {session.session_id}")
 
-    def cleared(self) -> list[Change]:
-        """What is stored when a message is accepted: the session is tried again. `clear` follows."""
-        lifecycle = self._session.lifecycle
-        return (
-            [SaveBinding(self._session.writer.key, replace(lifecycle.binding, failure=""))]
-            if lifecycle.binding.failure
-            else []
-        )
-
     def clear(self) -> None:
+        """A message was accepted, and its commit cleared the failure: the session is tried again."""
         lifecycle = self._session.lifecycle
         lifecycle.binding = replace(lifecycle.binding, failure="")
 
