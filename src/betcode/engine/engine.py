@@ -26,6 +26,7 @@ from betcode.engine.agents.mcp_reports import ReportedServer, reported_servers
 from betcode.engine.agents.provider_status import ProviderStatus
 from betcode.engine.client_name import ClientName
 from betcode.engine.context import NOT_WRITABLE_YET
+from betcode.engine.core.compaction import CompactionResult
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
@@ -37,7 +38,7 @@ from betcode.engine.operations.answer import AnswerService
 from betcode.engine.operations.audit import AuditService
 from betcode.engine.operations.cancel import CancelResult, cancel_turn
 from betcode.engine.operations.close import close
-from betcode.engine.operations.compact import CompactionResult, compact
+from betcode.engine.operations.compact import compact
 from betcode.engine.operations.create import create
 from betcode.engine.operations.delete import continue_deletions, delete
 from betcode.engine.operations.fork import ForkResult, fork

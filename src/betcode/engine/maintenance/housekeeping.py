@@ -16,7 +16,7 @@ from betcode.engine.context import EngineContext
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.journal_retention import SweepResult, is_full, sweep
 from betcode.engine.registry import Registry
-from betcode.engine.shell.compaction_triggers import MemoryPressure
+from betcode.engine.shell.compaction_triggers import MemoryWatch
 from betcode.telemetry.log_context import begin
 from betcode.util import wall_clock
 
@@ -35,13 +35,13 @@ async def run_maintenance(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, end those that hang, forget sessions that are at rest."""
     begin("housekeeping")
     context = registry.context
-    pressure = MemoryPressure()
+    memory = MemoryWatch()
     while True:
         idle_s, hang_s = context.settings.idle_retire_s, context.settings.hang_after_s
         await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05), max(hang_s / 4, 0.05)))
         for agent in context.memory.idle_too_long(anyio.current_time() - idle_s, keep=context.settings.warm_limit):
             agent.retire_soon()
-        pressure.relieve(registry)
+        memory.relieve(registry)
         full = await _is_full(context)
         for live in list(registry.live.values()):
             with live.failure.guard(FaultPoint.MAINTENANCE):
