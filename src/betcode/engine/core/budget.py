@@ -22,8 +22,8 @@ from betcode.engine.core.answer import decision_changes
 from betcode.engine.core.budget_state import is_reached, undelivered
 from betcode.engine.core.capability_checks import unmeasured_limits_notice
 from betcode.engine.core.decision import Decision, StateFields
-from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.core.orphaned_prompts import audit_change
+from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import status_after, turn_opened
 from betcode.engine.core.view import RunView, SessionView
