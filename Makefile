@@ -42,8 +42,8 @@ test: .venv/.for-work  ## run the tests, except those of test-wide (set-up inclu
 test-fast: .venv/.for-work  ## run the unit and contract tests, while you work
 	$(TEST) -q -n 2 --dist loadfile -m "not wide" tests/unit tests/contract
 
-test-pythons: .venv/.for-work  ## run the fast tests on the other Pythons that pyproject.toml names
-	$(PY) scripts/pythons.py
+test-pythons: .venv/.for-work  ## run the fast tests on the other Pythons of this machine
+	$(PY) scripts/pythons.py $(PYTHONS)
 
 test-wide: .venv/.for-work  ## run the tests that need programs from npm or a sandbox, and the large matrices
 	@$(MAKE) --no-print-directory .cache/tests-compiled
