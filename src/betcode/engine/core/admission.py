@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from betcode.domain.sessions import budget_state
 from betcode.domain.sessions.transcript import TranscriptEnd
 from betcode.domain.store.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
-from betcode.engine.core import budget_state
 from betcode.engine.core.view import RunView, SessionView
 
 # ---------------------------------------------------------------- delivery

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from betcode.domain.errors import BudgetExceeded, InvalidRequest
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.sessions.budget import Budget, OnReached, describe, limited, raised, reached
+from betcode.domain.sessions.budget_state import is_reached, undelivered
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.changes import Change, MoveInput, SavePrompt
 from betcode.domain.store.rows import InputRow, InputState, PromptKind, PromptRow, PromptState, SessionState
@@ -19,7 +20,6 @@ from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.answer import decision_changes
-from betcode.engine.core.budget_state import is_reached, undelivered
 from betcode.engine.core.capability_checks import unmeasured_limits_notice
 from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.orphaned_prompts import audit_change

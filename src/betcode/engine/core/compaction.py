@@ -15,11 +15,11 @@ from betcode.domain.errors import (
     SessionClosed,
 )
 from betcode.domain.metrics.health import HIGH_MEMORY_SHARE
+from betcode.domain.sessions.budget_state import is_reached
 from betcode.domain.store.changes import AddInput
 from betcode.domain.store.rows import InputKind, InputRow, InputState, SessionState
 from betcode.domain.values.identifiers import NotAnIdentifier, SessionId, parse_uuid
 from betcode.engine.core import events
-from betcode.engine.core.budget_state import is_reached
 from betcode.engine.core.decision import Decision
 from betcode.engine.core.status import turn_opened
 from betcode.engine.core.view import RunView, SessionView

@@ -10,11 +10,12 @@ from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.runs.crash_policy import CrashHistory, CrashPolicy
 from betcode.domain.runs.exit_record import ExitRecord
 from betcode.domain.runs.state import CancelStep, RunStimulus
+from betcode.domain.sessions import budget_state
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
 from betcode.domain.store.changes import Change, MoveInput
 from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow, SessionState
-from betcode.engine.core import budget, budget_state, compaction, events, exit_messages, orphaned_prompts
+from betcode.engine.core import budget, compaction, events, exit_messages, orphaned_prompts
 from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1

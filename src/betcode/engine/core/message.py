@@ -15,13 +15,13 @@ from betcode.domain.errors import (
     SessionTimedOut,
 )
 from betcode.domain.sessions.binding import NO_BINDING, SessionBinding
+from betcode.domain.sessions.budget_state import waits_for_person
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.store.changes import AddBlob, AddInput, Change, SaveBinding
 from betcode.domain.store.rows import InputRow
 from betcode.domain.values.identifiers import MessageId
 from betcode.engine.client_name import NOBODY, ClientName
 from betcode.engine.core import budget, events
-from betcode.engine.core.budget_state import waits_for_person
 from betcode.engine.core.capability_checks import check_files
 from betcode.engine.core.decision import Decision
 from betcode.engine.core.status import turn_opened

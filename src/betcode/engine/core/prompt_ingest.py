@@ -8,7 +8,16 @@ from betcode.domain.agents.commands import AnswerPermission, Behaviour
 from betcode.domain.events.size_limit import bound
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.store.changes import AddAudit, AddBlob, Change, SavePrompt
-from betcode.domain.store.rows import CarriedState, InputKind, InputRow, PromptKind, PromptRow, PromptState
+from betcode.domain.store.rows import (
+    NO_SEQ,
+    CarriedState,
+    InputKind,
+    InputRow,
+    PromptKind,
+    PromptRow,
+    PromptState,
+    RunRow,
+)
 from betcode.domain.values.identifiers import Seq, SessionId, SessionKey
 from betcode.engine.core import carried_answers, events, orphaned_prompts
 from betcode.engine.core.orphaned_prompts import audit_change
@@ -216,3 +225,39 @@ def _restricts(recalled: carried_answers.ReuseAnswer | carried_answers.AskAgain,
     if isinstance(recalled, carried_answers.AskAgain) or answer.behaviour is not Behaviour.ALLOW:
         return False
     return not recalled.before.allows or bool(recalled.before.updated_input)
+
+
+def permission_row(event: v1.AgentEvent, session: SessionKey, run: RunRow) -> PromptRow:
+    """Return the row of a new permission request."""
+    request = event.permission_request
+    return PromptRow(
+        request_id=request.request_id,
+        session=session,
+        run=run.key,
+        kind=PromptKind.PERMISSION,
+        tool_name=request.tool_name,
+        input_json=request.input_json,
+        event=b"",
+        seq=NO_SEQ,
+        asked_ns=event.timestamp.ToNanoseconds(),
+        description=request.description,
+        tool_use_id=request.tool_use_id,
+        agent_id=event.parent_tool_use_id,
+    )
+
+
+def question_row(questions: list[v1.AgentEvent], session: SessionKey, run: RunRow) -> PromptRow:
+    """Return the row of a group of new questions."""
+    first = questions[0]
+    return PromptRow(
+        request_id=first.user_question.group_id,
+        session=session,
+        run=run.key,
+        kind=PromptKind.QUESTION,
+        tool_name="AskUserQuestion",
+        input_json=first.user_question.input_json,
+        event=b"",
+        seq=NO_SEQ,
+        asked_ns=first.timestamp.ToNanoseconds(),
+        agent_id=first.parent_tool_use_id,
+    )

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from betcode.domain.agents.agent_state import ApiPause, PauseKind
+from betcode.domain.sessions.budget_state import waits_for_person
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
 from betcode.domain.store.rows import OPENS_TURN, InputRow, PromptRow, SessionState
-from betcode.engine.core.budget_state import waits_for_person
 from betcode.engine.core.decision import StateFields
 
 

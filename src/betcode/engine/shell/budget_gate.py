@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.sessions.budget import Budget
+from betcode.domain.sessions.budget_state import is_reached, undelivered
 from betcode.domain.store.changes import Change
 from betcode.domain.store.rows import PromptRow
 from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import budget as budget_rules
-from betcode.engine.core.budget_state import is_reached, undelivered
 from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened

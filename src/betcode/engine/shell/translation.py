@@ -11,7 +11,7 @@ from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.agents.holder_audit import audit_of_refusal
 from betcode.engine.core import carried_answers, events
-from betcode.engine.core.prompt_rows import permission_row, question_row
+from betcode.engine.core.prompt_ingest import permission_row, question_row
 from betcode.engine.core.record_batch import PromptReview, RecordBatch, TranslatedRecord
 from betcode.holder.platform import start_time_now
 

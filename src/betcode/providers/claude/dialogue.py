@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import starmap
 from types import MappingProxyType
 from typing import Any
 
@@ -160,7 +161,8 @@ class ClaudeDialogue(DialogueBase[State]):
         return self._state.directories.get(tool_use_id)
 
     def _build_view(self) -> DialogueView:
-        state = self._state
+        state, errors = self._state, tuple(self._state.errors)
+        # Every batch of records needs a view; the conditions keep it cheap, since these are mostly empty.
         return DialogueView(
             **self._common_fields(),
             is_ready=True,  # it reads messages from its first moment on
@@ -168,14 +170,14 @@ class ClaudeDialogue(DialogueBase[State]):
             turn_open=state.turn or bool(state.pending),
             answering=tuple(turns.begun_messages(state)) if state.turn else (),
             withdrawing=frozenset(state.withdrawing.values()),
-            running_tools=self._running_tools(),
-            holds=self._holds(),
-            refusals=tuple(RefuseRequest(request_id, reason) for request_id, reason in state.refused.items()),
+            running_tools=self._running_tools() if state.tools else (),
+            holds=self._holds() if state.background or state.jobs else (),
+            refusals=tuple(starmap(RefuseRequest, state.refused.items())),
             call_screening=CallScreening(state.screening),
-            calls=calls.waiting(state, self._calls),
+            calls=calls.waiting(state, self._calls) if state.calls else (),
             api_pause=api_pauses.api_pause(state),
-            failure=_failure_in(tuple(state.errors), stillborn=state.stillborn),
-            last_errors=tuple(state.errors),
+            failure=_failure_in(errors, stillborn=state.stillborn),
+            last_errors=errors,
         )
 
     def _running_tools(self) -> tuple[str, ...]:
