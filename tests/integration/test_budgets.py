@@ -194,34 +194,6 @@ async def test_setting_a_budget_lets_what_waits_go_on_and_closing_takes_the_ques
         assert closed.value.code == ErrorCode.SESSION_CLOSED
 
 
-async def test_cancelling_what_waits_takes_the_question_back(tmp_path: Path) -> None:
-    async with world(tmp_path) as (daemon, client):
-        talk = await talk_with(daemon, client, v1.Budget(max_turns=1))
-        await talk.turn("say one")
-        waiting = await talk.say("say two")
-        await talk.asked()
-        await talk.until(lambda event: event.status_change.status == v1.WAITING_FOR_USER)
-        assert await client.cancel(talk.session_id, cancel_queued=True) is False
-        await talk.until(is_idle)
-        assert states_of(talk.events, waiting.message_id)[-1] == "CANCELLED"
-        assert await client.pending(talk.session_id) == []
-
-
-async def test_a_message_behind_an_open_question_waits_with_the_others_and_goes_with_them(tmp_path: Path) -> None:
-    async with world(tmp_path) as (daemon, client):
-        talk = await talk_with(daemon, client, v1.Budget(max_turns=1))
-        await talk.turn("say one")
-        await talk.say("say two")
-        request = await talk.asked()
-        await talk.until(lambda event: event.status_change.status == v1.WAITING_FOR_USER)
-        late = await talk.say("say three")
-        assert (await talk.summary()).status == "idle"
-        await talk.answer(request, allow=False)
-        await talk.until(is_idle)
-        assert states_of(talk.events, late.message_id) == ["ACCEPTED", "CANCELLED"]
-        assert (await talk.summary()).status == "idle"
-
-
 async def test_a_cancel_behind_an_open_question_leaves_no_turn_and_no_question(tmp_path: Path) -> None:
     async with world(tmp_path) as (daemon, client):
         talk = await talk_with(daemon, client, v1.Budget(max_turns=1))

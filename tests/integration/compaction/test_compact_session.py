@@ -18,7 +18,6 @@ from support.daemon.process import Daemon, obedient_daemon
 from support.daemon.runs import runs_in
 from support.daemon.session import assert_whole, is_idle, kinds, settled_text
 from support.patience import PATIENCE_S
-from support.providers.claude_world import demo_talk
 
 pytestmark = pytest.mark.anyio
 
@@ -229,19 +228,6 @@ async def test_a_session_at_work_is_refused_and_not_changed(place: Place) -> Non
     await place.talk.until(is_idle)
 
 
-async def test_a_closed_session_is_refused(place: Place) -> None:
-    await place.talk.client.close(place.talk.session_id)
-    error = await refused(place.talk.client, place.talk.session_id)
-    assert (error.status.name, error.code) == ("FAILED_PRECONDITION", "SESSION_CLOSED")
-
-
-async def test_an_agent_that_cannot_is_named(daemon: Daemon, client: Client) -> None:
-    talk = await demo_talk(daemon, client, speed=0)
-    error = await refused(client, talk.session_id)
-    assert error.is_unimplemented
-    assert "demo" in error.message
-
-
 @pytest.mark.behaviour("compaction.failure", "error.code.compaction-failed")
 async def test_an_agent_that_fails_leaves_everything_as_it_was(daemon: Daemon, place: Place) -> None:
     place.direct("fail the model is tired")
@@ -269,13 +255,6 @@ async def test_nothing_to_compact_is_no_failure(daemon: Daemon, place: Place, tm
     again = await client.compact(place.talk.session_id)
     assert (again.messages_before, again.messages_after, again.tokens_saved) == (1, 1, 0)
     assert (await place.talk.summary()).last_sequence == newest
-
-
-@pytest.mark.behaviour("compaction.trigger.auto")
-async def test_without_a_threshold_no_context_is_too_large(place: Place) -> None:
-    for text in ("tokens 5000000\nsay one", "say two", "say three"):
-        await place.talk.turn(text)
-    assert "compaction" not in kinds(place.talk.events)
 
 
 @pytest.mark.behaviour("compaction.means")

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from betcode.client import open_client
-from betcode.v1 import agent_pb2 as v1
 from support.daemon.compaction import a_place, boundary_of, is_compacting
 from support.daemon.process import obedient_daemon
 from support.daemon.session import is_idle, kinds, settled_text
@@ -40,20 +39,6 @@ async def test_what_failed_or_did_not_help_is_not_tried_after_every_turn(tmp_pat
         assert kinds(place.talk.events).count("compaction") == 1
         # Asked for, it is done all the same.
         assert (await client.compact(place.talk.session_id)).messages_after == 1
-
-
-async def test_a_session_that_has_spent_its_budget_is_not_compacted_by_itself(tmp_path: Path) -> None:
-    settings = {"sessions": {"auto_compact_threshold": 500}}
-    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.paths) as client:
-        place = await a_place(daemon, client, tmp_path / "here")
-        session = place.talk.session_id
-        await client.set_budget(session, v1.Budget(max_turns=1))
-        await place.talk.turn("tokens 501\nsay too much")
-        await place.talk.until(lambda event: "is used up" in event.notice.message)
-        await client.set_budget(session, v1.Budget(max_turns=3))
-        events = await place.talk.turn("tokens 501\nsay more")
-        assert "compaction" not in kinds(events)  # nor was it begun before this message came
-        await place.talk.until("compaction")
 
 
 @pytest.mark.behaviour("compaction.trigger.memory")
