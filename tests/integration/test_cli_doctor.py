@@ -86,6 +86,26 @@ def test_repair_sets_an_unusable_run_aside_and_the_session_works_again(tmp_path:
         assert here.json("daemon", "status", "--json")["unusable_runs"] == []
 
 
+def test_repair_sets_the_directory_of_runs_aside_when_it_is_none(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        begun = here.run("run", "--json", "say hello")
+        session = json.loads(begun.stdout.splitlines()[0])["session_id"]
+        here.paths.runs.rename(tmp_path / "moved")
+        os.mkfifo(here.paths.runs)
+        (listed,) = here.json("daemon", "status", "--json")["unusable_runs"]
+        assert (listed["name"], listed["problem"]) == ("runs", "it is a FIFO, not a directory")
+        assert "Unusable run: runs: it is a FIFO" in here.run("daemon", "status").stdout
+        found = here.run("doctor")
+        assert found.stdout.count("it is a FIFO, not a directory") == 1
+        done = here.run("doctor", "--repair", "--yes", "--json")
+        (moved,) = json.loads(done.stdout)["set_aside"]
+        assert (moved["name"], moved["moved_to"]) == ("runs", str(here.paths.set_aside / "runs")), done.stderr
+        assert here.paths.runs.stat().st_mode & 0o777 == 0o700
+        assert here.json("daemon", "status", "--json")["unusable_runs"] == []
+        again = here.run("run", "--session", session, "say again")
+        assert (again.returncode, again.stdout) == (0, "again\n"), again.stderr
+
+
 def test_repair_with_nothing_to_repair_says_so_and_examines(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         here.run("run", "say hello")

@@ -21,6 +21,7 @@ from betcode.config.reload import SettingsReloader
 from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import AvailableProviders, find_providers
+from betcode.daemon.runs_directory import prepare_runs
 from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.settings_reload import keep_settings, with_features
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
@@ -78,7 +79,6 @@ def run(
         if START_SIGNALS.stop_requested:
             return EXIT_OK
         make_private_directory(paths.state_dir)
-        make_private_directory(paths.runs)
         if runs_inside(paths.runs):
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()
@@ -106,6 +106,7 @@ def _run_locked(
     if log_problem:
         log_problem += "; logging only to stderr until the next start"
         logger.error(log_problem)
+    prepare_runs(paths.runs)
     for warning in reloader.read.warnings:
         logger.warning(warning)
     if reloader.importable is not None:

@@ -24,6 +24,7 @@ _TYPES = (
     (stat.S_ISBLK, "a block device"),
 )
 _LONGEST_NAME = 80
+SET_ASIDE = ".unusable-"  # between the name of an entry that `set_aside` renamed and a number
 
 
 class UnusableEntry(OSError):
@@ -92,6 +93,18 @@ def mode_of(path: "str | os.PathLike[str]") -> int:
         return 0
     except OSError as error:
         raise _explained(path, error, 0) from error
+
+
+def set_aside(path: "str | os.PathLike[str]") -> str:
+    """Rename an entry, so that its name is free, and return the new name. Nothing is deleted.
+
+    Raises: OSError.
+    """
+    number = 1
+    while mode_of(target := f"{os.fspath(path)}{SET_ASIDE}{number}"):
+        number += 1
+    os.rename(path, target)  # noqa: PTH104
+    return os.path.basename(target)
 
 
 def type_of(mode: int) -> str:

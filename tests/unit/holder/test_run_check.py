@@ -91,8 +91,23 @@ def test_entries_that_are_no_runs_are_listed_by_name(tmp_path: Path) -> None:
 def test_a_directory_of_runs_that_is_a_file_is_one_fault(tmp_path: Path) -> None:
     (tmp_path / "runs").touch()
     (fault,) = run_faults(tmp_path / "runs")
-    assert fault.problem == "`runs` is a regular file, not a directory"
+    assert (fault.name, fault.problem) == ("runs", "it is a regular file, not a directory")
+    assert (fault.place(tmp_path / "runs"), fault.path(tmp_path / "runs")) == ("runs", tmp_path / "runs")
     assert held_runs(tmp_path / "runs") == frozenset()
+
+
+def test_a_directory_of_runs_that_is_a_link_to_nothing_is_one_fault(tmp_path: Path) -> None:
+    (tmp_path / "runs").symlink_to("nowhere")
+    (fault,) = run_faults(tmp_path / "runs")
+    assert (fault.name, fault.problem) == ("runs", "it is a symbolic link, not a directory")
+
+
+def test_what_the_daemon_renamed_is_a_fault_next_to_the_directory_of_runs(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    os.mkfifo(tmp_path / "runs.unusable-1")
+    (fault,) = run_faults(tmp_path / "runs")
+    assert fault.problem == "it is a FIFO, not a directory; the daemon found it as `runs` and renamed it"
+    assert (fault.place(tmp_path / "runs"), fault.is_run) == ("runs.unusable-1", False)
 
 
 @pytest.mark.parametrize(

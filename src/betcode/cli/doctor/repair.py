@@ -45,7 +45,7 @@ def repair(options: CommandOptions) -> list[SetAside]:
         screen.note(f"Nothing to repair: all entries of {paths.runs} are usable")
         return []
     for fault in faults:
-        screen.note(f"Unusable: {paths.runs.name}/{fault.shown}: {fault.problem}")
+        screen.note(f"Unusable: {fault.place(paths.runs)}: {fault.problem}")
     if not options.flag("yes"):
         if not can_ask():
             raise CommandFailed("No terminal to ask on: add --yes to move them", ExitCode.INVALID_ARGUMENTS)
@@ -63,9 +63,14 @@ def repair(options: CommandOptions) -> list[SetAside]:
 async def _faults(paths: Paths) -> list[RunFault]:
     """Return the faults that the entries show, and those that the daemon has found."""
     faults = {fault.name: fault for fault in run_faults(paths.runs)}
-    if "" in faults:
-        raise CommandFailed(f"{paths.runs} cannot be repaired: {faults[''].problem}", ExitCode.INTERNAL)
-    if is_held(paths.lock):
+    for fault in faults.values():
+        if not fault.can_be_set_aside:
+            raise CommandFailed(
+                f"{fault.path(paths.runs)} is not moved, because it is the directory of the runs: {fault.problem}. "
+                "As its owner or as root, allow the daemon's user to list it (chmod 700)",
+                ExitCode.INTERNAL,
+            )
+    if paths.runs.name not in faults and is_held(paths.lock):
         try:
             async with open_client(paths) as client:
                 details = await client.health()
@@ -81,13 +86,15 @@ def _set_aside(paths: Paths, fault: RunFault) -> SetAside:
     """Move one entry. Raises CommandFailed if it cannot be moved."""
     # Its agent would continue with no reader for its output. The daemon notices and records the end.
     ended = end_leftovers(fault.name, 0, 0) if is_uuid(fault.name) else 0
-    source, target = paths.runs / fault.name, paths.set_aside / _free_name(paths.set_aside, fault)
+    source, target = fault.path(paths.runs), paths.set_aside / _free_name(paths.set_aside, fault)
     try:
         paths.set_aside.mkdir(mode=0o700, exist_ok=True)
         _move(source, target)
+        if source == paths.runs:
+            paths.runs.mkdir(mode=0o700, exist_ok=True)  # for the agents that a running daemon starts next
     except OSError as error:
         raise CommandFailed(
-            f"{paths.runs.name}/{fault.shown} cannot be moved ({error.strerror or error}): "
+            f"{fault.place(paths.runs)} cannot be moved ({error.strerror or error}): "
             f"as its owner or as root, move it to {paths.set_aside}",
             ExitCode.INTERNAL,
         ) from error

@@ -58,7 +58,10 @@ def merged(
     faults: Sequence[RunFault], noted: Mapping[str, NotedProblem], sessions: Mapping[str, SessionId]
 ) -> list[UnusableRun]:
     """One entry for each run; what its files show comes first."""
-    seen = {fault.name: UnusableRun(fault.shown, sessions.get(fault.name, ""), fault.problem) for fault in faults}
+    seen = {
+        fault.name: UnusableRun(fault.shown, sessions.get(fault.name, ""), fault.problem, fault.can_be_set_aside)
+        for fault in faults
+    }
     found = {
         name: UnusableRun(shown(name), each.session_id, each.problem, each.can_be_set_aside)
         for name, each in noted.items()
