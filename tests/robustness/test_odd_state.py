@@ -28,7 +28,7 @@ def directory_with_a_file(path: Path) -> None:
     (path / "kept").write_text("content")
 
 
-FILES = ("betcode.db.reserve", "search.db")
+FILES = ("betcode.db.incarnation", "betcode.db.reserve", "search.db")
 DIRECTORIES = ("runs", "snapshots")
 ODD_ENTRIES: list[tuple[str, Callable[[Path], object]]] = [
     *((name, os.mkfifo) for name in (*DIRECTORIES, *FILES)),

@@ -1,6 +1,8 @@
 """The epoch grows when numbers may have been lost, and only then."""
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,45 @@ async def test_a_database_moved_without_its_token_counts_as_restored(tmp_path: P
     await epoch_at(path)
     (tmp_path / "betcode.db.incarnation").unlink()
     assert await epoch_at(path) == (1, "restored backup")
+
+
+def put_a_directory(path: Path) -> None:
+    path.mkdir()
+    (path / "kept").write_text("content")
+
+
+ODD_TOKENS: dict[str, Callable[[Path], object]] = {
+    "FIFO": os.mkfifo,
+    "directory": put_a_directory,
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "too long": lambda path: path.write_bytes(b"x" * 5000),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TOKENS)
+async def test_an_unusable_token_counts_as_restored_once(tmp_path: Path, kind: str) -> None:
+    path, beside = tmp_path / "betcode.db", tmp_path / "betcode.db.incarnation"
+    await epoch_at(path)
+    beside.unlink()
+    ODD_TOKENS[kind](beside)
+    assert await epoch_at(path) == (1, "restored backup")
+    assert beside.is_file()
+    assert await epoch_at(path) == (1, "restored backup")
+    kept = tmp_path / "betcode.db.incarnation.unusable-1" / "kept"
+    assert kind != "directory" or kept.read_text() == "content"
+
+
+async def test_an_unusable_token_of_a_new_database_begins_at_nothing(tmp_path: Path) -> None:
+    put_a_directory(tmp_path / "betcode.db.incarnation")
+    assert await epoch_at(tmp_path / "betcode.db") == (0, "")
+
+
+async def test_a_token_that_becomes_unusable_while_the_database_is_open_counts_as_no_backup(tmp_path: Path) -> None:
+    path, beside = tmp_path / "betcode.db", tmp_path / "betcode.db.incarnation"
+    async with open_store(path, on_fatal=Fatal(), boot_id="boot-1"):
+        beside.unlink()
+        put_a_directory(beside)
+    assert await epoch_at(path) == (0, "")
 
 
 async def test_a_new_database_beside_an_old_token_begins_at_nothing(tmp_path: Path) -> None:

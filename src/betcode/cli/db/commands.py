@@ -146,7 +146,8 @@ def _parts(paths: Paths) -> dict[str, int]:
     """Return the sizes of everything in the state directory, by kind."""
     database = paths.database
     beside = {name: _size(database.with_name(database.name + name)) for name in ("", "-wal", "-shm")}
-    copies = [path for path in database.parent.glob(f"{database.name}.*") if not path.name.endswith(".incarnation")]
+    token = f"{database.name}.incarnation"
+    copies = [path for path in database.parent.glob(f"{database.name}.*") if not path.name.startswith(token)]
     return {
         "database": sum(beside.values()),
         "search index": sum(_size(path) for path in paths.state_dir.glob("search.db*")),

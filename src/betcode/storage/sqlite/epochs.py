@@ -2,6 +2,7 @@
 
 import ctypes
 import ctypes.util
+import logging
 import secrets
 import sys
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ import apsw
 
 from betcode.storage.sqlite.database import Durability, hold_durability
 from betcode.util.atomic_files import replace_file
-from betcode.util.state_files import read_file
+from betcode.util.state_files import UnusableEntry, read_file, set_aside
+
+logger = logging.getLogger(__name__)
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TOKEN = "incarnation"  # noqa: S105 - a name in the table `meta`
@@ -92,14 +95,23 @@ def _beside(path: Path) -> Path:
 
 
 def _tokens_beside(path: Path) -> list[str]:
+    """The tokens in the file; none if it cannot be used, which begins an epoch: numbers may have been lost."""
     try:
         return read_file(_beside(path), _BESIDE_LIMIT_BYTES).decode("ascii", "replace").split()
     except FileNotFoundError:
         return []
+    except UnusableEntry as error:
+        logger.warning("the database counts as a restored backup: %s", error)
+        return []
 
 
 def _write_beside(path: Path, *tokens: str) -> None:
-    replace_file(_beside(path), "\n".join(tokens).encode("ascii"))
+    beside, data = _beside(path), "\n".join(tokens).encode("ascii")
+    try:
+        replace_file(beside, data)
+    except IsADirectoryError:
+        logger.warning("`%s` is a directory, and is now `%s`", beside.name, set_aside(beside))
+        replace_file(beside, data)
 
 
 def _darwin_boot_id() -> str:
