@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client import NewConversation, NewWorktree, open_client
+from support.daemon.audit_rows import gate_rows, has_lineage
 from support.daemon.process import Daemon, obedient_daemon
 from support.daemon.session import Talk
 from support.daemon.tcp import LOOPBACK, address_of, token_file
@@ -16,6 +17,11 @@ from support.git.repositories import make_repository
 pytestmark = pytest.mark.anyio
 FOR_PEOPLE = {"switch", "remove", "force", "set-up", "restore", "forget", "create-at", "trust"}
 FOR_AGENTS = {"list", "inspect", "report", "diff", "branches", "repositories", "removed", "output", "create"}
+AUDITED = [
+    ("allowed", "CreateWorktree"),
+    *(("refused", method) for method in ("CreateWorktree", "ForgetWorktree", "RemoveWorktree", "RemoveWorktree")),
+    *(("refused", method) for method in ("RestoreWorktree", "SetUpWorktree", "SwitchWorktree", "TrustProject")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +45,9 @@ async def test_an_agent_may_list_and_create_worktrees_only(daemon: Daemon, tmp_p
         said = json.loads(events[-1].text_delta.text)
         assert {name for name, code in said.items() if code == "PERMISSION_DENIED"} == FOR_PEOPLE, said
         assert {name for name, code in said.items() if code == "OK"} == FOR_AGENTS, said
+        rows = [row for row in gate_rows(daemon) if row["session_id"] == talk.session_id]
+        assert sorted((row["outcome"], row["note"].rpartition(": ")[2]) for row in rows) == AUDITED
+        assert all(map(has_lineage, rows)), rows
         now = await client.worktrees.list(str(repository))
         assert [(each.name, each.is_active) for each in now] == [("shop", False), ("fix", False), ("new", False)]
         assert (await client.worktrees.switch(fix.id)).worktree.is_active, "the same from outside is a person's"
