@@ -47,7 +47,7 @@ def numbers(events: list[v1.AgentEvent]) -> list[int]:
     return [event.sequence for event in events if event.sequence]
 
 
-@pytest.mark.behaviour("reconnect.from-last-sequence", "reconnect.cli-memory", "resume.exclusive-start")
+@pytest.mark.behaviour("reconnect.from-last-sequence", "resume.exclusive-start")
 async def test_a_follower_that_begins_at_any_event_gets_exactly_the_rest(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
         session = await begun(client, daemon)
@@ -84,7 +84,7 @@ async def test_batches_over_a_broken_line_are_the_same_events(tmp_path: Path) ->
     assert [event for batch in batches for event in batch if event.sequence] == whole
 
 
-@pytest.mark.behaviour("reconnect.during-tool", "reconnect.deduplicates", "converse.close.turn-continues")
+@pytest.mark.behaviour("reconnect.deduplicates", "converse.close.turn-continues")
 async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: Path) -> None:
     states: list[LinkState] = []
     heard: list[v1.AgentEvent] = []

@@ -26,7 +26,7 @@ async def followed(root: Path, service: ScriptedService, waits: Waits, links: li
                 return [event.sequence async for event in events]
 
 
-@pytest.mark.behaviour("reconnect.from-last-sequence", "reconnect.during-tool", "converse.reopen.replays-missed")
+@pytest.mark.behaviour("reconnect.from-last-sequence", "converse.reopen.replays-missed")
 async def test_cut_at_every_event_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
     for cut in range(11):
         service = ScriptedService(script=[(cut, GONE)])

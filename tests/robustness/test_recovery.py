@@ -12,12 +12,13 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.domain.runs.crash_policy import CrashPolicy
 from betcode.domain.runs.state import RunState
 from betcode.v1 import agent_pb2 as v1
-from support.daemon.process import Daemon, running_daemon
+from support.daemon.process import Daemon, agent_program, running_daemon
 from support.daemon.runs import runs_in
 from support.daemon.session import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.engine.engine import EngineSession, engine
 from support.patience import PATIENCE_S
 from support.providers.claude_world import obedient_talk
+from support.rounds.clock import clock_environment, move_clock
 
 pytestmark = pytest.mark.anyio
 
@@ -119,6 +120,25 @@ async def test_a_daemon_killed_while_a_session_waits_is_followed_by_one_that_goe
     assert fourth.details["crashes"] == "1", "and that a turn was finished since"
     assert len(daemon.agent_pids) == 5
     assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("recovery.crash.slow-crashes-go-on")
+async def test_crashes_of_which_fewer_than_five_fall_into_a_minute_never_stop_the_restarts(tmp_path: Path) -> None:
+    async with (
+        running_daemon(tmp_path, claude_bin=agent_program(tmp_path), environment=clock_environment(tmp_path)) as daemon,
+        open_client(daemon.paths) as client,
+    ):
+        talk = await obedient_talk(daemon, client)
+        for number in range(7):
+            events = await talk.turn(f"stumble stone-{number}")
+            assert [error.is_fatal for error in crashes(events)] == [False]
+            assert settled_text(events) == "up again"
+            move_clock(tmp_path, 16)  # four in any minute
+        move_clock(tmp_path, 60)
+        for number in range(5):
+            events = await talk.turn(f"stumble quick-{number}")
+        assert [error.is_fatal for error in crashes(events)] == [True], "five in a minute do"
+        assert_whole(talk.events)
 
 
 async def test_an_agent_killed_before_its_first_word_is_tried_again(daemon: Daemon, client: Client) -> None:

@@ -133,9 +133,25 @@ def notes_lack(records: tuple[Deprecation, ...], notes: str, guide: str) -> list
     ]
 
 
+def release_notes(root: Path) -> str:
+    """The change log, and the notes that are not in it yet: of this version, or in the folder of a version."""
+    return "".join(path.read_text() for path in [root / "CHANGELOG.md", *sorted((root / "changes").rglob("*.md"))])
+
+
+def test_the_notes_of_a_versions_folder_are_release_notes(tmp_path: Path) -> None:
+    (tmp_path / "changes" / "0.2.0").mkdir(parents=True)
+    for name in ("CHANGELOG.md", "changes/one.fixed.md", "changes/0.2.0/two.deprecated.md"):
+        (tmp_path / name).write_text(f"{name}\n")
+    assert sorted(release_notes(tmp_path).split()) == [
+        "CHANGELOG.md",
+        "changes/0.2.0/two.deprecated.md",
+        "changes/one.fixed.md",
+    ]
+
+
 @pytest.mark.behaviour("deprecation.release-notes")
 def test_what_is_deprecated_is_in_the_release_notes_with_a_link_to_the_guide() -> None:
-    notes = "".join(path.read_text() for path in [ROOT / "CHANGELOG.md", *sorted((ROOT / "changes").glob("*.md"))])
+    notes = release_notes(ROOT)
     guide = (ROOT / "docs" / "migration.md").read_text()
     assert notes_lack(DEPRECATIONS, notes, guide) == []
     link = "old_format is deprecated: see [how to change over](docs/migration.md#old-format)"
