@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.util.state_files import UnusableEntry, mode_of, names_in, open_file, read_file, shown
+from betcode.util.state_files import UnusableEntry, mode_of, names_in, open_file, read_file, set_aside, shown
 
 
 def bound_socket(path: Path) -> None:
@@ -58,6 +58,14 @@ def test_a_missing_entry_and_a_file_in_place_of_the_directory(tmp_path: Path) ->
     for use in (lambda: read_file(tmp_path / "run" / "lock", 100), lambda: names_in(tmp_path / "run")):
         with pytest.raises(UnusableEntry):
             use()
+
+
+def test_an_entry_is_set_aside_under_the_next_free_name(tmp_path: Path) -> None:
+    (tmp_path / "runs.unusable-1").symlink_to("nothing")
+    os.mkfifo(tmp_path / "runs")
+    assert set_aside(tmp_path / "runs") == "runs.unusable-2"
+    assert (tmp_path / "runs.unusable-2").is_fifo()
+    assert sorted(names_in(tmp_path)) == ["runs.unusable-1", "runs.unusable-2"]
 
 
 def test_a_file_that_is_created_is_private(tmp_path: Path) -> None:
