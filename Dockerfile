@@ -1,11 +1,11 @@
 # The daemon in a container. A new container ends its agents: holders live in the process tree of the old one.
-FROM python:3.13-slim-bookworm AS build
+FROM python:3.11-slim-bookworm AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[openai,openclaw,otel]"
 
-FROM python:3.13-slim-bookworm
+FROM python:3.11-slim-bookworm
 # tini reaps the processes that agents leave; git is what agents work with.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends tini git \

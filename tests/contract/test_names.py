@@ -3,13 +3,10 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePosixPath
 
-import betcode
+from support.source_trees import ROOT, source_trees
 
-_ROOT = Path(betcode.__file__).parent
-_GENERATED = {"v1", "v1alpha"}
 _IRREGULAR = "told|kept|left|said|given|made|taken|gone|seen|done|held|sent|begun|known"
 _PARTICIPLE = re.compile(rf"[a-z]+(ing|ed)|{_IRREGULAR}")  # one word: `copy_untracked` says what is copied
 _BARE = re.compile(rf"_?({_IRREGULAR})", re.IGNORECASE)
@@ -31,45 +28,42 @@ _MOST_MODULES_PER_CLASS = 3
 _MOST_LINES = 400
 
 
-def _modules() -> Iterator[Path]:
-    for path in sorted(_ROOT.rglob("*.py")):
-        if not _GENERATED & set(path.relative_to(_ROOT).parts):
-            yield path
+def _module_names() -> set[str]:
+    return {part for path in source_trees() for part in PurePosixPath(path).with_suffix("").parts}
 
 
 def test_no_module_or_package_is_named_by_a_bare_participle() -> None:
-    names = {part for path in _modules() for part in path.relative_to(_ROOT).with_suffix("").parts}
-    assert sorted(name for name in names if _PARTICIPLE.fullmatch(name) and name not in _ACCEPTED) == []
+    assert sorted(name for name in _module_names() if _PARTICIPLE.fullmatch(name) and name not in _ACCEPTED) == []
 
 
 def test_every_accepted_name_is_in_use() -> None:
-    names = {part for path in _modules() for part in path.relative_to(_ROOT).with_suffix("").parts}
-    assert sorted(_ACCEPTED - names) == []
+    assert sorted(_ACCEPTED - _module_names()) == []
 
 
 def test_no_class_or_public_function_is_named_by_a_bare_irregular_participle() -> None:
     """Only names that other modules import: a method is read together with the name of its object."""
     found = []
-    for path in _modules():
-        for node in ast.parse(path.read_text()).body:
+    for path, tree in source_trees().items():
+        for node in tree.body:
             if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if isinstance(node, ast.ClassDef) or not node.name.startswith("_"):
-                found += [f"{path.relative_to(_ROOT)}: {node.name}"] if _BARE.fullmatch(node.name) else []
+                found += [f"{path}: {node.name}"] if _BARE.fullmatch(node.name) else []
     assert found == []
 
 
 def test_no_class_name_is_used_in_four_modules() -> None:
     modules: dict[str, set[str]] = defaultdict(set)
-    for path in _modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in source_trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                modules[node.name].add(str(path.relative_to(_ROOT)))
+                modules[node.name].add(path)
     assert {name: sorted(where) for name, where in modules.items() if len(where) > _MOST_MODULES_PER_CLASS} == {}
 
 
 def test_no_file_has_more_than_400_lines() -> None:
-    checkout = _ROOT.parent.parent
+    checkout = ROOT.parent.parent
     files = [path for folder in ("tests", "bench", "scripts") for path in (checkout / folder).rglob("*.py")]
-    lengths = {path.relative_to(checkout): len(path.read_text().splitlines()) for path in [*_modules(), *files]}
+    files += [ROOT / path for path in source_trees()]
+    lengths = {path.relative_to(checkout): len(path.read_text().splitlines()) for path in files}
     assert {str(path): length for path, length in lengths.items() if length > _MOST_LINES} == {}

@@ -6,18 +6,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-import betcode
 from betcode.domain.agents.provider_spec import ProviderSpec
 from betcode.providers.specs import SPECS
 from betcode.v1 import version_pb2 as v1
 from support.patience import PATIENCE_S
-
-_ROOT = Path(betcode.__file__).parent
-_GENERATED = {"v1", "v1alpha"}
+from support.source_trees import source_trees
 
 # Longer literals that contain a name, by file. No literal may be a name, except for the last line.
 _PROSE = {
@@ -44,28 +42,28 @@ def _names(spec: ProviderSpec) -> set[str]:
     return {spec.name, spec.obey_name} - {""}
 
 
-def _literals(path: Path) -> Iterator[str]:
+def _literals(tree: ast.Module) -> Iterator[str]:
     """The string literals of a module that are no docstrings."""
-    tree = ast.parse(path.read_text())
-    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
             yield node.value
 
 
-def _occurrences() -> Iterator[tuple[str, str, str]]:
+@cache
+def _occurrences() -> tuple[tuple[str, str, str], ...]:
     """The file, the name and the literal, for each name of a provider outside of its own folders."""
-    folders = {spec.name: spec.package.rpartition(".")[2] for spec in SPECS.values()}
-    for path in sorted(_ROOT.rglob("*.py")):
-        inside = path.relative_to(_ROOT)
-        if _GENERATED & set(inside.parts):
-            continue
-        own = inside.parts[1] if inside.parts[0] in ("providers", "agents") else ""
-        for literal in _literals(path):
-            for spec in SPECS.values():
-                for name in _names(spec):
-                    if folders[spec.name] != own and re.search(rf"(?<![\w.~/-]){name}(?![\w-])", literal):
-                        yield inside.as_posix(), name, literal
+    folders = {name: spec.package.rpartition(".")[2] for spec in SPECS.values() for name in _names(spec)}
+    pattern = re.compile(rf"(?<![\w.~/-])({'|'.join(map(re.escape, folders))})(?![\w-])")
+    found = []
+    for path, tree in source_trees().items():
+        parts = path.split("/")
+        own = parts[1] if parts[0] in ("providers", "agents") else ""
+        for literal in _literals(tree):
+            names = {match[1] for match in pattern.finditer(literal)}
+            found += [(path, name, literal) for name in sorted(names) if folders[name] != own]
+    return tuple(found)
 
 
 def test_a_name_of_a_provider_is_written_in_its_own_folder_only() -> None:

@@ -1,13 +1,8 @@
 """A mechanism has one implementation: other modules do not start processes, replace files or renew events by hand."""
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
-import betcode
-
-_ROOT = Path(betcode.__file__).parent
-_GENERATED = "v1"
+from support.source_trees import source_trees
 
 # Modules that rename without writing a file's content. Everyone else uses betcode.util.atomic_files.
 RENAMES = {
@@ -40,13 +35,6 @@ _STARTS = {
     "pty": {"fork", "spawn"},
     "multiprocessing": {"Process"},
 }
-
-
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(_ROOT.rglob("*.py")):
-        name = path.relative_to(_ROOT)
-        if name.parts[0] != _GENERATED:
-            yield str(name), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def renames(tree: ast.AST) -> bool:
@@ -106,7 +94,7 @@ def _has_attribute(targets: list[ast.expr]) -> bool:
 
 
 def test_files_are_replaced_in_one_module() -> None:
-    assert {name for name, tree in _modules() if renames(tree)} == RENAMES
+    assert {name for name, tree in source_trees().items() if renames(tree)} == RENAMES
 
 
 def test_a_rename_is_found() -> None:
@@ -128,7 +116,7 @@ def test_a_rename_is_found() -> None:
 
 
 def test_processes_are_started_in_one_module() -> None:
-    assert {name for name, tree in _modules() if starts_a_process(tree)} == PROCESSES
+    assert {name for name, tree in source_trees().items() if starts_a_process(tree)} == PROCESSES
 
 
 def test_a_started_process_is_found() -> None:
@@ -139,7 +127,7 @@ def test_a_started_process_is_found() -> None:
 
 
 def test_events_are_renewed_in_one_module() -> None:
-    assert {name for name, tree in _modules() if renews_an_event(tree)} == {"util/signal.py"}
+    assert {name for name, tree in source_trees().items() if renews_an_event(tree)} == {"util/signal.py"}
 
 
 def test_a_renewed_event_is_found() -> None:

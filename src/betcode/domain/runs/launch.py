@@ -45,7 +45,7 @@ class LaunchContext:
     continue_turn: bool  # its last turn was broken off
     environment: Mapping[str, str] = field(repr=False)
     plan_mode: bool | None = None  # as the conversation left it; None: as the session was created
-    chosen: Mapping[str, str] = field(default_factory=dict)  # `Dialogue.chosen` of the process before
+    chosen: Mapping[str, str] = field(default_factory=dict)  # `DialogueView.chosen` of the process before
     fork_point: str = (
         ""  # the point in another conversation where this one begins; only before it has its own transcript
     )
