@@ -12,6 +12,7 @@ RENAMES = {
     "holder/clients.py",  # renames a socket
     "tui/composer/outbox.py",  # changes a message's state, which is part of the file name
     "util/atomic_files.py",
+    "util/state_files.py",  # moves an entry of an unusable type aside
     "worktrees/remove/delete_directory.py",  # moves a directory aside before it is deleted
 }
 
