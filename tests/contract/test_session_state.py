@@ -14,6 +14,7 @@ from betcode.domain.store.changes import (
     Change,
     ClearGrant,
     MoveInput,
+    SaveBinding,
     SavePrompt,
     SaveRun,
     SaveSession,
@@ -38,7 +39,7 @@ from support.storage.rows import new_session, store_at
 pytestmark = pytest.mark.anyio
 
 
-KINDS = ("input", "input", "move", "assign", "run", "prompt", "prompt", "save", "grant", "name")
+KINDS = ("input", "input", "move", "assign", "run", "prompt", "prompt", "save", "grant", "name", "bind")
 
 
 class Course:
@@ -62,10 +63,7 @@ class Course:
         self.session = apply(self.session, changes)
 
     async def _some(self, session: Session) -> list[Change]:
-        what = self.chance.choice(
-            ("input", "input", "move", "assign", "run", "prompt", "prompt", "save", "grant", "name")
-        )
-        match what:
+        match self.chance.choice(KINDS):
             case "input":
                 return [AddInput(self._input())]
             case "move" if session.inputs:
@@ -88,6 +86,9 @@ class Course:
                 return [cleared, AddGrant(row)] if self.chance.random() < 0.7 else [cleared]
             case "name":
                 return [SaveSession(self.key, replace(session.state, name=self._name()))]
+            case "bind":
+                failure = self.chance.choice(["", "an error"])
+                return [SaveBinding(self.key, replace(session.binding, failure=failure, stop_by_ns=self._made))]
             case _:
                 return []
 
@@ -122,7 +123,8 @@ class Course:
         store, key = self.store, self.key
         prompts = [*(row for _, row in await store.open_prompts(key)), *await store.kept_prompts(key)]
         inputs = await store.open_inputs(key)
-        return restored(self.session.state, await store.newest_run(key), inputs, prompts, await store.grants(key))
+        run, grants, bound = await store.newest_run(key), await store.grants(key), await store.bound(key)
+        return restored(self.session.state, run, inputs, prompts, grants, bound.binding)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -27,6 +27,7 @@ from betcode.engine.agents.provider_status import ProviderStatus
 from betcode.engine.client_name import ClientName
 from betcode.engine.context import NOT_WRITABLE_YET
 from betcode.engine.core.compaction import CompactionResult
+from betcode.engine.core.decision import Decision
 from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
@@ -124,9 +125,9 @@ class Engine:
             InvalidRequest, SessionNotFound, StorageDegraded
         """
         check_name(name)
-        async with self._registry.using(session) as live, live.changing():
+        async with self._registry.using(session) as live:
             try:
-                await live.writer.write((), name=name)
+                await live.perform(lambda _: Decision(fields={"name": name}))
             except StorageFailed:
                 await self._registry.row(session)  # it was deleted meanwhile
                 raise
@@ -351,4 +352,5 @@ class Engine:
             waiting = WaitReason("person") if row.pending_prompts else for_api(row.state, now_ns())
             return Summary(row, waiting=waiting)
         row = replace(row, state=live.writer.state, failure=live.failure.reason)
-        return Summary(row, live.holds, live.waiting, live.input_lock.holder, live.followers.present_clients())
+        holds = live.run.dialogue.view.holds if live.run is not None else ()
+        return Summary(row, holds, live.waiting, live.input_lock.holder, live.followers.present_clients())

@@ -40,7 +40,8 @@ GAVE_UP = ["status ERROR", CRASH_ERROR, "turn crashed", "status IDLE"]
 
 def facts(*inputs: Any, state: SessionState = ACTIVE, exited: ExitRecord | None = KILLED, **more: Any) -> ExitFacts:
     """An agent that was killed in a turn, but for what a row says."""
-    about = {name: more.pop(name) for name in ("capabilities", "budget_prompt", "prompts", "orphaned") if name in more}
+    names = ("capabilities", "budget_prompt", "prompts", "orphaned", "backing_off")
+    about = {name: more.pop(name) for name in names if name in more}
     agent = more.pop("agent", run(turn_open=True))
     return ExitFacts(session(*inputs, state=state, **about), agent, exited, **{"has_spoken": True, **more})
 

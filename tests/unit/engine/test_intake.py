@@ -259,12 +259,13 @@ class Rules:
     ],
 )
 async def test_a_review_checks_edits_with_the_rules_of_now(denial: str | None, refused: dict[str, str]) -> None:
-    async def peer(before: PromptRow) -> str:
-        return f"peer of {before.request_id}"
+    async def peer(_session: str, request_id: str) -> str:
+        return f"peer of {request_id}"
 
     left = replace(left_with("ALLOW_WITH_EDIT"), updated_input='{"command":"other"}')
+    context, writer = SimpleNamespace(store=SimpleNamespace(peer_of_answer=peer)), SimpleNamespace(key=SessionKey(1))
     session = SimpleNamespace(
-        screening=Rules(denial), orphaned={"r-0": left}, peer_of_answer=peer, writer=SimpleNamespace(key=SessionKey(1))
+        screening=Rules(denial), orphaned={"r-0": left}, session_id="s", context=context, writer=writer
     )
     dialogue = SimpleNamespace(directory_of=lambda _tool_use_id: None)
     review = PromptReviewer(cast("AgentRun", SimpleNamespace(session=session, dialogue=dialogue, row=RUN)))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.permissions.audit import AuditEntry, AuditKind, DecidedBy, input_hash
-from betcode.domain.store.changes import AddAudit, SavePrompt
-from betcode.domain.store.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.store.changes import AddAudit, AddInput, Change, SavePrompt
+from betcode.domain.store.rows import InputRow, PromptKind, PromptRow, PromptState
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import carried_answers, events
 from betcode.engine.core.capability_checks import denial_reason_notice
-from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision import Advance, Decision, Effect, RetryNow
 from betcode.engine.core.prompt_decision import PromptDecision, answered_before, same_as_before
 from betcode.engine.core.questions import check_answers, questions_of
 from betcode.engine.core.view import RunView, SessionView
@@ -21,16 +21,29 @@ from betcode.v1 import agent_pb2 as v1
 
 
 def resolve(
-    session: SessionView, prompt: PromptRow, decision: PromptDecision, client: ClientName, now_ns: int
+    session: SessionView,
+    prompt: PromptRow,
+    decision: PromptDecision,
+    client: ClientName,
+    now_ns: int,
+    *,
+    reply: InputRow | None = None,
+    granted: Sequence[Change] = (),
 ) -> Decision:
-    """The answered prompt, its audit entry and the event. The answer to an orphaned prompt waits for the next agent."""
+    """The answered prompt, its audit entry and the event. The answer to an orphaned prompt waits for the next agent.
+
+    `reply` is what the agent is told, if one waits; `granted` stores the rule that the answer adds.
+    """
     answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns)
+    effects: tuple[Effect, ...] = (Advance(),)
     if prompt.request_id in session.orphaned:
         answered = carried_answers.mark_answered(answered)
+        effects = (RetryNow(), Advance())
     said = [events.answered(prompt.request_id, decision, client)]
     if note := denial_reason_notice(decision, session.info.provider, session.capabilities):
         said.append(events.notice(v1.NOTICE_KIND_AGENT, note, request_id=prompt.request_id))
-    return Decision(tuple(said), (SavePrompt(answered), entry))
+    told: tuple[Change, ...] = () if reply is None else (AddInput(reply),)
+    return Decision(tuple(said), (SavePrompt(answered), entry, *told, *granted), effects=effects)
 
 
 def refuse_if_cancelled(session: SessionView, run: RunView | None, prompt: PromptRow) -> None:

@@ -7,17 +7,32 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.runs.state import CancelStep
+from betcode.domain.runs.state import CancelStep, RunStimulus
 from betcode.domain.sessions.status import SessionStimulus, advance
 from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
-from betcode.domain.store.changes import Change, MoveInput, SaveRun
+from betcode.domain.store.changes import AddInput, Change, MoveInput, SaveRun
 from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, RunRow, SessionState
 from betcode.engine.core import compaction, events, orphaned_prompts
-from betcode.engine.core.decision import Decision, StateFields
+from betcode.engine.core.budget import withdraw_if_nothing_waits
+from betcode.engine.core.decision import (
+    Advance,
+    Decision,
+    Effect,
+    EscalateCancel,
+    FinishCompaction,
+    RefuseInputs,
+    ReleaseSlot,
+    Settle,
+    StateFields,
+    StopRetry,
+)
+from betcode.engine.core.exit.retry import end_backoff
+from betcode.engine.core.status import status_after
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
 
-CANCELLED = "cancelled"  # why a message gets no answer
+CANCELLED, WITHDRAWN = "cancelled", "withdrawn"  # why a message gets no answer
+_NOBODY_WAITS = "The messages that waited for the answer were withdrawn"
 
 # ---------------------------------------------------------------- a request to cancel
 
@@ -69,17 +84,27 @@ class CancelDecision:
     was_active: bool
     dropped: tuple[InputRow, ...] = ()  # inputs that no agent will get
     decision: Decision = field(default_factory=Decision)
-    run: RunRow | None = None  # after it, where an agent is stopped
-    sends_interrupt: bool = False
-    is_repeated: bool = False  # this turn was being cancelled already
-    rests: bool = False  # the session has nothing more to do
 
     @property
     def withdrawn(self) -> tuple[str, ...]:
         return tuple(row.input_id for row in self.dropped if row.kind is InputKind.MESSAGE)
 
 
-def cancel_agent(session: SessionView, run: RunView, *, cancel_queued: bool) -> CancelDecision:
+def cancel(
+    session: SessionView, run: RunView | None, interrupt: InputRow | None, now_ns: int, *, cancel_queued: bool
+) -> CancelDecision:
+    """Cancel whatever a cancel stops now. `interrupt` tells the agent to stop; None: it takes no interrupt."""
+    target = target_of(session, run)
+    if target is CancelTarget.COMPACTION:
+        return cancel_compaction(session, run, cancel_queued=cancel_queued)
+    if target is CancelTarget.AGENT and run is not None:
+        return cancel_agent(session, run, interrupt, cancel_queued=cancel_queued)
+    return cancel_messages(session, run, waiting_messages(session, run), now_ns, cancel_queued=cancel_queued)
+
+
+def cancel_agent(
+    session: SessionView, run: RunView, interrupt: InputRow | None, *, cancel_queued: bool
+) -> CancelDecision:
     """Stop the turn of the agent at work. A second cancel moves to the next step, and may widen the first."""
     waiting = waiting_messages(session, run)
     # What an agent before had begun is this one's turn, given to it or not: its end comes with the turn's.
@@ -87,25 +112,30 @@ def cancel_agent(session: SessionView, run: RunView, *, cancel_queued: bool) -> 
     dropped = tuple(row for row in waiting if row.input_id not in begun) if cancel_queued else ()
     is_repeated = run.row.cancel_step is not CancelStep.NONE
     row = replace(run.row, cancel_queued=cancel_queued or run.row.cancel_queued)
-    sends_interrupt = False
-    if not session.capabilities.interrupt:
+    told: tuple[Change, ...] = ()
+    if interrupt is None:
         row = row if is_repeated else replace(row, cancel_step=CancelStep.SIGNALLED)
     elif not is_repeated or (row.cancel_step is CancelStep.INTERRUPTED and row != run.row):
         row = replace(row, cancel_step=CancelStep.INTERRUPTED)
-        sends_interrupt = True
+        told = (AddInput(interrupt),)
+    ends: tuple[Effect, ...] = (RefuseInputs(),) if row.cancel_step.ends_agent else ()
     done = withdraw_messages(dropped)
-    return CancelDecision(
-        was_active=True,
-        dropped=dropped,
-        decision=replace(done, changes=(*done.changes, SaveRun(row))),
-        run=row,
-        sends_interrupt=sends_interrupt,
-        is_repeated=is_repeated,
+    decision = Decision(
+        done.events,
+        (*done.changes, SaveRun(row), *told),
+        effects=(*ends, EscalateCancel(insists=is_repeated), Advance()),
     )
+    return CancelDecision(True, dropped, decision)
 
 
 def cancel_messages(
-    session: SessionView, waiting: Sequence[InputRow], now_ns: int, *, cancel_queued: bool, why: str = CANCELLED
+    session: SessionView,
+    run: RunView | None,
+    waiting: Sequence[InputRow],
+    now_ns: int,
+    *,
+    cancel_queued: bool,
+    why: str = CANCELLED,
 ) -> CancelDecision:
     """Cancel where no agent works: what a crashed one had begun, else the first waiting message, is the turn.
 
@@ -126,18 +156,25 @@ def cancel_messages(
     )
     done = withdraw_messages(dropped, why)
     said = [*ended.said, *done.events]
+    changes = [*done.changes, *ended.changes]
+    effects: list[Effect] = []
+    if run is not None and not run.row.key:
+        effects.append(RefuseInputs())  # it is only being prepared, and may be told to go on with the cancelled turn
     rests = was_active and len(dropped) == len(waiting)
     if was_active:
         said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
+        changes += end_backoff(session.backing_off, RunStimulus.GIVEN_UP)
+        effects.append(StopRetry())
     if rests:
         said.append(events.status(v1.IDLE))
+    if rests or session.at_rest:
+        effects.append(ReleaseSlot())
     fields: StateFields = {
         "transcript": transcript_without(session.state.transcript, dropped),
         "crashes": NO_CRASHES,
         "status": advance(session.state.status, SessionStimulus.TURN_CLOSED) if rests else session.state.status,
     }
-    changes = (*done.changes, *ended.changes)
-    return CancelDecision(was_active, dropped, Decision(tuple(said), changes, fields), rests=rests or session.at_rest)
+    return CancelDecision(was_active, dropped, Decision(tuple(said), tuple(changes), fields, (*effects, Advance())))
 
 
 def cancel_compaction(session: SessionView, run: RunView | None, *, cancel_queued: bool) -> CancelDecision:
@@ -147,13 +184,43 @@ def cancel_compaction(session: SessionView, run: RunView | None, *, cancel_queue
     done = withdraw_messages(messages)
     moved = (MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in compactions)
     said = [*done.events, events.turn_complete("cancelled")]
-    rests = not any(row not in messages for row in session.messages)
+    effects: list[Effect] = [FinishCompaction("it was cancelled")]
     status = session.state.status
-    if rests:
+    if not any(row not in messages for row in session.messages):  # nothing is left to do
         status = advance(status, SessionStimulus.TURN_CLOSED)
         said.append(events.status(v1.IDLE))
-    decision = Decision(tuple(said), (*done.changes, *moved), {"status": status})
-    return CancelDecision(True, (*compactions, *messages), decision, rests=rests)
+        effects.append(ReleaseSlot())
+    decision = Decision(tuple(said), (*done.changes, *moved), {"status": status}, (*effects, Advance()))
+    return CancelDecision(True, (*compactions, *messages), decision)
+
+
+def withdraw_one(session: SessionView, run: RunView | None, row: InputRow, now_ns: int) -> Decision:
+    """Take back a message that no agent has. Where the turn to begin consists of it, that turn is cancelled."""
+    if is_whole_turn(session, run, row):
+        return cancel_messages(session, run, [row], now_ns, cancel_queued=False, why=WITHDRAWN).decision
+    others = [each for each in session.inputs.values() if each.input_id != row.input_id]
+    turn_open = run is not None and run.turn_open
+    done = withdraw_messages([row], WITHDRAWN)
+    question = withdraw_if_nothing_waits(
+        session.session_id,
+        session.budget_prompt,
+        session.inputs.values(),
+        {row.input_id},
+        _NOBODY_WAITS,
+        now_ns,
+        DecidedBy.PERSON,
+    )
+    said = [*done.events, *question.events]
+    if question.events and not turn_open and not session.is_compacting:
+        said.append(events.status(v1.IDLE))
+    is_leaving = run is not None and run.is_leaving
+    fields: StateFields = {
+        "status": status_after(
+            session.state.status, others, session.budget_prompt, turn_open=turn_open and not is_leaving
+        ),
+        "transcript": transcript_without(session.state.transcript, [row]),
+    }
+    return Decision(tuple(said), (*done.changes, *question.changes), fields, (Settle(),))
 
 
 def transcript_without(transcript: TranscriptEnd, dropped: Iterable[InputRow]) -> TranscriptEnd:
@@ -209,6 +276,11 @@ def plan_step(step: CancelStep, times: CancelTimes) -> WaitForAgent | EndAgent |
             return WaitForAgent(times.sigint_s, CancelStep.ENDING, signals=True)
         case CancelStep.ENDING | CancelStep.LEAVING:
             return EndAgent(times.term_s, nothing_open=step is CancelStep.LEAVING)
+
+
+def escalate(run: RunRow, to: CancelStep) -> Decision:
+    """The agent has not stopped its turn: take the next step, and give it nothing more."""
+    return Decision(changes=(SaveRun(replace(run, cancel_step=to)),), effects=(RefuseInputs(),))
 
 
 def is_insisting(since_step_s: float, times: CancelTimes) -> bool:

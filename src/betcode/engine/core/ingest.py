@@ -15,7 +15,8 @@ from betcode.domain.store.rows import (
     InputState,
     RunRow,
 )
-from betcode.engine.core import events, exit_messages, orphaned_prompts
+from betcode.engine.core import events, orphaned_prompts
+from betcode.engine.core.exit import messages as exit_messages
 from betcode.engine.core.prompt_ingest import PromptIngest, permission_row, question_row
 from betcode.engine.core.record_batch import RecordBatch
 from betcode.v1 import agent_pb2 as v1

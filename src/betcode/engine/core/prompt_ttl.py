@@ -1,14 +1,24 @@
-"""Expiry times of open prompts: set when a prompt opens, extended by client activity."""
+"""Expiry of open prompts: set when a prompt opens, extended by client activity, and denied when it is reached."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.permissions.notification import NotificationReason
 from betcode.domain.permissions.prompt_lifetime import ExtendOn, Lifetime
-from betcode.domain.store.changes import Change, SavePrompt
-from betcode.domain.store.rows import PromptRow, PromptState
+from betcode.domain.store.changes import AddInput, Change, SavePrompt
+from betcode.domain.store.rows import CarriedState, InputRow, PromptRow, PromptState
+from betcode.domain.values.identifiers import SessionId
+from betcode.engine.core import events
+from betcode.engine.core.decision import Advance, Decision, Notify
+from betcode.engine.core.orphaned_prompts import audit_change
 from betcode.v1 import agent_pb2 as v1
 
+TIMED_OUT = "Permission request timed out"
+_EXPIRED = "Permission request expired after {ttl}. User can retry the operation."
 _NS = 1_000_000_000
 
 
@@ -53,3 +63,34 @@ def first_check_ns(row: PromptRow, lifetime: Lifetime, *, notifies: bool) -> int
 def extends(act: ExtendOn, *, on_activity: bool, only_human: bool) -> bool:
     """Whether this act of a client extends the open prompts."""
     return on_activity and (act is ExtendOn.HUMAN or not only_human)
+
+
+def expiry_message(ttl: str) -> str:
+    """What the agent and people read of a prompt that nobody answered within this time."""
+    return _EXPIRED.format(ttl=ttl)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryFacts:
+    """A prompt whose time is over."""
+
+    prompt: PromptRow
+    ttl: str  # as shown to people
+    expired_ns: int  # by the clock of deadlines
+    notification_id: str
+    denial: InputRow | None = None  # what the agent is told; None: no agent waits for an answer
+
+
+def expire(session_id: SessionId, facts: ExpiryFacts, now_ns: int) -> Decision:
+    """Deny a prompt that nobody answered: row, events, what the agent hears and the audit."""
+    row, message = facts.prompt, expiry_message(facts.ttl)
+    after = replace(row, state=PromptState.EXPIRED, kept=CarriedState.NO, answered_ns=facts.expired_ns, message=message)
+    entry = audit_change(session_id, row, "expired", DecidedBy.EXPIRY, now_ns, note=f"after {facts.ttl}")
+    about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
+    said = (
+        events.resolved(row.request_id, "expired", message=message),
+        events.error(ErrorCode.PERMISSION_TIMEOUT, TIMED_OUT, **about),
+    )
+    told: tuple[Change, ...] = () if facts.denial is None else (AddInput(facts.denial),)
+    notify = Notify(after, NotificationReason.EXPIRED, facts.notification_id)
+    return Decision(said, (SavePrompt(after), entry, *told), effects=(Advance(), notify))

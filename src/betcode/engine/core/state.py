@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from betcode.domain.runs.state import LIVE
+from betcode.domain.sessions.binding import NO_BINDING, SessionBinding
 from betcode.domain.sessions.input_transitions import OPEN
 from betcode.domain.store.changes import (
     AddGrant,
@@ -15,6 +16,7 @@ from betcode.domain.store.changes import (
     Change,
     ClearGrant,
     MoveInput,
+    SaveBinding,
     SavePrompt,
     SaveRun,
     SaveSession,
@@ -36,7 +38,7 @@ NO_RUN = RunKey(0)  # the run of a prompt that the engine itself opens: no agent
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The open rows of a session. Only `apply` and `without_agent` make a new one."""
+    """The open rows of a session. Only the functions of this module make a new one."""
 
     state: SessionState
     run: RunRow | None = None  # the newest one, live or ended
@@ -45,6 +47,7 @@ class Session:
     orphaned: Mapping[str, PromptRow] = field(default_factory=dict)  # open or carried ones whose agent has ended
     budget_prompt: PromptRow | None = None  # the open question whether to raise the budget
     grants: tuple[GrantRow, ...] = ()  # oldest first
+    binding: SessionBinding = NO_BINDING
 
 
 def restored(
@@ -53,11 +56,12 @@ def restored(
     inputs: Iterable[InputRow],
     prompts: Iterable[PromptRow],
     grants: Iterable[GrantRow],
+    binding: SessionBinding = NO_BINDING,
 ) -> Session:
     """Return the session that the stored open rows describe."""
     rows: list[Change] = [AddInput(row) for row in inputs]
     rows += [SavePrompt(row) for row in prompts]
-    return apply(Session(state, run, grants=tuple(grants)), rows)
+    return apply(Session(state, run, grants=tuple(grants), binding=binding), rows)
 
 
 def apply(session: Session, changes: Iterable[Change]) -> Session:
@@ -71,6 +75,11 @@ def apply(session: Session, changes: Iterable[Change]) -> Session:
 def without_agent(session: Session) -> Session:
     """Return the session of an agent that has ended without a record: the prompts it waited for are orphaned."""
     return replace(session, prompts={}, orphaned={**session.orphaned, **session.prompts})
+
+
+def with_nothing_open(session: Session) -> Session:
+    """Return the session after a failure that was recorded: no input, prompt or question is open."""
+    return Session(session.state, session.run, grants=session.grants, binding=session.binding)
 
 
 def with_grant(rows: Iterable[GrantRow], row: GrantRow) -> tuple[GrantRow, ...]:
@@ -96,6 +105,7 @@ class SessionDraft:
         self._run = session.run
         self._budget_prompt = session.budget_prompt
         self._grants = session.grants
+        self._binding = session.binding
         self._inputs: dict[str, InputRow] | None = None
         self._prompts: dict[str, PromptRow] | None = None
         self._orphaned: dict[str, PromptRow] | None = None
@@ -115,7 +125,14 @@ class SessionDraft:
     def session(self) -> Session:
         """Return the value with every change so far."""
         return Session(
-            self._state, self._run, self.inputs, self.prompts, self.orphaned, self._budget_prompt, self._grants
+            self._state,
+            self._run,
+            self.inputs,
+            self.prompts,
+            self.orphaned,
+            self._budget_prompt,
+            self._grants,
+            self._binding,
         )
 
     def add(self, change: Change) -> None:
@@ -138,8 +155,10 @@ class SessionDraft:
             case ClearGrant():
                 named = (change.tool_name, change.pattern)
                 self._grants = tuple(row for row in self._grants if (row.tool_name, row.pattern) != named)
+            case SaveBinding():
+                self._binding = change.binding
             case _:
-                pass  # events, blobs, clients, bindings and audit entries are not part of the value
+                pass  # events, blobs, clients, metadata and audit entries are not part of the value
 
     def _own_inputs(self) -> dict[str, InputRow]:
         if self._inputs is None:

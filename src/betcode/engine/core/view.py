@@ -38,6 +38,8 @@ class SessionView:
     budget_prompt: PromptRow | None = None  # the open question about the budget
     closed_reason: str = "the session was closed"
     stopped_by: str = ""  # the client that closed it or cancelled its turn last
+    backing_off: RunRow | None = None  # the run that crashed, and whose turn another agent is to continue
+    is_compacting: bool = False
 
     @property
     def session_id(self) -> SessionId:

@@ -16,6 +16,7 @@ from betcode.domain.store.store_ports import SessionFilter
 from betcode.domain.values.identifiers import RunId, SessionId
 from betcode.engine.context import EngineContext
 from betcode.engine.core import events, orphaned_prompts
+from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.state import without_agent
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.orphan_check import orphan_runs
@@ -203,7 +204,8 @@ def _rest_without_agent(session: LiveSession) -> PreparedWrite:
         events.turn_complete("crashed"),
         events.status(v1.IDLE),
     ]
-    session.writer.session = without_agent(session.writer.session)
+    session.set_value(without_agent(session.writer.session))
     if began:
         transcript = transcript.after(TurnOutcome.BROKE_OFF)
-    return session.writer.prepare(said, done.changes, status=SessionStatus.IDLE, transcript=transcript)
+    fields: StateFields = {"status": SessionStatus.IDLE, "transcript": transcript}
+    return session.prepare(Decision(tuple(said), tuple(done.changes), fields))

@@ -1,37 +1,29 @@
 """Remind people of unanswered prompts, and deny them at expiry. One task for all sessions."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from betcode.domain.agents.commands import AnswerPermission, Behaviour
-from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError
-from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.permissions.notification import Notification, NotificationReason
+from betcode.domain.permissions.notification import NotificationReason
 from betcode.domain.permissions.prompt_lifetime import MINUTE_NS, ExtendOn, is_over
-from betcode.domain.store.changes import AddInput, Change, SavePrompt
-from betcode.domain.store.rows import CarriedState, PromptRow, PromptState
+from betcode.domain.store.changes import SavePrompt
+from betcode.domain.store.rows import PromptRow
 from betcode.domain.values.identifiers import SessionId, time_ordered_uuid
-from betcode.domain.values.secrets import redacted
 from betcode.domain.values.times import short_duration
 from betcode.engine.context import EngineContext
-from betcode.engine.core import events
-from betcode.engine.core.orphaned_prompts import audit_change
+from betcode.engine.core import events, prompt_ttl
+from betcode.engine.core.decision import Decision, Effect, Notify
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.prompt_times import extend_prompts, lifetime_of, open_prompts
 from betcode.engine.registry import Registry
 from betcode.engine.shell.session import LiveSession
 from betcode.telemetry.log_context import begin
 from betcode.util import wall_clock
-from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
 SCAN_EVERY_NS = 5 * MINUTE_NS
-EXPIRED = "Permission request expired after {ttl}. User can retry the operation."
-TIMED_OUT = "Permission request timed out"
-_DESCRIPTION_CHARACTERS = 500
 
 
 async def run_prompt_expiry(registry: Registry) -> None:
@@ -105,90 +97,39 @@ async def _settle(session: LiveSession) -> list[int]:
             numbers = lifetime.reminders_due(after, now_ns)
             if numbers:
                 after = replace(after, reminders_sent=numbers[-1])
-            is_untold = _is_untold(context, row) and not session.followers.is_watched
-            if is_untold:
+            effects: tuple[Effect, ...] = ()
+            if _is_untold(context, row) and not session.followers.is_watched:
                 after = replace(after, push_notification_id=time_ordered_uuid())
-            if after != row:
-                said = [events.permission_reminder(after, number) for number in numbers]
-                await session.writer.write(said, [SavePrompt(after)])
-            if is_untold:
-                _notify(session, after, NotificationReason.ASK, after.push_notification_id)
+                effects = (Notify(after, NotificationReason.ASK, after.push_notification_id),)
             elif numbers:
-                _notify(session, after, NotificationReason.REMINDER, time_ordered_uuid())
+                effects = (Notify(after, NotificationReason.REMINDER, time_ordered_uuid()),)
+            if after != row:
+                said = tuple(events.permission_reminder(after, number) for number in numbers)
+                await session.perform_locked(Decision(said, (SavePrompt(after),), effects=effects))
             coming.append(lifetime.next_ns(after))
     return coming
 
 
-@dataclass(frozen=True, slots=True)
-class _Over:
-    """The end of a prompt that nobody answered."""
-
-    row: PromptRow
-    message: str
-    said: list[v1.AgentEvent]
-    changes: list[Change]
-
-
 async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
     """Row, events, what the agent hears and the audit in one commit; the session goes on."""
-    over = _over(session, row, now_ns)
-    if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
-        await session.budget.expire(over.message, over.said, over.changes)
-    elif row.request_id in session.orphaned:  # its agent is gone: nobody is to be told but people
-        await session.writer.write(over.said, over.changes)
-    else:
-        told = session.answer_row(
-            AnswerPermission(row.request_id, Behaviour.DENY, row.input_json, message=over.message)
-        )
-        await session.writer.write(over.said, [*over.changes, AddInput(told)])
-    session.context.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
-    logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
-    session.go_on()
-    _notify(session, over.row, NotificationReason.EXPIRED, time_ordered_uuid())
-
-
-def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     ttl = short_duration(session.context.settings.permission_ttl_s)
-    message = EXPIRED.format(ttl=ttl)
-    after = replace(row, state=PromptState.EXPIRED, kept=CarriedState.NO, answered_ns=now_ns, message=message)
-    entry = audit_change(session.session_id, row, "expired", DecidedBy.EXPIRY, wall_clock.now_ns(), note=f"after {ttl}")
-    about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
-    said = [
-        events.resolved(row.request_id, "expired", message=message),
-        events.error(ErrorCode.PERMISSION_TIMEOUT, TIMED_OUT, **about),
-    ]
-    return _Over(after, message, said, [SavePrompt(after), entry])
+    message = prompt_ttl.expiry_message(ttl)
+    is_budget = session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id
+    denial = None
+    if not is_budget and row.request_id not in session.orphaned:  # else no agent waits, and only people are told
+        denial = session.answer_row(AnswerPermission(row.request_id, Behaviour.DENY, row.input_json, message=message))
+    facts = prompt_ttl.ExpiryFacts(row, ttl, now_ns, time_ordered_uuid(), denial)
+    done = prompt_ttl.expire(session.session_id, facts, wall_clock.now_ns())
+    if is_budget:
+        await session.budget.expire(message, list(done.events), list(done.changes))
+        session.context.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
+        session.act(done.effects)
+    else:
+        await session.perform_locked(done, reached=FaultPoint.AFTER_EXPIRY)
+    logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
 
 
 def _is_untold(context: EngineContext, row: PromptRow) -> bool:
     """Nobody has seen it, and nobody was told."""
     wanted = context.notifier is not None and context.notifier.wants(NotificationReason.ASK)
     return wanted and not row.forwarded_ns and not row.push_notification_id
-
-
-def _notify(session: LiveSession, row: PromptRow, occasion: NotificationReason, notification_id: str) -> None:
-    notifier = session.context.notifier
-    if notifier is None or not notifier.wants(occasion):
-        return
-    notification = Notification(
-        notification_id=notification_id,
-        occasion=occasion,
-        request_id=row.request_id,
-        session_id=session.session_id,
-        session_name=session.writer.state.name,
-        working_directory=session.writer.new.working_directory,
-        tool_name=row.tool_name,
-        description=redacted(described(row))[:_DESCRIPTION_CHARACTERS],
-        asked_ns=row.asked_ns,
-        expires_ns=row.expires_ns,
-        number=row.reminders_sent if occasion is NotificationReason.REMINDER else 0,
-    )
-    notifier.notify(notification)
-
-
-def described(row: PromptRow) -> str:
-    """What is asked, in words: of a group of questions the first."""
-    if row.description:
-        return row.description
-    shown: Sequence[v1.AgentEvent] = v1.AgentEventBatch.FromString(row.event).events if row.kind == "question" else ()
-    return shown[0].user_question.question if shown else ""

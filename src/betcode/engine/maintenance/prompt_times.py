@@ -10,6 +10,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.permissions.notification import NotificationReason
 from betcode.domain.store.changes import Change, SavePrompt
 from betcode.engine.core import prompt_ttl
+from betcode.engine.core.decision import Decision
 from betcode.engine.core.orphaned_prompts import still_open
 from betcode.engine.fault_points import FaultPoint
 
@@ -65,9 +66,7 @@ def extend_prompts(session: LiveSession, act: ExtendOn) -> None:
 
 async def _extend(session: LiveSession) -> None:
     try:
-        async with session.changing():
-            extended = _extended(session)
-            await session.writer.write((), [SavePrompt(row) for row in extended])
+        await session.perform(lambda _: Decision(changes=tuple(SavePrompt(row) for row in _extended(session))))
     except BetcodeError as trouble:
         logger.warning("the time of prompts was not extended: %s", trouble, extra=session.log_extra)
 

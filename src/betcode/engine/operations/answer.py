@@ -89,7 +89,8 @@ class AnswerService:
     ) -> bool:
         async with self._registry.using(session) as live:
             try:
-                decision = await live.screening.book.file_io.inline_or_run(lambda: decide(answer, prompt, live.place))
+                book = live.screening.book
+                decision = await book.file_io.inline_or_run(lambda: decide(answer, prompt, live.screening.book.place))
             except InvalidRequest:
                 if prompt.state is not PromptState.OPEN:
                     same_as_before(

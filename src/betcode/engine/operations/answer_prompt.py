@@ -6,14 +6,13 @@ from contextlib import asynccontextmanager
 
 from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
-from betcode.domain.store.changes import AddInput
-from betcode.domain.store.rows import PromptRow
+from betcode.domain.store.rows import PromptRow, PromptState
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import answer as core
 from betcode.engine.core.capability_checks import check_answer
 from betcode.engine.core.prompt_decision import PromptDecision, same_as_before
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.operations.grants import granted
+from betcode.engine.operations.grants import grant_changes
 from betcode.engine.shell.session import LiveSession
 from betcode.engine.shell.views import agent_view, session_view
 from betcode.util.wall_clock import now_ns
@@ -33,7 +32,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: PromptD
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
-        prompt = session.prompts.get(request_id) or session.open_orphan(request_id)
+        prompt = _open_prompt(session, request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
         core.refuse_if_cancelled(session_view(session), agent_view(session), prompt)
@@ -55,7 +54,7 @@ async def answer_questions(
         PermissionStale: one of them was answered differently, or none can be answered any more.
     """
     async with _noting_stale(session, request_id), session.changing():
-        prompt = session.prompts.get(request_id) or session.open_orphan(request_id)
+        prompt = _open_prompt(session, request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
         group = core.answer_group(row, answers, is_open=prompt is not None)
         if prompt is None:
@@ -64,7 +63,7 @@ async def answer_questions(
         if group.is_complete:
             await _resolve(session, prompt, core.group_decision(group), client)
         elif not group.is_repeated:
-            await session.writer.write((), core.partly_answered(prompt, group, client, now_ns()).changes)
+            await session.perform_locked(core.partly_answered(prompt, group, client, now_ns()))
         return group.is_repeated, group.is_complete
 
 
@@ -84,19 +83,12 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: PromptDeci
 
     Where the agent is gone, the answer waits for the one that goes on with the turn.
     """
-    done = core.resolve(session_view(session), prompt, decision, client, now_ns())
-    is_orphan = prompt.request_id in session.orphaned
-    changes = list(done.changes)
-    if not is_orphan:
-        changes.append(AddInput(session.answer_row(decision.command(prompt))))
-    if decision.grant is not None:
-        changes += granted(session, decision.grant, client, prompt.request_id)[1]
-    await session.writer.write(done.events, changes)
-    if is_orphan:
-        session.recovery.hurry()
-    logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
-    session.context.faults(FaultPoint.AFTER_ANSWER, session.session_id)
-    session.go_on()
+    reply = None if prompt.request_id in session.orphaned else session.answer_row(decision.command(prompt))
+    rule, request_id = decision.grant, prompt.request_id
+    granted = () if rule is None else grant_changes(session, rule, client, request_id)
+    done = core.resolve(session_view(session), prompt, decision, client, now_ns(), reply=reply, granted=granted)
+    await session.perform_locked(done, reached=FaultPoint.AFTER_ANSWER)
+    logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": request_id})
 
 
 async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: PromptDecision) -> None:
@@ -112,6 +104,13 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: P
             request_id=prompt.request_id,
         ) from None
     core.refuse_if_denied(prompt, decision, rule)
+
+
+def _open_prompt(session: LiveSession, request_id: str) -> PromptRow | None:
+    """The open prompt of that id, whether its agent lives or is gone."""
+    orphan = session.orphaned.get(request_id)
+    is_open = orphan is not None and orphan.state is PromptState.OPEN
+    return session.prompts.get(request_id) or (orphan if is_open else None)
 
 
 async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:

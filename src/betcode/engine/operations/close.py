@@ -1,32 +1,23 @@
 """Close a session: end its agent, keep its history."""
 
 import logging
-from dataclasses import replace
 
 import anyio
 
 from betcode.domain.errors import SessionFailed
-from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.runs.state import RunStimulus
-from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
-from betcode.domain.store.changes import MoveInput, SaveBinding
-from betcode.domain.store.rows import InputKind, InputState
-from betcode.engine.core import events, orphaned_prompts
+from betcode.domain.sessions.status import SessionStatus
+from betcode.engine.core.close import CloseFacts, close_session
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
-from betcode.engine.operations import compact
 from betcode.engine.shell.session import LiveSession
+from betcode.engine.shell.views import agent_view, session_view
 from betcode.util.wall_clock import now_ns
-from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
 _END_WITHIN_S = 8.0  # SIGTERM, 5 s, then the holder kills; one that is stopped answers nobody
 _KILLED_WITHIN_S = 20.0
 _SETTLED_WITHIN_S = 60.0
-
-
-STOPPED, FAILED = "SESSION_STOPPED", "SESSION_FAILED"
 
 
 async def close(session: LiveSession, *, to_delete: bool = False, failure: str = "") -> bool:
@@ -51,39 +42,9 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
     async with session.changing(even_degraded=True):
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
-        closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
-        open_prompts = [*session.prompts.values(), *session.orphaned.values()]
-        ended = orphaned_prompts.withdraw_prompts(
-            session.session_id, open_prompts, session.closed_words, now_ns(), DecidedBy.PERSON, session.stopped_by
-        )
-        said, changes = ended.said, ended.changes
-        asked, kept = session.budget.withdrawn(session.closed_words)
-        said += asked
-        changes += kept
-        waiting = session.unheard()
-        changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
-        changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
-        said += [
-            events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, session.closed_words)
-            for row in waiting
-            if row.kind is InputKind.MESSAGE
-        ]
-        event = {"event": FAILED, "reason": failure} if failure else {"event": STOPPED}
-        said.append(events.notice(v1.NOTICE_KIND_RUN, session.closed_words.capitalize(), **event))
-        lifecycle = session.lifecycle
-        before, lifecycle.is_stopping = (lifecycle.binding, lifecycle.is_stopping), True  # until its agent is gone
-        lifecycle.binding = replace(lifecycle.binding, ended_ns=now_ns(), failure=failure, stop_by_ns=0)
-        try:
-            await session.writer.write(
-                said, [*changes, SaveBinding(session.writer.key, lifecycle.binding)], status=closed
-            )
-        except BaseException:
-            lifecycle.binding, lifecycle.is_stopping = before
-            raise
-        session.recovery.over()
-        compact.settle(session, session.closed_words)
-        session.may_start = False
-        session.input_lock.close()
+        facts = CloseFacts(session.writer.key, session.binding, failure)
+        with session.lifecycle.stopping():  # until its agent is gone
+            await session.perform_locked(close_session(session_view(session), agent_view(session), facts, now_ns()))
         logger.info(session.closed_words, extra=session.log_extra)
         return True
 

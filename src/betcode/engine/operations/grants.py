@@ -13,6 +13,7 @@ from betcode.domain.store.rows import GrantRow
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
+from betcode.engine.core.decision import Decision
 from betcode.engine.core.state import with_grant
 from betcode.rules import (
     FOR_PEOPLE,
@@ -29,6 +30,7 @@ from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
+    from betcode.engine.core.state import Session
     from betcode.engine.registry import Registry
     from betcode.engine.shell.session import LiveSession
 
@@ -44,10 +46,8 @@ def compiled(rows: Iterable[GrantRow], place: PathContext) -> Grants:
     return Grants((rule for rule in found if isinstance(rule, Rule)), place)
 
 
-def granted(
-    session: LiveSession, rule: Rule, client: ClientName, request_id: str = ""
-) -> tuple[GrantRow, list[Change]]:
-    """The grant as it is kept from now on, and what that changes on disk; given again, it is there once.
+def grant_changes(session: LiveSession, rule: Rule, client: ClientName, request_id: str = "") -> tuple[Change, ...]:
+    """What is stored of a grant; given again, it is there once.
 
     Raises:
         InvalidRequest: there are too many.
@@ -65,7 +65,7 @@ def granted(
         raise InvalidRequest(f"The session has {MOST} grants already: clear some first, or allow this call once")
     outcome = "granted" if row.allows else "refused"
     entry = _entry(session, row.tool_name, outcome, client, rule=row.pattern, request_id=request_id)
-    return row, [ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]
+    return ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,16 @@ class GrantService:
             InvalidRequest, SessionNotFound, SessionClosed, StorageDegraded
         """
         rule = _rule(tool_name, pattern, allows=allows)
-        async with self._registry.using(session) as live, live.changing():
-            live.refuse_if_closed()
-            _, changes = granted(live, rule, client)
-            words = "granted" if allows else "refused"
-            told = _notice(f"{rule.text} is {words} for this session", pattern=rule.text, client_id=client.client_id)
-            await live.writer.write([told], changes)
+        words = "granted" if allows else "refused"
+        async with self._registry.using(session) as live:
+
+            def decide(_: Session) -> Decision:
+                live.refuse_if_closed()
+                message = f"{rule.text} is {words} for this session"
+                told = _notice(message, pattern=rule.text, client_id=client.client_id)
+                return Decision((told,), grant_changes(live, rule, client))
+
+            await live.perform(decide)
 
     async def clear(self, session: SessionId, tool_name: str, pattern: str, client: ClientName) -> int:
         """Forget the grants of a tool, one of them, or all; how many there were.
@@ -109,7 +113,7 @@ class GrantService:
                 changes += [ClearGrant(row.session, row.tool_name, row.pattern), AddAudit(entry)]
             names = ", ".join(row.pattern for row in gone[:10]) + (" and more" if len(gone) > 10 else "")
             told = _notice(f"No longer granted or refused: {names}", client_id=client.client_id)
-            await live.writer.write([told] if not live.is_closed else (), changes)
+            await live.perform_locked(Decision((told,) if not live.is_closed else (), tuple(changes)))
             return len(gone)
 
 

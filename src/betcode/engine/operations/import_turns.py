@@ -13,6 +13,7 @@ from betcode.domain.runs.state import LIVE
 from betcode.domain.sessions.outside_turns import OUTSIDE, FindsOutsideTurns, LastRun, OutsideTurn
 from betcode.domain.store.changes import SaveRun
 from betcode.engine.core import events
+from betcode.engine.core.decision import Decision
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ async def _import(session: LiveSession, provider: FindsOutsideTurns) -> None:
             words = notice_words(len(turns), found.omitted, found.program)
             said.insert(0, events.notice(v1.NOTICE_KIND_AGENT, words, event=OUTSIDE, turns=str(len(turns))))
         row = replace(last, dialogue_state=found.state, dialogue_version=session.provider.dialogue_version)
-        await writer.write(said, [SaveRun(row)])
+        await session.perform_locked(Decision(tuple(said), (SaveRun(row),)))
 
 
 def notice_words(imported: int, omitted: int, program: str) -> str:

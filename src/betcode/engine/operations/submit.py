@@ -53,7 +53,6 @@ async def submit(
         decision = on_message(session_view(session), message, _facts(session, message, row, client))
         with session.input_lock.typing(client):
             await session.writer.write(decision.events, decision.changes, **decision.fields)
-        session.failure.clear()
         session.may_start = True
         session.recovery.hurry()
         session.go_on()
@@ -61,7 +60,7 @@ async def submit(
 
 
 def _is_timed_out(session: LiveSession) -> bool:
-    deadline_ns = session.lifecycle.binding.deadline_ns
+    deadline_ns = session.binding.deadline_ns
     return bool(deadline_ns) and session.context.timeouts.clock.now_ns() >= deadline_ns
 
 
@@ -73,7 +72,7 @@ def _facts(session: LiveSession, message: SendMessage, row: InputRow, client: Cl
         client,
         tuple(files),
         tuple(blobs),
-        binding=session.lifecycle.binding,
+        binding=session.binding,
         turns_at_work=slots.at_work,
         turn_limit=slots.limit,
         has_slot=slots.has(session),

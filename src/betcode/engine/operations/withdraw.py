@@ -6,26 +6,16 @@ import anyio
 
 from betcode.domain.agents.commands import WithdrawMessage
 from betcode.domain.errors import InvalidRequest, MessageNotFound
-from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.store.changes import AddInput
 from betcode.domain.store.rows import InputKind, InputRow, InputState
 from betcode.domain.values.identifiers import MessageId, NotAnIdentifier, parse_uuid, time_ordered_uuid
-from betcode.engine.core import events
-from betcode.engine.core.cancel import (
-    already_begun,
-    is_whole_turn,
-    transcript_without,
-    waiting_messages,
-    withdraw_messages,
-)
-from betcode.engine.operations.cancel import cancel_without_agent
+from betcode.engine.core.cancel import already_begun, waiting_messages, withdraw_one
+from betcode.engine.core.decision import Advance, Decision
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
 from betcode.engine.shell.views import agent_view, session_view
-from betcode.v1 import agent_pb2 as v1
+from betcode.util.wall_clock import now_ns
 
-WITHDRAWN = "withdrawn"  # why a message was cancelled
-_NOBODY_WAITS = "The messages that waited for the answer were withdrawn"
 _ANSWERS_WITHIN_S = 5.0  # an agent that lives does so in a few milliseconds
 
 
@@ -82,18 +72,7 @@ async def _take_back(session: LiveSession, row: InputRow) -> InputState:
     """No agent has it, or only one that makes way; but one that is gone may have begun with it."""
     if row in already_begun(session.writer.state, [row]):
         return row.state
-    run, others = session.run, {name: each for name, each in session.inputs.items() if name != row.input_id}
-    if is_whole_turn(session_view(session), agent_view(session), row):
-        await cancel_without_agent(session, [row], cancel_queued=False, why=WITHDRAWN)  # it was to be the turn
-        return InputState.CANCELLED
-    done = withdraw_messages([row], WITHDRAWN)
-    told, kept = session.budget.in_vain({row.input_id}, _NOBODY_WAITS, DecidedBy.PERSON)
-    if told and not session.turn_open and session.compaction is None:
-        told.append(events.status(v1.IDLE))
-    status = session.status_after(run, None if run is None else run.row, others)
-    transcript = transcript_without(session.writer.state.transcript, [row])
-    await session.writer.write([*done.events, *told], [*done.changes, *kept], status=status, transcript=transcript)
-    session.settle()
+    await session.perform_locked(withdraw_one(session_view(session), agent_view(session), row, now_ns()))
     return InputState.CANCELLED
 
 
@@ -110,5 +89,4 @@ def _is_asked(session: LiveSession, run: AgentRun, message_id: MessageId) -> boo
 
 async def _ask(session: LiveSession, message_id: MessageId) -> None:
     row = session.control_row(WithdrawMessage(time_ordered_uuid(), message_id), message_id)
-    await session.writer.write((), [AddInput(row)])
-    session.go_on()
+    await session.perform_locked(Decision(changes=(AddInput(row),), effects=(Advance(),)))

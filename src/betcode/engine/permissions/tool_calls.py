@@ -11,9 +11,10 @@ from betcode.domain.agents.agent_state import CallScreening
 from betcode.domain.agents.commands import ScreenCalls
 from betcode.domain.permissions.audit import AuditEntry
 from betcode.domain.runs.silence import Silence
-from betcode.domain.store.changes import AddAudit, AddInput
+from betcode.domain.store.changes import AddAudit, AddInput, Change
 from betcode.domain.store.rows import InputKind, InputRow
 from betcode.domain.values.identifiers import time_ordered_uuid
+from betcode.engine.core.decision import Decision
 from betcode.engine.fault_points import FaultPoint
 
 if TYPE_CHECKING:
@@ -87,8 +88,9 @@ class ToolCallScreener:
             await session.screening.refresh()
             rows, entries = await self.answers(session.inputs)
             if rows:
-                changes = [AddInput(row) for row in rows]
-                await session.writer.write_surely((), [*changes, *(AddAudit(entry) for entry in entries)])
+                changes: list[Change] = [AddInput(row) for row in rows]
+                changes += [AddAudit(entry) for entry in entries]
+                await session.perform_locked(Decision(changes=tuple(changes)), surely=True)
 
     def look(self) -> None:
         """Notice rules that have changed while the agent asks nothing; never waits."""
@@ -139,10 +141,10 @@ class ToolCallScreener:
             return
         await session.screening.refresh()
         if said := session.screening.newly_out_of_reach():
-            await session.writer.write_surely(said, ())
+            await session.perform_locked(Decision(tuple(said)), surely=True)
         if session.screening.is_wanted:
             row = session.control_row(ScreenCalls(time_ordered_uuid()))
-            await session.writer.write_surely((), [AddInput(row)])
+            await session.perform_locked(Decision(changes=(AddInput(row),)), surely=True)
             self.told()
 
     @property

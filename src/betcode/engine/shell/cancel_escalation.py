@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.runs.state import CancelStep
-from betcode.domain.store.changes import SaveRun
-from betcode.engine.core.cancel import CancelTimes, EndAgent, WaitForAgent, is_insisting, plan_step
+from betcode.engine.core.cancel import CancelTimes, EndAgent, WaitForAgent, escalate, is_insisting, plan_step
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone, HolderRefused
@@ -117,9 +115,7 @@ class CancelEscalation:
         async with run.session.lock:
             if self._is_over or run.row.cancel_step is not step:
                 return
-            row = replace(run.row, cancel_step=to)
-            await run.session.writer.write_surely((), [SaveRun(row)])
-            run.asked_to_end = True  # nothing is handed to it any more
+            await run.session.perform_locked(escalate(run.row, to), surely=True)
         logger.warning("the agent does not stop its turn: %s", to.name.lower(), extra=run.session.log_extra)
         run.session.context.faults(FaultPoint(f"cancel-{to.name.lower()}"), run.session.session_id)
 

@@ -10,6 +10,7 @@ import anyio
 from betcode.domain.store.changes import AssignInput, Change, SaveRun
 from betcode.domain.store.rows import InputKind, InputRow
 from betcode.engine.core.admission import DeliveryFacts, assignable
+from betcode.engine.core.decision import Decision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.holder_client import Attachment, HolderGone, InputClosed
 from betcode.engine.shell.views import run_view, session_view
@@ -32,7 +33,7 @@ async def deliver(run: AgentRun, attachment: Attachment) -> None:
             await session.deliverable.wait()
             session.deliverable.clear()
     except InputClosed:
-        run.asked_to_end = True  # its end is no crash, and what it did not take goes to the next
+        run.refuse_inputs()
     except HolderGone:
         return  # the reader notices it too, and decides
 
@@ -61,7 +62,7 @@ async def _assign(run: AgentRun) -> list[InputRow]:
         if not assigned:
             return []
         after = replace(run.row, last_input=number)
-        await session.writer.write_surely((), [*changes, SaveRun(after)])
+        await session.perform_locked(Decision(changes=(*changes, SaveRun(after))), surely=True)
         run.active_at = anyio.current_time()
         return assigned
 

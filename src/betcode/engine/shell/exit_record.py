@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.runs.exit_record import parse_exit
-from betcode.domain.runs.state import RunStimulus, advance
-from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import NO_SEQ
 from betcode.domain.values.identifiers import Seq
 from betcode.engine.core import exit as run_exit
 from betcode.engine.core.counters import KIND_OF
-from betcode.engine.core.decision import StateFields
-from betcode.engine.core.status import pause_after_agent
 from betcode.engine.fault_points import FaultPoint
-from betcode.engine.operations import compact
 from betcode.engine.shell.partial_output import cut_short
 from betcode.engine.shell.views import run_view, session_view
 from betcode.engine.shell.working_directory import directory_advice
@@ -27,7 +21,6 @@ from betcode.v1 import agent_pb2 as v1
 if TYPE_CHECKING:
     from betcode.domain.runs.journal_record import Record
     from betcode.domain.store.rows import PromptRow
-    from betcode.engine.core.orphaned_prompts import PromptEffects
     from betcode.engine.shell.run import AgentRun
 
 logger = logging.getLogger(__name__)
@@ -42,33 +35,13 @@ async def record_exit(run: AgentRun, exit_record: Record | None, trouble: str) -
         session.context.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
         facts = _gather(run, exit_record, trouble, advice)
         end = run_exit.classify_exit(facts, now_ns)
-        voided = run.dialogue.voided(now_ns) if end.retry_in_s is not None else []
-        decision = run_exit.exit_effects(facts, end, voided, now_ns)
-        told = await _prompts_after(run, facts, end, decision.fields, now_ns)
-        said, changes = [*told.said, *decision.events], [*told.changes, *decision.changes]
-        fields = decision.fields.copy()
-        if end.cancelled:
-            said = [
-                *await cut_short(session.context.store, session.writer.key, session.writer.state.last_seq),
-                *said,
-            ]
-        state = run.row.state
-        for stimulus in end.stimuli:
-            state = advance(state, stimulus)
-        row = replace(run.row, state=state, ended_ns=now_ns, exit_note=end.note)
-        if row.key:
-            changes.append(SaveRun(row))
-        if end.retry_in_s is None:
-            changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)  # it could not be followed by this one
-        fields |= pause_after_agent(session.writer.state, now_ns)
-        await session.writer.write_surely(said, changes, **fields)
-        compact.settle(session, "it was cancelled" if end.after_cancel else end.note)
+        turn = await _turn_records(run, facts, end, now_ns)
+        await session.perform_locked(run_exit.on_exit(facts, end, turn, now_ns), surely=True)
         if end.crashed:
             session.context.counts.subprocess_crashes += 1
             logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
         else:
             logger.info("the agent ended: %s", end.note, extra=session.log_extra)
-        session.run_ended(row, end)
 
 
 async def _directory_advice(run: AgentRun) -> str:
@@ -99,13 +72,17 @@ def _gather(run: AgentRun, exit_record: Record | None, trouble: str, advice: str
     )
 
 
-async def _prompts_after(
-    run: AgentRun, facts: run_exit.ExitFacts, end: run_exit.RunExit, fields: StateFields, now_ns: int
-) -> PromptEffects:
-    """Withdraw the prompts that are open, or leave them to the next agent."""
-    if why := run_exit.reason_not_continued(facts.session, end, fields):
-        return run_exit.withdraw_all(facts.session, end, why, now_ns)
-    return run_exit.orphan_prompts(facts, await _answered_in_turn(run))
+async def _turn_records(
+    run: AgentRun, facts: run_exit.ExitFacts, end: run_exit.RunExit, now_ns: int
+) -> run_exit.TurnRecords:
+    """Read what the decision needs of the turn."""
+    session = run.session
+    store, key, last_seq = session.context.store, session.writer.key, session.writer.state.last_seq
+    return run_exit.TurnRecords(
+        voided=run.dialogue.voided(now_ns) if end.retry_in_s is not None else (),
+        answered=await _answered_in_turn(run) if run_exit.continues_turn(facts, end, now_ns) else (),
+        cut_off=await cut_short(store, key, last_seq) if end.cancelled else (),
+    )
 
 
 async def _answered_in_turn(run: AgentRun) -> list[PromptRow]:

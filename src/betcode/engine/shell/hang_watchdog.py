@@ -12,6 +12,7 @@ from betcode.domain.runs.silence import Silence
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.shell.holder_client import HolderGone
+from betcode.engine.shell.views import run_view, session_view
 from betcode.util.wall_clock import now_ns
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class HangWatchdog:
         # A holder that is stopped takes nothing that it is handed, and does not let a new daemon attach.
         is_lost = run.attachment is None and run.holder_pid != 0 and not session.at_rest
         is_greeting = not run.dialogue.view.is_ready and session.has_messages
-        if not (run.dialogue.view.turn_open or session.unconsumed(run) or is_lost or is_greeting):
+        is_waiting = run.dialogue.view.turn_open or session_view(session).unconsumed(run_view(run))
+        if not (is_waiting or is_lost or is_greeting):
             return False
         pause = run.dialogue.view.api_pause
         paused = pause is not None and now_ns() < pause.until_ns

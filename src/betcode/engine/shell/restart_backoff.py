@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
-from betcode.domain.runs.state import RunState, RunStimulus, advance
-from betcode.domain.store.changes import Change, SaveRun
+from betcode.domain.runs.state import RunState
 from betcode.domain.store.rows import RunRow
 from betcode.engine.fault_points import FaultPoint
 from betcode.util.wall_clock import now_ns
@@ -22,8 +20,13 @@ class RestartBackoff:
 
     def __init__(self, session: LiveSession) -> None:
         self._session = session
-        self._crashed: RunRow | None = None  # the run whose turn is to be continued
+        self._crashed: RunRow | None = None
         self._wait: anyio.CancelScope | None = None
+
+    @property
+    def crashed(self) -> RunRow | None:
+        """The run whose turn is to be continued."""
+        return self._crashed
 
     @property
     def waiting(self) -> bool:
@@ -62,11 +65,6 @@ class RestartBackoff:
         if self._wait is not None:
             wait, self._wait = self._wait, None
             wait.cancel()
-
-    def ended_by(self, why: RunStimulus) -> list[Change]:
-        """What is stored of the crashed run when the wait for another ends so."""
-        crashed = self._crashed
-        return [] if crashed is None else [SaveRun(replace(crashed, state=advance(crashed.state, why)))]
 
     def over(self) -> None:
         """Another agent has the turn now, or nobody wants it continued any more."""

@@ -24,9 +24,9 @@ from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import RunRow
 from betcode.domain.values.identifiers import RunKey, new_run_id
-from betcode.engine.core.decision import StateFields
+from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.ingest import RecordIngest
-from betcode.engine.core.status import pause_fields
+from betcode.engine.core.status import pause_fields, status_after
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened
 from betcode.engine.operations import compact
@@ -46,7 +46,7 @@ from betcode.engine.shell.holder_client import (
     is_shortage,
     see_off,
 )
-from betcode.engine.shell.record_logging import log_records
+from betcode.engine.shell.observe.record_logging import log_records
 from betcode.engine.shell.spawn import start
 from betcode.engine.shell.translation import PromptReviewer, translate
 from betcode.holder.journal_reader import JournalReader
@@ -123,6 +123,10 @@ class AgentRun:
     async def belongs_to(self, project: str) -> bool:
         """Whether trust in this project decides which files it loads."""
         return await self.session.project.belongs_to(project)
+
+    def refuse_inputs(self) -> None:
+        """Deliver nothing more to it; its end is no crash, and what it did not take goes to the next agent."""
+        self.asked_to_end = True
 
     def outdate(self) -> None:
         """Retire it as soon as it is idle: the trust in its project has changed."""
@@ -229,7 +233,7 @@ class AgentRun:
                 agent_start=hello.agent_start,
             )
             if row != self.row:
-                await self.session.writer.write_surely((), [SaveRun(row)])
+                await self.session.perform_locked(Decision(changes=(SaveRun(row),)), surely=True)
 
     # ------------------------------------------------------------ reading
 
@@ -291,7 +295,8 @@ class AgentRun:
                 intake.said += await compact.before_fork(session)
             session.context.faults(FaultPoint.AFTER_READING, session.session_id)
             state = writer.state
-            status = session.status_after(self, row, intake.inputs)
+            turn_open = self.dialogue.view.turn_open and row.cancel_step is not CancelStep.LEAVING
+            status = status_after(state.status, intake.inputs.values(), session.budget.prompt, turn_open=turn_open)
             if self._replies.must_ask_to_go_on(intake, rests=status is SessionStatus.IDLE):
                 self._replies.ask_to_go_on(intake)
                 status = state.status
@@ -305,7 +310,8 @@ class AgentRun:
                 "crashes": state.crashes.turn_finished() if intake.turn_completed else state.crashes,
             }
             fields |= pause_fields(view.api_pause)
-            await writer.write_surely(intake.said, intake.changes, **fields)
+            decision = Decision(tuple(intake.said), tuple(intake.changes), fields)
+            await session.perform_locked(decision, surely=True)
             self.was_begun = True
             self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
             record_opened(session, opened)

@@ -1,7 +1,7 @@
 """A session in memory: accept messages, run its agent, handle answers."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,10 +17,9 @@ from betcode.domain.errors import (
     SessionNotReady,
     SessionTimedOut,
     StorageDegraded,
-    StorageFailed,
 )
 from betcode.domain.ports import Provider
-from betcode.domain.runs.state import CancelStep
+from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
 from betcode.domain.store.rows import (
@@ -29,33 +28,31 @@ from betcode.domain.store.rows import (
     InputKind,
     InputRow,
     PromptRow,
-    PromptState,
-    RunRow,
     SessionRow,
 )
 from betcode.domain.values.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.engine.context import EngineContext
 from betcode.engine.core import admission
-from betcode.engine.core.exit import RunExit
+from betcode.engine.core.decision import Decision, Effect
 from betcode.engine.core.orphaned_prompts import still_open
-from betcode.engine.core.state import restored
-from betcode.engine.core.status import WaitReason, for_api, status_after
+from betcode.engine.core.state import Session, restored
+from betcode.engine.core.status import WaitReason, for_api
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.follow.followers import Followers
 from betcode.engine.operations import compact
 from betcode.engine.operations.lifecycle.lifecycle import Lifecycle
 from betcode.engine.permissions.project_guard import ProjectGuard
 from betcode.engine.permissions.screening import Screening
+from betcode.engine.shell import effects
 from betcode.engine.shell.budget_gate import BudgetGate
 from betcode.engine.shell.input_lock_service import InputLockService
+from betcode.engine.shell.observe.turn_metrics import TurnMetrics
 from betcode.engine.shell.restart_backoff import RestartBackoff
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session_failure import SessionFailure
 from betcode.engine.shell.session_tasks import SessionTasks
-from betcode.engine.shell.turn_metrics import TurnMetrics
 from betcode.engine.shell.views import agent_view, session_view
-from betcode.engine.shell.writer import SessionWriter
-from betcode.rules import PathContext
+from betcode.engine.shell.writer import PreparedWrite, SessionWriter
 from betcode.util.signal import ChangeSignal, ResettableEvent
 from betcode.util.wall_clock import now_ns
 
@@ -113,6 +110,10 @@ class LiveSession:
         return self.writer.session.grants
 
     @property
+    def binding(self) -> SessionBinding:
+        return self.writer.session.binding
+
+    @property
     def session_id(self) -> SessionId:
         return self.writer.new.session_id
 
@@ -147,10 +148,6 @@ class LiveSession:
         )
 
     @property
-    def holds(self) -> tuple[str, ...]:
-        return self.run.dialogue.view.holds if self.run is not None else ()
-
-    @property
     def waiting(self) -> WaitReason:
         if self.prompts or self.budget.prompt is not None:
             return WaitReason("person")
@@ -168,18 +165,18 @@ class LiveSession:
 
     @property
     def phase(self) -> Phase:
-        return self.lifecycle.phase(self.writer.state.status)
+        return self.lifecycle.phase(self.writer.session)
 
     def tell_phase(self, words: str = "") -> None:
         """Say where the session stands, if that is news."""
-        if (told := self.lifecycle.told(self.session_id, self.writer.state.status, words)) is not None:
+        if (told := self.lifecycle.told(self.session_id, self.writer.session, words)) is not None:
             self.context.phases.tell(told)
 
     async def load(self) -> None:
         """Take up what was left open."""
         self.context.faults(FaultPoint.LOAD, self.session_id)
         store, key = self.context.store, self.writer.key
-        self.lifecycle.take_up(await store.bound(key), self.writer.state.status)
+        bound = await store.bound(key)
         await self.writer.jump_after_epoch()
         self.writer.session = restored(
             self.writer.state,
@@ -187,7 +184,9 @@ class LiveSession:
             await store.open_inputs(key),
             [*(row for _, row in await store.open_prompts(key)), *await store.kept_prompts(key)],
             await store.grants(key),
+            bound.binding,
         )
+        self.lifecycle.take_up(bound, self.writer.session)
         await compact.restore_compaction(self)
         self.may_start = not self.at_rest
         if self.may_start:
@@ -196,13 +195,48 @@ class LiveSession:
             self.writer.tail.close()
 
     @property
-    def place(self) -> PathContext:
-        """Where its rules and grants are asked."""
-        return self.screening.book.place
-
-    @property
     def has_messages(self) -> bool:
         return any(row.kind in OPENS_TURN for row in self.inputs.values())
+
+    # ------------------------------------------------------------ deciding
+
+    async def perform(self, decide: Callable[[Session], Decision], *, surely: bool = False) -> None:
+        """Take the lock, then decide, commit, apply and act. See `perform_locked`.
+
+        Raises: what `changing` raises, unless `surely`; and what `perform_locked` raises.
+        """
+        async with self.lock if surely else self.changing():
+            await self.perform_locked(decide(self.writer.session), surely=surely)
+
+    async def perform_locked(
+        self, decision: Decision, *, surely: bool = False, reached: FaultPoint | None = None
+    ) -> None:
+        """Commit a decision, apply it to memory, and perform its effects in order. The caller holds the lock.
+
+        `surely` is for what has already happened: it waits until the store can be written. `reached` is the fault
+        point between the commit and the effects.
+
+        Raises:
+            StorageDegraded, StorageFailed: nothing was written and no effect performed. Never with `surely`.
+        """
+        write = self.writer.write_surely if surely else self.writer.write
+        await write(decision.events, decision.changes, **decision.fields)
+        if reached is not None:
+            self.context.faults(reached, self.session_id)
+        self.act(decision.effects)
+
+    def act(self, decided: Iterable[Effect]) -> None:
+        """Perform the effects of a decision that is committed."""
+        for effect in decided:
+            effects.act(self, effect)
+
+    def prepare(self, decision: Decision) -> PreparedWrite:
+        """What `perform_locked` would commit, for a caller that commits it together with other sessions."""
+        return self.writer.prepare(decision.events, decision.changes, **decision.fields)
+
+    def set_value(self, value: Session) -> None:
+        """Replace the value without a commit, where the store has it so already or shall not have it."""
+        self.writer.session = value
 
     # ------------------------------------------------------------ going on
 
@@ -247,44 +281,6 @@ class LiveSession:
             slots.give_back(self)  # or its place in line
         self.go_on()
 
-    def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: Mapping[str, InputRow]) -> SessionStatus:
-        """The session's status once the run is like this, and these inputs are the open ones."""
-        leaving = row is not None and row.cancel_step is CancelStep.LEAVING
-        is_open = run is not None and run.dialogue.view.turn_open and not leaving
-        return status_after(self.writer.state.status, inputs.values(), self.budget.prompt, turn_open=is_open)
-
-    def unconsumed(self, run: AgentRun) -> bool:
-        return any(row.kind in OPENS_TURN and row.run == run.row.key for row in self.inputs.values())
-
-    def unheard(self) -> list[InputRow]:
-        """The open inputs that the agent which lives now, if any, has not been given."""
-        run = None if self.run is None else self.run.row.key
-        return [row for row in self.inputs.values() if row.number == 0 or row.run != run]
-
-    def run_ended(self, row: RunRow, end: RunExit) -> None:
-        """The agent is gone; what is still to do starts another, at once or after a wait, if it is not given up."""
-        self.run = None
-        self.context.slots.give_back(self)
-        if end.retry_in_s is not None:
-            self.recovery.back_off(row, end.retry_in_s)
-        elif end.crashed:
-            self.recovery.over()  # its row says so already
-            self.may_start = False
-        self.go_on()
-
-    def open_orphan(self, request_id: str) -> PromptRow | None:
-        """The open prompt of that id whose agent is gone."""
-        row = self.orphaned.get(request_id)
-        return row if row is not None and row.state is PromptState.OPEN else None
-
-    async def peer_of_answer(self, prompt: PromptRow) -> str:
-        """The process that a person's answer came from, as far as that can be read now."""
-        try:
-            return await self.context.store.peer_of_answer(self.session_id, prompt.request_id)
-        except (StorageDegraded, StorageFailed):
-            logger.exception("the process behind an answer could not be determined", extra=self.log_extra)
-            return ""
-
     @property
     def is_closed(self) -> bool:
         return self.writer.state.status is SessionStatus.CLOSED
@@ -300,7 +296,7 @@ class LiveSession:
 
     def refuse_if_timed_out(self) -> None:
         """Raises SessionTimedOut."""
-        deadline_ns = self.lifecycle.binding.deadline_ns
+        deadline_ns = self.binding.deadline_ns
         if deadline_ns and self.context.timeouts.clock.now_ns() >= deadline_ns:
             raise SessionTimedOut(self.session_id)
 

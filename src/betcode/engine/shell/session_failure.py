@@ -25,8 +25,8 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.domain.values.secrets import redacted
 from betcode.engine.agents.run_processes import end_run
 from betcode.engine.core import events, orphaned_prompts
-from betcode.engine.core.decision import StateFields
-from betcode.engine.core.state import Session
+from betcode.engine.core.decision import Decision, StateFields
+from betcode.engine.core.state import with_nothing_open
 from betcode.engine.core.status import pause_after_agent
 from betcode.engine.operations import compact
 from betcode.util import wall_clock
@@ -116,7 +116,7 @@ class SessionFailure:
     @property
     def reason(self) -> str:
         """Why the session failed; empty: it did not, or a message was accepted since."""
-        return self._pending or self._session.lifecycle.binding.failure
+        return self._pending or self._session.binding.failure
 
     @property
     def is_pending(self) -> bool:
@@ -155,11 +155,6 @@ class SessionFailure:
         session.may_start = False
         session.tasks.cancel()
         session.context.tasks.start_soon(self._settle, place, name=f"failure of {session.session_id}")
-
-    def clear(self) -> None:
-        """A message was accepted, and its commit cleared the failure: the session is tried again."""
-        lifecycle = self._session.lifecycle
-        lifecycle.binding = replace(lifecycle.binding, failure="")
 
     # ------------------------------------------------------------ settling
 
@@ -218,10 +213,10 @@ class SessionFailure:
 
     async def _record(self, place: str, rows: OpenRows) -> None:
         session, now_ns = self._session, wall_clock.now_ns()
-        writer, lifecycle = session.writer, session.lifecycle
+        writer = session.writer
         status = writer.state.status
         said, changes = records(session.session_id, status, rows, self._pending, place, now_ns)
-        binding = replace(lifecycle.binding, failure=self._pending, ended_ns=now_ns, stop_by_ns=0)
+        binding = replace(session.binding, failure=self._pending, ended_ns=now_ns, stop_by_ns=0)
         changes.append(SaveBinding(writer.key, binding))
         fields: StateFields = {"crashes": NO_CRASHES}
         if status is SessionStatus.ACTIVE or writer.state.turn_interrupted or any(row.number for row in rows.inputs):
@@ -230,8 +225,7 @@ class SessionFailure:
         if status is SessionStatus.ACTIVE:
             fields["status"] = SessionStatus.IDLE
         with anyio.fail_after(_WRITE_WITHIN_S):
-            await writer.write_surely(said, changes, **fields)
-        lifecycle.binding = binding
+            await session.perform_locked(Decision(tuple(said), tuple(changes), fields), surely=True)
 
     def _reset(self) -> None:
         """Nothing of the session is open any more."""
@@ -242,11 +236,11 @@ class SessionFailure:
             run.attachment = None
             run.attached.set()
             run.ended.set()
-        session.writer.session = Session(session.writer.state, session.writer.session.run, grants=session.grants)
+        session.set_value(with_nothing_open(session.writer.session))
         session.budget.reset()
         session.recovery.reset()
         compact.settle(session, _REASON)
-        session.lifecycle.is_starting = session.lifecycle.is_stopping = False
+        session.lifecycle.rests()
         session.followers.resume()
         session.input_lock.resume()
         if session.is_closed:

@@ -20,6 +20,8 @@ from betcode.domain.runs.launch import Launch, LaunchContext
 from betcode.domain.runs.state import RunStimulus
 from betcode.domain.store.changes import SaveRun
 from betcode.domain.store.rows import NewRun, RunRow
+from betcode.engine.core.decision import Decision, StopRetry
+from betcode.engine.core.exit.retry import end_backoff
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.working_directory import current_directory
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
@@ -89,8 +91,8 @@ async def _start(run: AgentRun) -> bool:
         if launch_context.screens_calls:
             run.calls.told()
         said += session.screening.newly_out_of_reach()
-        await writer.write_surely(said, [SaveRun(row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
-        session.recovery.over()
+        changes = (SaveRun(row), *end_backoff(session.recovery.crashed, RunStimulus.RETRY_DUE))
+        await session.perform_locked(Decision(tuple(said), changes, effects=(StopRetry(),)), surely=True)
     if run.asked_to_end:
         return False
     if trouble is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio.lowlevel
 
 from betcode.domain.bounded_io import FilesystemTimeout
+from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.runs.journal_record import RecordKind
 from betcode.engine.agents.holder_audit import audit_of_refusal
 from betcode.engine.core import carried_answers, events
@@ -99,4 +100,13 @@ class PromptReviewer:
     async def _peers(self, row: PromptRow) -> dict[str, str]:
         session = self._run.session
         candidates = carried_answers.reusable(row, session.orphaned.values())
-        return {before.request_id: await session.peer_of_answer(before) for before in candidates}
+        return {before.request_id: await self._peer_of_answer(before) for before in candidates}
+
+    async def _peer_of_answer(self, prompt: PromptRow) -> str:
+        """The process that a person's answer came from, as far as that can be read now."""
+        session = self._run.session
+        try:
+            return await session.context.store.peer_of_answer(session.session_id, prompt.request_id)
+        except (StorageDegraded, StorageFailed):
+            logger.exception("the process behind an answer could not be determined", extra=session.log_extra)
+            return ""

@@ -22,6 +22,8 @@ def session_view(session: LiveSession) -> SessionView:
         budget_prompt=session.budget.prompt,
         closed_reason=session.closed_words,
         stopped_by=session.stopped_by,
+        backing_off=session.recovery.crashed,
+        is_compacting=session.compaction is not None,
     )
 
 

@@ -24,8 +24,8 @@ from betcode.engine.core.decision import StateFields
 from betcode.engine.core.state import Session, apply
 from betcode.engine.follow.growth import GrownLogs, Growth
 from betcode.engine.follow.tail import Tail
-from betcode.engine.shell.turn_metrics import TurnMetrics
-from betcode.engine.shell.turn_observer import TurnObserver
+from betcode.engine.shell.observe.turn_metrics import TurnMetrics
+from betcode.engine.shell.observe.turn_observer import TurnObserver
 from betcode.telemetry.log_context import Span
 from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from betcode.domain.events.event_table import EventTable
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.values.identifiers import SessionId, ulid_spelling
-from betcode.engine.operations.close import FAILED, STOPPED
+from betcode.engine.core.close import FAILED, STOPPED
 from betcode.engine.operations.lifecycle.warm_start import STARTED
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb

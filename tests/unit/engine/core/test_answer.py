@@ -8,7 +8,8 @@ import pytest
 from betcode.domain.errors import BetcodeError, InvalidRequest, PermissionStale
 from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.runs.state import CancelStep
-from betcode.domain.store.rows import CarriedState, PromptKind, PromptRow, PromptState
+from betcode.domain.store.changes import AddInput, ClearGrant
+from betcode.domain.store.rows import CarriedState, InputKind, PromptKind, PromptRow, PromptState
 from betcode.engine.client_name import ClientName
 from betcode.engine.core.answer import (
     GroupAnswer,
@@ -19,10 +20,11 @@ from betcode.engine.core.answer import (
     refuse_if_denied,
     resolve,
 )
+from betcode.engine.core.decision import Advance, RetryNow
 from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.core.view import RunView
 from betcode.v1 import agent_pb2 as v1
-from support.engine.core_values import CAPABLE, NOW_NS, audited, brief, prompt, run, saved_prompts, session
+from support.engine.core_values import CAPABLE, KEY, NOW_NS, audited, brief, other, prompt, run, saved_prompts, session
 
 CLIENT = ClientName("c1", "cli")
 ALLOW, DENY = PromptDecision(v1.ALLOW_ONCE), PromptDecision(v1.DENY, message="no")
@@ -160,3 +162,16 @@ def test_a_part_of_the_answers_is_stored_with_who_gave_it() -> None:
         NOW_NS,
     )
     assert group_decision(given) == PromptDecision(v1.ALLOW_ONCE, answers=WHICH)
+
+
+def test_the_agent_that_waits_gets_the_answer_and_a_grant_is_stored_with_it() -> None:
+    reply, cleared = other(InputKind.ANSWER), ClearGrant(KEY, "Bash", "Bash(ls)")
+    about = session(prompts={"p1": prompt()})
+    done = resolve(about, prompt(), ALLOW, CLIENT, NOW_NS, reply=reply, granted=[cleared])
+    assert done.changes[2:] == (AddInput(reply), cleared)
+    assert done.effects == (Advance(),)
+
+
+def test_an_answer_to_an_orphaned_prompt_ends_the_wait_for_the_next_agent() -> None:
+    done = resolve(session(orphaned={"p1": prompt()}), prompt(), ALLOW, CLIENT, NOW_NS)
+    assert done.effects == (RetryNow(), Advance())

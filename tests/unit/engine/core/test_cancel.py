@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from betcode.domain.permissions.audit import DecidedBy
-from betcode.domain.runs.state import CancelStep
+from betcode.domain.runs.state import CancelStep, RunState
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.sessions.transcript import TranscriptEnd
-from betcode.domain.store.changes import SaveRun
+from betcode.domain.store.changes import AddInput, SaveRun
 from betcode.domain.store.rows import NO_CRASHES, InputKind, InputRow, InputState, SessionState
 from betcode.domain.values.identifiers import RunKey
 from betcode.engine.core.cancel import (
@@ -18,16 +18,30 @@ from betcode.engine.core.cancel import (
     EndAgent,
     WaitForAgent,
     already_begun,
+    cancel,
     cancel_agent,
     cancel_compaction,
     cancel_messages,
+    escalate,
     is_insisting,
     is_whole_turn,
     plan_step,
     target_of,
     transcript_without,
     waiting_messages,
+    withdraw_one,
 )
+from betcode.engine.core.decision import (
+    Advance,
+    Decision,
+    EscalateCancel,
+    FinishCompaction,
+    RefuseInputs,
+    ReleaseSlot,
+    Settle,
+    StopRetry,
+)
+from betcode.engine.core.state import NO_RUN
 from betcode.engine.core.view import RunView
 from support.engine.core_values import (
     CAPABLE,
@@ -120,6 +134,7 @@ NONE, INTERRUPTED, SIGNALLED, ENDING = (
     CancelStep.ENDING,
 )
 DEAF = replace(CAPABLE, interrupt=False)
+INTERRUPT = other(InputKind.INTERRUPT)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +161,13 @@ def test_an_agent_is_interrupted_once_or_signalled_where_it_takes_no_interrupt(
     sends_interrupt: bool,
 ) -> None:
     agent = run(before[0], cancel_queued=before[1], turn_open=True)
-    done = cancel_agent(session(given("m"), capabilities=capabilities), agent, cancel_queued=cancel_queued)
-    assert done.run is not None
-    assert (done.run.cancel_step, done.run.cancel_queued) == after
-    assert (done.was_active, done.sends_interrupt, done.is_repeated) == (True, sends_interrupt, before[0] is not NONE)
-    assert done.decision.changes == (SaveRun(done.run),)
+    interrupt = INTERRUPT if capabilities.interrupt else None
+    done = cancel_agent(session(given("m"), capabilities=capabilities), agent, interrupt, cancel_queued=cancel_queued)
+    row = replace(agent.row, cancel_step=after[0], cancel_queued=after[1])
+    assert done.was_active
+    assert done.decision.changes == (SaveRun(row), *([AddInput(INTERRUPT)] if sends_interrupt else []))
+    ends = [RefuseInputs()] if row.cancel_step.ends_agent else []
+    assert done.decision.effects == (*ends, EscalateCancel(insists=before[0] is not NONE), Advance())
 
 
 @pytest.mark.parametrize(
@@ -165,7 +182,7 @@ def test_an_agent_is_interrupted_once_or_signalled_where_it_takes_no_interrupt(
 def test_waiting_messages_are_withdrawn_only_on_request(
     inputs: list[InputRow], state: SessionState, cancel_queued: bool, withdrawn: tuple[str, ...]
 ) -> None:
-    done = cancel_agent(session(*inputs, state=state), AT_WORK, cancel_queued=cancel_queued)
+    done = cancel_agent(session(*inputs, state=state), AT_WORK, None, cancel_queued=cancel_queued)
     assert done.withdrawn == withdrawn
     assert brief(done.decision.events) == [f"message {name} CANCELLED" for name in withdrawn]
     assert moves(done.decision.changes) == dict.fromkeys(withdrawn, InputState.CANCELLED)
@@ -202,25 +219,79 @@ def test_without_an_agent_the_first_message_is_the_turn(
     said: list[str],
     fields: dict[str, object],
 ) -> None:
-    done = cancel_messages(session(*inputs, state=state), inputs, NOW_NS, cancel_queued=cancel_queued)
+    done = cancel_messages(session(*inputs, state=state), None, inputs, NOW_NS, cancel_queued=cancel_queued)
     assert (done.withdrawn, done.was_active) == (withdrawn, state.status is SessionStatus.ACTIVE)
     assert brief(done.decision.events) == [*(f"message {name} CANCELLED" for name in withdrawn), *said]
     assert moves(done.decision.changes) == dict.fromkeys(withdrawn, InputState.CANCELLED)
     assert done.decision.fields == fields
-    assert done.rests is (fields["status"] is SessionStatus.IDLE)
+    was_active, rests = state.status is SessionStatus.ACTIVE, fields["status"] is SessionStatus.IDLE
+    effects = [*([StopRetry()] if was_active else []), *([ReleaseSlot()] if rests else []), Advance()]
+    assert done.decision.effects == tuple(effects)
 
 
 @pytest.mark.parametrize(("inputs", "state"), [([], ACTIVE), ([WAITS], IDLE), ([], IDLE)])
 def test_where_no_turn_is_to_begin_nothing_is_cancelled(inputs: list[InputRow], state: SessionState) -> None:
-    done = cancel_messages(session(*inputs, state=state), inputs, NOW_NS, cancel_queued=False)
-    assert (done.was_active, done.dropped, done.decision.events) == (False, (), ())
+    done = cancel_messages(session(*inputs, state=state), None, inputs, NOW_NS, cancel_queued=False)
+    assert (done.was_active, done.dropped, done.decision) == (False, (), Decision())
 
 
 def test_prompts_of_lost_agents_are_withdrawn_first_by_the_client_that_cancels() -> None:
     about = session(WAITS, orphaned={"p": prompt("p")}, stopped_by="c")
-    done = cancel_messages(about, [WAITS], NOW_NS, cancel_queued=False).decision
+    done = cancel_messages(about, None, [WAITS], NOW_NS, cancel_queued=False).decision
     assert brief(done.events)[:2] == ["withdrawn p", "message w CANCELLED"]
     assert audited(done.changes) == [("p", "withdrawn", DecidedBy.PERSON)]
+
+
+def test_an_agent_that_is_only_being_prepared_gets_nothing_of_a_cancelled_turn() -> None:
+    done = cancel_messages(session(WAITS), NO_KEY, [WAITS], NOW_NS, cancel_queued=False).decision
+    assert done.effects[0] == RefuseInputs()
+
+
+def test_the_run_whose_turn_was_to_be_continued_is_given_up_with_the_turn() -> None:
+    crashed = replace(run().row, state=RunState.BACKING_OFF)
+    done = cancel_messages(session(WAITS, backing_off=crashed), None, [WAITS], NOW_NS, cancel_queued=False).decision
+    assert done.changes[-1] == SaveRun(replace(crashed, state=RunState.CRASHED))
+
+
+@pytest.mark.parametrize(
+    ("agent", "changed"),
+    [
+        (None, CancelTarget.MESSAGES),
+        (AT_WORK, CancelTarget.AGENT),
+    ],
+)
+def test_one_function_decides_for_every_target(agent: RunView | None, changed: CancelTarget) -> None:
+    about = session(given("m"))
+    done = cancel(about, agent, INTERRUPT, NOW_NS, cancel_queued=False)
+    if changed is CancelTarget.AGENT and agent is not None:
+        assert done == cancel_agent(about, agent, INTERRUPT, cancel_queued=False)
+    else:
+        assert done == cancel_messages(about, None, [given("m")], NOW_NS, cancel_queued=False)
+
+
+def test_a_message_behind_others_is_withdrawn_alone() -> None:
+    done = withdraw_one(session(WAITS, message("x")), None, WAITS, NOW_NS)
+    assert (brief(done.events), moves(done.changes)) == (["message w CANCELLED"], {"w": InputState.CANCELLED})
+    assert done.fields == {"status": SessionStatus.ACTIVE, "transcript": TranscriptEnd.FINISHED}
+    assert done.effects == (Settle(),)
+
+
+def test_a_message_that_is_the_whole_turn_is_withdrawn_with_the_turn() -> None:
+    done = withdraw_one(session(WAITS), None, WAITS, NOW_NS)
+    assert brief(done.events) == ["message w CANCELLED", "turn cancelled w", "status IDLE"]
+
+
+def test_the_question_about_the_budget_is_withdrawn_with_the_last_message_that_waits_for_it() -> None:
+    about = session(WAITS, state=IDLE, budget_prompt=prompt("b", run=NO_RUN))
+    done = withdraw_one(about, None, WAITS, NOW_NS)
+    assert brief(done.events) == ["message w CANCELLED", "withdrawn b", "status IDLE"]
+    assert brief(withdraw_one(replace(about, is_compacting=True), None, WAITS, NOW_NS).events)[-1] == "withdrawn b"
+
+
+def test_an_agent_that_does_not_stop_gets_nothing_more() -> None:
+    row = run(INTERRUPTED).row
+    done = escalate(row, SIGNALLED)
+    assert (done.changes, done.effects) == ((SaveRun(replace(row, cancel_step=SIGNALLED)),), (RefuseInputs(),))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +307,9 @@ def test_a_compaction_that_no_agent_has_is_cancelled_alone(
     inputs: list[InputRow], cancel_queued: bool, withdrawn: tuple[str, ...], rests: bool
 ) -> None:
     done = cancel_compaction(session(*inputs), AT_WORK, cancel_queued=cancel_queued)
-    assert (done.was_active, done.withdrawn, done.rests) == (True, withdrawn, rests)
+    assert (done.was_active, done.withdrawn) == (True, withdrawn)
+    released = [ReleaseSlot()] if rests else []
+    assert done.decision.effects == (FinishCompaction("it was cancelled"), *released, Advance())
     ended = ["turn cancelled", "status IDLE"] if rests else ["turn cancelled"]
     assert brief(done.decision.events) == [*(f"message {name} CANCELLED" for name in withdrawn), *ended]
     assert moves(done.decision.changes) == dict.fromkeys([*withdrawn, "compaction"], InputState.CANCELLED)

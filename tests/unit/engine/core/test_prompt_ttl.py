@@ -4,13 +4,25 @@ from collections.abc import Sequence
 
 import pytest
 
+from betcode.domain.permissions.audit import DecidedBy
+from betcode.domain.permissions.notification import NotificationReason
 from betcode.domain.permissions.prompt_lifetime import ExtendOn, Lifetime
-from betcode.domain.store.changes import Change, SavePrompt
-from betcode.domain.store.rows import PromptState
+from betcode.domain.store.changes import AddInput, Change, SavePrompt
+from betcode.domain.store.rows import InputKind, InputRow, PromptState
 from betcode.engine.core.cancel import withdraw_messages
-from betcode.engine.core.prompt_ttl import expiry_shown, extends, first_check_ns, lifetime_of, with_expiry
+from betcode.engine.core.decision import Advance, Notify
+from betcode.engine.core.prompt_ttl import (
+    ExpiryFacts,
+    expire,
+    expiry_message,
+    expiry_shown,
+    extends,
+    first_check_ns,
+    lifetime_of,
+    with_expiry,
+)
 from betcode.v1 import agent_pb2 as v1
-from support.engine.core_values import NOW_NS, message, prompt
+from support.engine.core_values import NOW_NS, SESSION, audited, brief, message, other, prompt, saved_prompts
 
 S = 1_000_000_000
 LIFETIME = Lifetime(60 * S, (10 * S,))
@@ -83,3 +95,14 @@ def test_a_prompt_that_nobody_sees_is_examined_at_once(forwarded_ns: int, notifi
 )
 def test_which_acts_extend_prompts(act: ExtendOn, on_activity: bool, only_human: bool, extended: bool) -> None:
     assert extends(act, on_activity=on_activity, only_human=only_human) is extended
+
+
+@pytest.mark.parametrize("denial", [None, other(InputKind.ANSWER)])
+def test_a_prompt_that_nobody_answered_is_denied_where_an_agent_waits(denial: InputRow | None) -> None:
+    done = expire(SESSION, ExpiryFacts(prompt(), "1 h", NOW_NS + 5, "n", denial), NOW_NS)
+    row = saved_prompts(done.changes)["p1"]
+    assert (row.state, row.answered_ns, row.message) == (PromptState.EXPIRED, NOW_NS + 5, expiry_message("1 h"))
+    assert brief(done.events) == ["expired p1", "error PERMISSION_TIMEOUT"]
+    assert audited(done.changes) == [("p1", "expired", DecidedBy.EXPIRY)]
+    assert done.changes[2:] == (() if denial is None else (AddInput(denial),))
+    assert done.effects == (Advance(), Notify(row, NotificationReason.EXPIRED, "n"))

@@ -10,6 +10,7 @@ from betcode.domain.agents.provider_config import PREFIX
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotReady
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.store.changes import SaveBinding, SaveMetadata
+from betcode.engine.core.decision import Decision, UseMetadata
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.shutdown import kill
 from betcode.engine.operations.cancel import cancel_turn
@@ -72,15 +73,17 @@ async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:
         async with session.changing():
             session.refuse_if_closed()
             _refuse_if_stopped(session)
-            binding = replace(session.lifecycle.binding, restart_count=session.lifecycle.binding.restart_count + 1)
+            binding = replace(session.binding, restart_count=session.binding.restart_count + 1)
             key = session.writer.key
-            await session.writer.write((), [SaveBinding(key, binding), SaveMetadata(key, metadata)])
-            session.lifecycle.binding = binding
-            session.writer.new = replace(session.writer.new, metadata=metadata)
-            session.lifecycle.is_stopping, session.lifecycle.is_starting = False, True
+            await session.perform_locked(
+                Decision(
+                    changes=(SaveBinding(key, binding), SaveMetadata(key, metadata)), effects=(UseMetadata(metadata),)
+                )
+            )
+            session.lifecycle.starts()
             session.tell_phase()
     except BetcodeError as trouble:
-        is_ours = session.lifecycle.is_stopping and not session.lifecycle.binding.stop_by_ns
+        is_ours = session.lifecycle.is_stopping and not session.binding.stop_by_ns
         if is_ours and not session.is_closed:
             logger.warning("the session could not be restarted: %s", trouble, extra=session.log_extra)
             await close(session, failure=trouble.message)
@@ -89,7 +92,7 @@ async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:
 
 def _refuse_if_stopped(session: LiveSession) -> None:
     """A stop that came while way was made goes first."""
-    if session.lifecycle.binding.stop_by_ns:
+    if session.binding.stop_by_ns:
         raise SessionNotReady(session.session_id, session.phase, "not being stopped")
 
 

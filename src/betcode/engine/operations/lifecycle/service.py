@@ -98,7 +98,7 @@ class LifecycleService:
             return LifecycleStatus(row, bound, phase_of(facts))
         pid = live.run.row.agent_pid if live.run is not None and live.run.row.state in LIVE else 0
         row = SessionRow(row.key, live.writer.new, live.writer.state, row.pending_prompts, row.run_state)
-        bound = BindingRecord(live.lifecycle.binding, bound.first_run_ns, bound.crash_note)
+        bound = BindingRecord(live.binding, bound.first_run_ns, bound.crash_note)
         return LifecycleStatus(row, bound, live.phase, pid)
 
     @asynccontextmanager

@@ -8,6 +8,8 @@ import anyio
 from betcode.domain.errors import BetcodeError, SessionNotReady
 from betcode.domain.sessions.phase import Phase
 from betcode.domain.store.changes import SaveBinding
+from betcode.engine.core.decision import Decision
+from betcode.engine.core.state import apply
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
 from betcode.engine.operations.lifecycle.warm_start import BackgroundResult
@@ -40,10 +42,9 @@ async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool
             raise SessionNotReady(session.session_id, session.phase, "starting, running or working")
         session.refuse_if_closed()
         now_ns = wall_clock.now_ns()
-        binding = replace(session.lifecycle.binding, stop_by_ns=now_ns + int(within_s * 1e9) if graceful else now_ns)
-        await session.writer.write((), [SaveBinding(session.writer.key, binding)])
-        session.lifecycle.binding = binding
-        session.lifecycle.is_stopping = True
+        binding = replace(session.binding, stop_by_ns=now_ns + int(within_s * 1e9) if graceful else now_ns)
+        await session.perform_locked(Decision(changes=(SaveBinding(session.writer.key, binding),)))
+        session.lifecycle.stops()
         session.tell_phase()
     outcome = _StopResult()
     # Not in the caller's task: whoever asked may leave before it is done.
@@ -59,7 +60,7 @@ async def stop_on(session: LiveSession) -> None:
 
 async def _carry_out(session: LiveSession, outcome: _StopResult) -> None:
     try:
-        left_s = (session.lifecycle.binding.stop_by_ns - wall_clock.now_ns()) / 1e9
+        left_s = (session.binding.stop_by_ns - wall_clock.now_ns()) / 1e9
         outcome.was_killed = left_s > 0 and not await at_rest(session, left_s)
         if session.run is not None:  # one that is idle is asked to leave before it is made to
             with anyio.move_on_after(2 * _LEAVES_WITHIN_S):
@@ -69,7 +70,9 @@ async def _carry_out(session: LiveSession, outcome: _StopResult) -> None:
         logger.warning("the session could not be stopped: %s", trouble, extra=session.log_extra)
         outcome.trouble = trouble
         session.lifecycle.is_stopping = False
-        session.lifecycle.binding = replace(session.lifecycle.binding, stop_by_ns=0)
+        # Only memory forgets the stop: the next daemon finds it in the store and tries again.
+        forgotten = SaveBinding(session.writer.key, replace(session.binding, stop_by_ns=0))
+        session.set_value(apply(session.writer.session, [forgotten]))
         session.tell_phase()
 
 

@@ -7,6 +7,7 @@ from betcode.domain.permissions.prompt_lifetime import MINUTE_NS
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.values.identifiers import SessionId
 from betcode.engine.core import events
+from betcode.engine.core.decision import Decision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.cancel import cancel_turn
 from betcode.engine.operations.lifecycle.stop import stop_on
@@ -50,9 +51,8 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
             return
         async with registry.using(session) as live:
             registry.context.faults(FaultPoint.SESSION_TIMEOUT, session)
-            async with live.changing():
-                said = events.notice(v1.NOTICE_KIND_RUN, "The session's timeout is reached", event=REACHED)
-                await live.writer.write([said])
+            said = events.notice(v1.NOTICE_KIND_RUN, "The session's timeout is reached", event=REACHED)
+            await live.perform(lambda _: Decision((said,)))
             await cancel_turn(live, cancel_queued=True)
             logger.info("the session's timeout is reached: its turn is cancelled", extra=live.log_extra)
     except BetcodeError as trouble:

@@ -8,8 +8,10 @@ import anyio
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed, SessionNotReady
 from betcode.domain.store.changes import SaveBinding
 from betcode.engine.core import events
+from betcode.engine.core.decision import Decision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
+from betcode.engine.operations.lifecycle.lifecycle import begun
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
 from betcode.util.wall_clock import now_ns
@@ -105,10 +107,10 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
 async def _note_begun(session: LiveSession) -> None:
     async with session.lock:
         session.refuse_if_closed()
-        binding = session.lifecycle.begun(now_ns())
+        binding = begun(session.binding, now_ns())
         said = events.notice(v1.NOTICE_KIND_RUN, "The agent was started", event=STARTED)
-        await session.writer.write_surely([said], [SaveBinding(session.writer.key, binding)])
-        session.lifecycle.binding = binding
+        done = Decision((said,), (SaveBinding(session.writer.key, binding),))
+        await session.perform_locked(done, surely=True)
         session.lifecycle.is_starting = False
         if binding.deadline_ns:
             session.context.timeouts.note(binding.deadline_ns)

@@ -13,7 +13,7 @@ from betcode.engine.core import events
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
-    from betcode.engine.core.exit import RunExit
+    from betcode.engine.core.exit.classify import RunExit
 
 
 def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:

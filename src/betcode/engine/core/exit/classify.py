@@ -1,35 +1,22 @@
-"""Classify the end of an agent process, and decide its effects: events, changes, and whether to restart."""
+"""Classify the end of an agent process: a crash or not, and whether another agent is started by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from betcode.domain.agents.agent_state import Failure
-from betcode.domain.permissions.audit import DecidedBy
 from betcode.domain.runs.crash_policy import CrashHistory, CrashPolicy
 from betcode.domain.runs.exit_record import ExitRecord
 from betcode.domain.runs.state import CancelStep, RunStimulus
 from betcode.domain.sessions import budget_state
-from betcode.domain.sessions.status import SessionStatus
-from betcode.domain.sessions.transcript import TranscriptEnd, TurnOutcome
-from betcode.domain.store.changes import Change, MoveInput
-from betcode.domain.store.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow, SessionState
-from betcode.engine.core import budget, compaction, events, exit_messages, orphaned_prompts
-from betcode.engine.core.decision import Decision, StateFields
+from betcode.domain.store.rows import InputKind, InputRow, InputState, SessionState
+from betcode.engine.core import compaction
 from betcode.engine.core.view import RunView, SessionView
-from betcode.v1 import agent_pb2 as v1
 
-_SHOWN = {
-    InputState.CONSUMED: v1.MESSAGE_STATE_CONSUMED,
-    InputState.CANCELLED: v1.MESSAGE_STATE_CANCELLED,
-    InputState.UNKNOWN: v1.MESSAGE_STATE_UNKNOWN,
-}
 _LAST_WORDS = 600  # characters of what the agent last wrote to stderr
 _START_ADVICE = "read its output, and try to run it by hand in the same directory"
 _HOLDER_KILLED = "its holder was killed"
-_STOPPED = "the daemon was stopped together with its agents"
-_NOTHING_WAITS = "The messages that waited for the answer are discarded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +111,7 @@ def _crash(facts: ExitFacts, end: RunExit, failure: Failure | None, now_ns: int)
         too_many=crashes.too_many(facts.policy),
     )
     end = replace(end, fates=_fates(facts, end))
-    if not any(_is_left(facts.session, end, row) for row in facts.session.messages):
+    if not any(is_left(facts.session, end, row) for row in facts.session.messages):
         return end
     return replace(
         end,
@@ -144,98 +131,6 @@ def _cancelled_messages(facts: ExitFacts) -> list[InputRow]:
     given = [row for row in session.messages if row.run == run.row.key]
     continued = [row for row in session.messages if row.number] if session.state.turn_interrupted else []
     return begun or given[:1] or continued
-
-
-def exit_effects(facts: ExitFacts, end: RunExit, voided: Sequence[v1.AgentEvent], now_ns: int) -> Decision:
-    """Events, changes and fields of the session because its agent is gone.
-
-    `voided` takes back words that the next agent repeats.
-    """
-    session = facts.session
-    given_up = _give_up(session, end, now_ns)
-    said = list(given_up.events)
-    active = session.state.status is SessionStatus.ACTIVE
-    fields = StateFields()
-    is_owed = _goes_on(session, end)
-    rests = active and (end.stopped or not is_owed)
-    if end.stopped and is_owed and (end.after_cancel or _ends_compaction(session, end)):
-        said.append(exit_messages.waiting_notice())
-    if end.after_cancel:
-        said += exit_messages.cancel_events(end, rests=rests)
-        fields["crashes"] = NO_CRASHES
-        if end.cancelled:
-            fields["transcript"] = session.state.transcript.after(TurnOutcome.ABANDONED)
-        if rests:
-            fields["status"] = SessionStatus.IDLE
-    elif not end.crashed and _ends_compaction(session, end):
-        why = _STOPPED if end.stopped else _why(session, end)
-        said += compaction.closing_events(session.session_id, why, is_done=facts.compaction_done, rests=rests)
-        if rests:
-            fields["status"] = SessionStatus.IDLE
-    elif end.crashed:
-        said += voided
-        said += exit_messages.crash_events(session.info, end)
-        fields |= _transcript_fields(session.state, end)
-        fields["crashes"] = end.crashes if end.retry_in_s is not None else NO_CRASHES
-        if end.retry_in_s is None and active:
-            fields["status"] = SessionStatus.IDLE
-    elif end.stopped and active:
-        said += exit_messages.stop_events()
-        fields["status"] = SessionStatus.IDLE
-        if end.spoke:
-            fields["transcript"] = session.state.transcript.after(TurnOutcome.BROKE_OFF)
-    elif end.advice:
-        said.append(events.notice(v1.NOTICE_KIND_RUN, f"The agent ended ({end.note}). What to do: {end.advice}"))
-    return Decision(tuple(said), given_up.changes, fields)
-
-
-def reason_not_continued(session: SessionView, end: RunExit, fields: StateFields) -> str:
-    """Why no agent goes on with the turn of the one that ended; empty: one does, at once or when a person says more."""
-    if end.after_cancel:
-        return orphaned_prompts.CANCELLED
-    if session.is_closed:
-        return session.closed_reason
-    transcript = fields.get("transcript", session.state.transcript)
-    interrupted = transcript.turn_interrupted
-    if end.lost:
-        return orphaned_prompts.GIVEN_UP
-    if end.retry_in_s is not None or (interrupted and session.capabilities.continues_broken_turn):
-        return ""
-    return orphaned_prompts.GIVEN_UP if end.crashed else orphaned_prompts.NOT_CONTINUED
-
-
-def withdraw_all(session: SessionView, end: RunExit, why: str, now_ns: int) -> orphaned_prompts.PromptEffects:
-    """Withdraw every prompt of the session, since no agent goes on with the turn."""
-    open_prompts = [*session.prompts.values(), *session.orphaned.values()]
-    by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
-    return orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, why, now_ns, by, session.stopped_by)
-
-
-def orphan_prompts(facts: ExitFacts, answered: Sequence[PromptRow]) -> orphaned_prompts.PromptEffects:
-    """The prompts that pass to the next agent of the turn. `answered`: those that the turn had answered so far."""
-    session = facts.session
-    return orphaned_prompts.orphan(session.prompts, session.inputs.values(), answered, is_whole=facts.exit is not None)
-
-
-def _give_up(session: SessionView, end: RunExit, now_ns: int) -> Decision:
-    """The inputs that are given up, and the budget's question where no other message waits for it."""
-    said: list[v1.AgentEvent] = []
-    changes: list[Change] = []
-    for input_id, state in end.fates.items():
-        row = session.inputs[input_id]
-        changes.append(MoveInput(row.session, row.input_id, state))
-        if row.kind is InputKind.MESSAGE:
-            reason = "cancelled" if end.after_cancel else _why(session, end)
-            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
-    question = budget.withdraw_if_nothing_waits(
-        session.session_id, session.budget_prompt, session.inputs.values(), end.fates, _NOTHING_WAITS, now_ns
-    )
-    return Decision((*said, *question.events), (*changes, *question.changes))
-
-
-def _why(session: SessionView, end: RunExit) -> str:
-    """How an agent ends that was asked to is no news: who closed its session is."""
-    return session.closed_reason if session.is_closed else end.note
 
 
 def _was_requested(facts: ExitFacts) -> bool:
@@ -266,22 +161,6 @@ def _only_mistaken(state: SessionState, failure: Failure) -> bool:
     return failure.has_conversation or not (state.input_tokens or state.output_tokens)
 
 
-def _transcript_fields(state: SessionState, end: RunExit) -> StateFields:
-    """What is believed of the agent's transcript, and of the turn in it, after a crash."""
-    if end.has_conversation is not None:
-        there = state.transcript.after(TurnOutcome.BROKE_OFF)
-        return {
-            "conversation_began": end.has_conversation,
-            "transcript": there if end.has_conversation else TranscriptEnd.FINISHED,
-        }
-    # A turn that was given up is not begun again behind the next message.
-    given_up = bool(end.advice) or end.too_many or bool(end.lost)
-    # An agent may take a message up and die before its first word; the next one then calls the message known.
-    if not (state.turn_interrupted or end.spoke or end.was_given_messages):
-        return {}
-    return {"transcript": state.transcript.after(TurnOutcome.ABANDONED if given_up else TurnOutcome.BROKE_OFF)}
-
-
 def _fates(facts: ExitFacts, end: RunExit) -> dict[str, InputState]:
     fates = ((row.input_id, _fate(facts, end, row)) for row in facts.session.inputs.values())
     return {input_id: state for input_id, state in fates if state is not None}
@@ -310,16 +189,7 @@ def _fate(facts: ExitFacts, end: RunExit, row: InputRow) -> InputState | None:
     return None
 
 
-def _ends_compaction(session: SessionView, end: RunExit) -> bool:
-    return any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates)
-
-
-def _goes_on(session: SessionView, end: RunExit) -> bool:
-    """Whether a message or a compaction remains for the next agent."""
-    return any(row.kind in OPENS_TURN and _is_left(session, end, row) for row in session.inputs.values())
-
-
-def _is_left(session: SessionView, end: RunExit, row: InputRow) -> bool:
+def is_left(session: SessionView, end: RunExit, row: InputRow) -> bool:
     """Neither given up with this agent, nor held back until a person raises the budget."""
     return row.input_id not in end.fates and not budget_state.waits_for_person(session.budget_prompt, row)
 

@@ -1,0 +1,1 @@
+"""Observe the turns of a session: times, counts, traces, and the log of records."""
