@@ -19,6 +19,21 @@ WRITERS = {
     "engine/operations/submit.py",  # it commits while the input lock notes who types
     "engine/shell/budget_gate.py",  # its answers and questions have no functions in the core yet
 }
+# Flags, and the modules that may assign them. Everyone else uses an effect or a named method.
+SETTERS = {
+    "flags": {"engine/shell/run.py"},
+    "is_starting": {"engine/operations/lifecycle/lifecycle.py"},
+    "is_stopping": {"engine/operations/lifecycle/lifecycle.py"},
+    "may_start": {
+        "engine/operations/compact.py",  # as above
+        "engine/operations/submit.py",
+        "engine/shell/budget_gate.py",
+        "engine/shell/effects.py",
+        "engine/shell/session.py",
+    },
+    "stop_request": {"engine/shell/session.py"},
+    "was_started": {"engine/operations/lifecycle/lifecycle.py"},
+}
 _WRITES = {"write", "write_surely", "prepare"}
 _OWNERS = {"writer", "_writer"}
 
@@ -35,12 +50,22 @@ def writes(tree: ast.AST) -> bool:
     )
 
 
+def assigned(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield the attributes that the code assigns, also several at once."""
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+            targets = [node.target]
+        for target in targets:
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            yield from (part for part in parts if isinstance(part, ast.Attribute))
+
+
 def applies(tree: ast.AST) -> bool:
     """Whether the code replaces a session's value: `writer.session = …`."""
-    targets = [target for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets]
-    return any(
-        isinstance(each, ast.Attribute) and each.attr == "session" and _is_writer(each.value) for each in targets
-    )
+    return any(each.attr == "session" and _is_writer(each.value) for each in assigned(tree))
 
 
 def _engine() -> Iterator[tuple[str, ast.Module]]:
@@ -55,6 +80,12 @@ def test_only_the_shell_writes() -> None:
 
 def test_only_the_shell_replaces_the_value_of_a_session() -> None:
     assert {name for name, tree in _engine() if applies(tree)} == {"engine/shell/session.py"}
+
+
+@pytest.mark.parametrize("flag", SETTERS)
+def test_a_flag_is_set_where_it_belongs(flag: str) -> None:
+    found = {name for name, tree in _engine() if any(each.attr == flag for each in assigned(tree))}
+    assert found == SETTERS[flag]
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ class Engine:
             SessionNotFound, StorageDegraded
         """
         async with self._registry.using(session) as live:
-            live.stopped_by = client
+            live.note_stop_request(client)
             return await close(live)
 
     async def delete(self, session: SessionId, client: str = "") -> bool:
@@ -222,7 +222,7 @@ class Engine:
     async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False, client: str = "") -> CancelResult:
         """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
-            live.stopped_by = client
+            live.note_stop_request(client)
             return await cancel_turn(live, cancel_queued=cancel_queued)
 
     async def withdraw(self, session: SessionId, message_id: str, client: str = "") -> WithdrawResult:
@@ -232,7 +232,7 @@ class Engine:
             InvalidRequest, SessionNotFound, MessageNotFound, StorageDegraded
         """
         async with self._registry.using(session) as live:
-            live.stopped_by = client
+            live.note_stop_request(client)
             return await withdraw_message(live, message_id)
 
     async def compact(self, session: SessionId, request_id: str = "") -> CompactionResult:

@@ -14,6 +14,7 @@ from betcode.domain.store.changes import AddInput
 from betcode.domain.store.rows import NewSession
 from betcode.engine.core.decision import (
     Advance,
+    AllowStart,
     CloseInputLock,
     Decision,
     DetachRun,
@@ -88,6 +89,8 @@ def test_effects_that_change_what_the_session_holds() -> None:
     for effect in (ForbidStart(), DetachRun(), UseMetadata({"a": "b"})):
         act(session, effect)
     assert (session.may_start, session.run) == (False, None)
+    act(session, AllowStart())
+    assert session.may_start
     assert session.writer.new == replace(NewSession(SESSION, "claude", "/work"), metadata={"a": "b"})
 
 
@@ -145,21 +148,24 @@ DECISION = Decision(changes=(AddInput(message("m")),), effects=(Advance(), Advan
 
 
 async def test_effects_follow_the_commit_under_the_same_lock() -> None:
-    shell = Shell(made := [])
+    made: list[str] = []
+    shell = Shell(made)
     await shell.perform(lambda _: DECISION, surely=True)
     assert made == ["write surely 1", "go on", "go on"]
     assert not shell.lock.locked()
 
 
 async def test_the_fault_point_is_between_the_commit_and_the_effects() -> None:
-    shell = Shell(made := [])
+    made: list[str] = []
+    shell = Shell(made)
     async with shell.lock:
         await shell.perform_locked(DECISION, reached=FaultPoint.AFTER_ANSWER)
     assert made == ["write 1", FaultPoint.AFTER_ANSWER.value, "go on", "go on"]
 
 
 async def test_what_is_not_committed_has_no_effect() -> None:
-    shell = Shell(made := [], full=True)
+    made: list[str] = []
+    shell = Shell(made, full=True)
     async with shell.lock:
         with pytest.raises(StorageDegraded):
             await shell.perform_locked(DECISION)

@@ -49,6 +49,11 @@ class ReleaseSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowStart:
+    """Agents may be started again: a person wants something done."""
+
+
+@dataclass(frozen=True, slots=True)
 class ForbidStart:
     """Start no agent until a person sends something."""
 
@@ -120,6 +125,7 @@ Effect: TypeAlias = (
     Advance
     | Settle
     | ReleaseSlot
+    | AllowStart
     | ForbidStart
     | RefuseInputs
     | EscalateCancel

@@ -13,6 +13,43 @@ from betcode.domain.values.identifiers import SessionId
 
 
 @dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Who stopped the session or its turn last, and what is said of everything that a close ends."""
+
+    client: str = ""  # empty: not known, or nobody
+    closed_reason: str = "the session was closed"
+
+
+NO_STOP_REQUEST = StopRequest()
+DELETED = "the session was deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """What was decided about a run, and what its agent has shown so far. A flag that is set stays set."""
+
+    asked_to_end: bool = False  # nothing is delivered any more, and its end is no crash
+    stopped: bool = False  # together with its daemon
+    is_outdated: bool = False  # the trust in its project has changed
+    was_begun: bool = True  # not so where a daemon died before the run had a holder
+    has_spoken: bool = False  # by itself, and not only in answer to a command
+    has_said_anything: bool = False  # on its stdout, an answer to our greeting included
+    has_served: bool = False  # it finished a turn: what it is not given by its end goes to the next, but not for ever
+
+    def with_records(self, *, has_output: bool, has_spoken: bool, turn_completed: bool) -> RunFlags:
+        """Return the flags after a batch of records; usually none changes."""
+        after = (
+            True,
+            self.has_spoken or has_spoken,
+            self.has_said_anything or has_output,
+            self.has_served or turn_completed,
+        )
+        if after == (self.was_begun, self.has_spoken, self.has_said_anything, self.has_served):
+            return self
+        return RunFlags(self.asked_to_end, self.stopped, self.is_outdated, *after)
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """The agent of a session: its row, what its dialogue reports, and what was decided about it."""
 

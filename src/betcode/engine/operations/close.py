@@ -26,7 +26,7 @@ async def close(session: LiveSession, *, to_delete: bool = False, failure: str =
     `failure` is the error that it is closed for, if it is for one.
     """
     if to_delete:
-        session.closed_words = "the session was deleted"
+        session.note_deletion()
     await session.failure.wait_settled(_SETTLED_WITHIN_S)
     was_open = await _note_closed(session, failure)
     # Not in the caller's task: whoever asked may leave before the agent has ended.
@@ -45,7 +45,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
         facts = CloseFacts(session.writer.key, session.binding, failure)
         with session.lifecycle.stopping():  # until its agent is gone
             await session.perform_locked(close_session(session_view(session), agent_view(session), facts, now_ns()))
-        logger.info(session.closed_words, extra=session.log_extra)
+        logger.info(session.stop_request.closed_reason, extra=session.log_extra)
         return True
 
 
@@ -60,5 +60,5 @@ async def wind_up(session: LiveSession) -> None:
             await kill(session.context, [session.run])
     session.context.slots.give_back(session)
     session.writer.tail.close()
-    session.lifecycle.is_stopping = False
+    session.lifecycle.stop_is_over()
     session.tell_phase()

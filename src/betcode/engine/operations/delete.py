@@ -37,7 +37,7 @@ async def delete(registry: Registry, session: SessionId, client: str = "") -> No
     """
     try:
         async with registry.using(session) as live:
-            live.stopped_by = client
+            live.note_stop_request(client)
             await close(live, to_delete=True)
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")

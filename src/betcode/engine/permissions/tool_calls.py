@@ -115,7 +115,7 @@ class ToolCallScreener:
         """An agent that does not say that it shows what it does would do what rules deny: it is ended."""
         run, session = self._run, self._run.session
         hears = run.attachment is not None and not session.writer.degraded_reason
-        watched = self.holds_messages and hears and not (run.asked_to_end or run.row.cancel_step or run.stopped)
+        watched = self.holds_messages and hears and not _is_ending(run)
         self._silence = self._silence.looked(anyio.current_time(), self._told_at or 0.0, watched=watched)
         bound_s = min(_ACKNOWLEDGED_WITHIN_S, session.context.settings.hang_after_s)
         if self._silence.seconds >= bound_s:
@@ -150,3 +150,7 @@ class ToolCallScreener:
     @property
     def _is_told(self) -> bool:
         return self._told_at is not None or self._run.dialogue.view.call_screening is not CallScreening.NO
+
+
+def _is_ending(run: AgentRun) -> bool:
+    return run.flags.asked_to_end or run.flags.stopped or bool(run.row.cancel_step)

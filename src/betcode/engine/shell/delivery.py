@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import anyio
-
 from betcode.domain.store.changes import AssignInput, Change, SaveRun
 from betcode.domain.store.rows import InputKind, InputRow
 from betcode.engine.core.admission import DeliveryFacts, assignable
@@ -47,7 +45,7 @@ async def _assign(run: AgentRun) -> list[InputRow]:
     """Give numbers to what may go now; they are on disk before the holder hears of them."""
     session = run.session
     async with session.lock:
-        if run.asked_to_end:
+        if run.flags.asked_to_end:
             return []
         if any(row.kind is InputKind.MESSAGE for row in _assignable(run)):
             await run.calls.heed_rules()  # before the agent begins something under rules that have changed
@@ -63,7 +61,7 @@ async def _assign(run: AgentRun) -> list[InputRow]:
             return []
         after = replace(run.row, last_input=number)
         await session.perform_locked(Decision(changes=(*changes, SaveRun(after))), surely=True)
-        run.active_at = anyio.current_time()
+        run.note_activity()
         return assigned
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from betcode.engine.core.decision import (
     Advance,
+    AllowStart,
     CloseInputLock,
     DetachRun,
     Effect,
@@ -37,6 +38,8 @@ def act(session: LiveSession, effect: Effect) -> None:  # noqa: C901 - a table
             session.settle()
         case ReleaseSlot():
             session.context.slots.give_back(session)
+        case AllowStart():
+            session.may_start = True
         case ForbidStart():
             session.may_start = False
         case RefuseInputs():

@@ -46,7 +46,7 @@ async def record_exit(run: AgentRun, exit_record: Record | None, trouble: str) -
 
 async def _directory_advice(run: AgentRun) -> str:
     """What to do about the working directory of an agent that never spoke; empty: nothing."""
-    if run.has_spoken:
+    if run.flags.has_spoken:
         return ""
     return await directory_advice(run.session.context.file_io, run.session.directory)
 
@@ -59,9 +59,9 @@ def _gather(run: AgentRun, exit_record: Record | None, trouble: str, advice: str
         exit=None if exit_record is None else parse_exit(exit_record.data),
         policy=session.context.crashes,
         trouble=trouble,
-        was_begun=run.was_begun,
-        has_spoken=run.has_spoken,
-        has_served=run.has_served,
+        was_begun=run.flags.was_begun,
+        has_spoken=run.flags.has_spoken,
+        has_served=run.flags.has_served,
         hang=run.watch.verdict,
         hang_advice=run.watch.advice,
         failure=run.dialogue.view.failure,

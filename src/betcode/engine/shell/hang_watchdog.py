@@ -50,7 +50,7 @@ class HangWatchdog:
     def _is_watched(self) -> bool:
         """A turn is open or to be begun, and neither a person, a slot, a disk nor the model's API is waited for."""
         run, session = self._run, self._run.session
-        if run.asked_to_end or run.row.cancel_step or run.stopped:
+        if run.flags.asked_to_end or run.row.cancel_step or run.flags.stopped:
             return False
         # A holder that is stopped takes nothing that it is handed, and does not let a new daemon attach.
         is_lost = run.attachment is None and run.holder_pid != 0 and not session.at_rest

@@ -27,6 +27,7 @@ from betcode.domain.values.identifiers import RunKey, new_run_id
 from betcode.engine.core.decision import Decision, StateFields
 from betcode.engine.core.ingest import RecordIngest
 from betcode.engine.core.status import pause_fields, status_after
+from betcode.engine.core.view import RunFlags
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened
 from betcode.engine.operations import compact
@@ -78,15 +79,15 @@ class AgentRun:
         )
         self.attached = anyio.Event()
         self.ended = anyio.Event()
-        self.asked_to_end = self.row.cancel_step.ends_agent
+        has_spoken = self.row.offset > 0 and self.dialogue.view.conversation_began
+        self.flags = RunFlags(
+            asked_to_end=self.row.cancel_step.ends_agent,
+            was_begun=adopted is None or adopted.offset > 0,
+            has_spoken=has_spoken,
+            has_said_anything=self.row.offset > 0,
+            has_served=has_spoken and not self.dialogue.view.turn_open,
+        )
         self.escalation = CancelEscalation(self)
-        self.stopped = False  # ended because its daemon stops
-        self.is_outdated = False
-        self.has_spoken = self.row.offset > 0 and self.dialogue.view.conversation_began
-        self.has_said_anything = self.row.offset > 0  # on its stdout, an answer to our greeting included
-        # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
-        self.has_served = self.has_spoken and not self.dialogue.view.turn_open
-        self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
         self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
         self.watch = HangWatchdog(self)
@@ -126,18 +127,26 @@ class AgentRun:
 
     def refuse_inputs(self) -> None:
         """Deliver nothing more to it; its end is no crash, and what it did not take goes to the next agent."""
-        self.asked_to_end = True
+        self.flags = replace(self.flags, asked_to_end=True)
+
+    def note_activity(self) -> None:
+        """Something was read from it or given to it: it is neither idle nor silent."""
+        self.active_at = anyio.current_time()
+
+    @property
+    def is_outdated(self) -> bool:
+        return self.flags.is_outdated
 
     def outdate(self) -> None:
         """Retire it as soon as it is idle: the trust in its project has changed."""
-        self.is_outdated = True
+        self.flags = replace(self.flags, is_outdated=True)
         self.retire_soon()
 
     @property
     def idle_since(self) -> float | None:
         with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
             session.context.faults(FaultPoint.IDLE_CHECK, session.session_id)
-            idle = session.at_rest and not session.prompts and not self.dialogue.view.holds and not self.asked_to_end
+            idle = session.at_rest and not session.prompts and not self.dialogue.view.holds and not self.flags.asked_to_end
             return self.active_at if idle and self.attachment is not None else None
         return None
 
@@ -209,7 +218,7 @@ class AgentRun:
         await self._note_ready(attachment)
         self.attachment = attachment
         self.attached.set()
-        if self.asked_to_end:
+        if self.flags.asked_to_end:
             await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
         await self.calls.take_up()
         self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
@@ -282,7 +291,7 @@ class AgentRun:
             batch = await translate(session.session_id, self.dialogue, records, PromptReviewer(self))
             view = self.dialogue.view
             intake = RecordIngest(
-                writer.key, session.session_id, writer.session, writer.next_seq, clock_ns(), session.stopped_by
+                writer.key, session.session_id, writer.session, writer.next_seq, clock_ns(), session.stop_request.client
             )
             # Whatever version wrote the dialogue's state that was read, the state that is stored now is this one's.
             row = intake.take(batch, replace(self.row, dialogue_version=session.provider.dialogue_version))
@@ -312,13 +321,14 @@ class AgentRun:
             fields |= pause_fields(view.api_pause)
             decision = Decision(tuple(intake.said), tuple(intake.changes), fields)
             await session.perform_locked(decision, surely=True)
-            self.was_begun = True
-            self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
+            self.flags = self.flags.with_records(
+                has_output=self.flags.has_said_anything or any(one.kind is RecordKind.OUT for one in records),
+                has_spoken=self.dialogue.view.has_spoken,
+                turn_completed=intake.turn_completed,
+            )
             record_opened(session, opened)
             compact.note_events(session, intake.said)
-            self.has_served = self.has_served or intake.turn_completed
-            self.active_at = anyio.current_time()
-            self.has_spoken = self.has_spoken or view.has_spoken
+            self.note_activity()
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
@@ -347,18 +357,18 @@ class AgentRun:
             async with self.session.lock:
                 if self.idle_since is None:
                     return
-                self.asked_to_end = True
+                self.refuse_inputs()
             await self._end_with(grace_s, nothing_open=True)
 
     async def end(self) -> None:
         """End the agent and everything it started."""
         async with self.session.lock:
-            self.asked_to_end = True
+            self.refuse_inputs()
         await self._end_with(END_GRACE_S, nothing_open=False)
 
     async def end_with_daemon(self) -> None:
         """Like `end`; the turn is over, and a person's next message goes on with it."""
-        self.stopped = True
+        self.flags = replace(self.flags, stopped=True)
         with self.session.failure.guard(FaultPoint.SHUTDOWN):
             self.session.context.faults(FaultPoint.SHUTDOWN, self.session.session_id)
             await self.end()

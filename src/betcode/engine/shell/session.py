@@ -37,6 +37,7 @@ from betcode.engine.core.decision import Decision, Effect
 from betcode.engine.core.orphaned_prompts import still_open
 from betcode.engine.core.state import Session, restored
 from betcode.engine.core.status import WaitReason, for_api
+from betcode.engine.core.view import DELETED, NO_STOP_REQUEST
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.follow.followers import Followers
 from betcode.engine.operations import compact
@@ -86,8 +87,7 @@ class LiveSession:
         self.screening = Screening(self)
         self.project = ProjectGuard(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
-        self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
-        self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
+        self.stop_request = NO_STOP_REQUEST
         self.deliverable = ResettableEvent()
         self.changed = ChangeSignal()  # rung when something was taken in, or an agent came or went
 
@@ -233,6 +233,14 @@ class LiveSession:
     def prepare(self, decision: Decision) -> PreparedWrite:
         """What `perform_locked` would commit, for a caller that commits it together with other sessions."""
         return self.writer.prepare(decision.events, decision.changes, **decision.fields)
+
+    def note_stop_request(self, client: str) -> None:
+        """This client closes the session or cancels its turn."""
+        self.stop_request = replace(self.stop_request, client=client)
+
+    def note_deletion(self) -> None:
+        """What the close ends, ends because the session is deleted."""
+        self.stop_request = replace(self.stop_request, closed_reason=DELETED)
 
     def set_value(self, value: Session) -> None:
         """Replace the value without a commit, where the store has it so already or shall not have it."""

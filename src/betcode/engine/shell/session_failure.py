@@ -25,7 +25,7 @@ from betcode.domain.values.identifiers import SessionId
 from betcode.domain.values.secrets import redacted
 from betcode.engine.agents.run_processes import end_run
 from betcode.engine.core import events, orphaned_prompts
-from betcode.engine.core.decision import Decision, StateFields
+from betcode.engine.core.decision import Decision, ForbidStart, StateFields
 from betcode.engine.core.state import with_nothing_open
 from betcode.engine.core.status import pause_after_agent
 from betcode.engine.operations import compact
@@ -152,7 +152,7 @@ class SessionFailure:
             return
         logger.error("an internal error stopped the session, in %s", place, exc_info=error, extra=extra)
         self._pending = sentence(session.session_id, error)
-        session.may_start = False
+        session.act([ForbidStart()])
         session.tasks.cancel()
         session.context.tasks.start_soon(self._settle, place, name=f"failure of {session.session_id}")
 

@@ -93,7 +93,7 @@ async def _start(run: AgentRun) -> bool:
         said += session.screening.newly_out_of_reach()
         changes = (SaveRun(row), *end_backoff(session.recovery.crashed, RunStimulus.RETRY_DUE))
         await session.perform_locked(Decision(tuple(said), changes, effects=(StopRetry(),)), surely=True)
-    if run.asked_to_end:
+    if run.flags.asked_to_end:
         return False
     if trouble is not None:
         raise trouble

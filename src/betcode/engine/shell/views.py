@@ -20,8 +20,8 @@ def session_view(session: LiveSession) -> SessionView:
         prompts=session.prompts,
         orphaned=session.orphaned,
         budget_prompt=session.budget.prompt,
-        closed_reason=session.closed_words,
-        stopped_by=session.stopped_by,
+        closed_reason=session.stop_request.closed_reason,
+        stopped_by=session.stop_request.client,
         backing_off=session.recovery.crashed,
         is_compacting=session.compaction is not None,
     )
@@ -37,6 +37,6 @@ def run_view(run: AgentRun) -> RunView:
         row=run.row,
         turn_open=run.dialogue.view.turn_open,
         answering=run.dialogue.view.answering,
-        asked_to_end=run.asked_to_end,
-        stopped=run.stopped,
+        asked_to_end=run.flags.asked_to_end,
+        stopped=run.flags.stopped,
     )

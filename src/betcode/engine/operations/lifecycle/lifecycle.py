@@ -69,8 +69,18 @@ class Lifecycle:
     def stops(self) -> None:
         self.is_stopping = True
 
+    def stop_is_over(self) -> None:
+        self.is_stopping = False
+
     def starts(self) -> None:
-        self.is_stopping, self.is_starting = False, True
+        self.is_starting = True
+
+    def has_agent(self) -> None:
+        """The session has had an agent from here on."""
+        self.was_started = True
+
+    def start_is_over(self) -> None:
+        self.is_starting = False
 
     def rests(self) -> None:
         """Neither a start nor a stop is in progress."""

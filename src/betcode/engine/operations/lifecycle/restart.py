@@ -49,7 +49,8 @@ async def restart(session: LiveSession, config: Mapping[str, str], within_s: flo
         if session.phase is Phase.STOPPING:
             raise SessionNotReady(session.session_id, session.phase, "not being stopped")
         session.refuse_if_closed()
-        session.lifecycle.is_stopping = session.run is not None or not session.at_rest
+        if session.run is not None or not session.at_rest:
+            session.lifecycle.stops()
         session.tell_phase()
     outcome = BackgroundResult()
     await session.tasks.complete(FaultPoint.RESTART, _carry_out, session, metadata, within_s, outcome)
@@ -80,6 +81,7 @@ async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:
                     changes=(SaveBinding(key, binding), SaveMetadata(key, metadata)), effects=(UseMetadata(metadata),)
                 )
             )
+            session.lifecycle.stop_is_over()
             session.lifecycle.starts()
             session.tell_phase()
     except BetcodeError as trouble:

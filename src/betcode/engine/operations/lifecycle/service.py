@@ -47,13 +47,13 @@ class LifecycleService:
     async def stop(self, session: SessionId, *, graceful: bool, within_s: float, client: str = "") -> bool:
         """See `halting.stop`."""
         async with self._registry.using(session) as live:
-            live.stopped_by = client
+            live.note_stop_request(client)
             return await stop(live, graceful=graceful, within_s=within_s)
 
     async def restart(self, session: SessionId, config: Mapping[str, str], within_s: float, client: str = "") -> None:
         """See `restarting.restart`."""
         async with self._registry.using(session) as live:
-            live.stopped_by = client
+            live.note_stop_request(client)
             await restart(live, config, within_s)
 
     def reconfigured(self, metadata: Mapping[str, str], config: Mapping[str, str]) -> dict[str, str]:

@@ -69,7 +69,7 @@ async def _carry_out(session: LiveSession, outcome: _StopResult) -> None:
     except BetcodeError as trouble:
         logger.warning("the session could not be stopped: %s", trouble, extra=session.log_extra)
         outcome.trouble = trouble
-        session.lifecycle.is_stopping = False
+        session.lifecycle.stop_is_over()
         # Only memory forgets the stop: the next daemon finds it in the store and tries again.
         forgotten = SaveBinding(session.writer.key, replace(session.binding, stop_by_ns=0))
         session.set_value(apply(session.writer.session, [forgotten]))

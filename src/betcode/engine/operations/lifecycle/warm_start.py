@@ -8,7 +8,7 @@ import anyio
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed, SessionNotReady
 from betcode.domain.store.changes import SaveBinding
 from betcode.engine.core import events
-from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision import AllowStart, Decision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
 from betcode.engine.operations.lifecycle.lifecycle import begun
@@ -55,14 +55,14 @@ async def _carry_out(session: LiveSession, within_s: float, outcome: BackgroundR
         await _ready(session, run, within_s)
         await _note_begun(session)
     except BetcodeError as trouble:
-        session.lifecycle.is_starting = False
+        session.lifecycle.start_is_over()
         outcome.trouble = trouble
         if not session.is_closed and not session.lifecycle.is_stopping:
             logger.warning("the session could not be started: %s", trouble, extra=session.log_extra)
             await close(session, failure=trouble.message)
         session.tell_phase()
     finally:
-        session.lifecycle.is_starting = False
+        session.lifecycle.start_is_over()
 
 
 async def _started(session: LiveSession) -> AgentRun:
@@ -70,13 +70,13 @@ async def _started(session: LiveSession) -> AgentRun:
         session.refuse_if_closed()
         if session.run is not None:
             return session.run
-        session.lifecycle.is_starting = True
-        session.may_start = True  # else what the agent is greeted with is not handed over
+        session.lifecycle.starts()
+        session.act([AllowStart()])  # else what the agent is greeted with is not handed over
         session.tell_phase()
         await session.check_program()
         await session.context.memory.make_room()
         run = session.run = AgentRun(session)
-        session.lifecycle.was_started = True
+        session.lifecycle.has_agent()
         session.tasks.start_soon(FaultPoint.RUN, run.begin)
         return run
 
@@ -86,7 +86,7 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
     with anyio.move_on_after(within_s):
         while session.run is run:
             left_s = began + _SILENT_FOR_S - anyio.current_time()
-            if run.attached.is_set() and run.dialogue.view.is_ready and (run.has_said_anything or left_s <= 0):
+            if run.attached.is_set() and run.dialogue.view.is_ready and (run.flags.has_said_anything or left_s <= 0):
                 return
             with anyio.move_on_after(max(left_s, 0.01) if left_s > 0 else None):
                 await session.changed.wait()
@@ -111,7 +111,7 @@ async def _note_begun(session: LiveSession) -> None:
         said = events.notice(v1.NOTICE_KIND_RUN, "The agent was started", event=STARTED)
         done = Decision((said,), (SaveBinding(session.writer.key, binding),))
         await session.perform_locked(done, surely=True)
-        session.lifecycle.is_starting = False
+        session.lifecycle.start_is_over()
         if binding.deadline_ns:
             session.context.timeouts.note(binding.deadline_ns)
         session.tell_phase()
