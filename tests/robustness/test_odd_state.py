@@ -130,3 +130,17 @@ async def test_a_directory_of_runs_that_may_not_be_listed_is_named_and_is_privat
             assert await unusable(client) == []
     finally:
         daemon.end_everything()
+
+
+async def test_a_daemon_serves_on_when_the_directory_of_runs_becomes_odd(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.paths) as client:
+        runs = daemon.paths.runs
+        os.mkfifo(emptied(runs))
+        talk = await obedient_talk(daemon, client)
+        await talk.say("say hello")
+        assert "runs" in (await talk.until("error"))[-1].error.message
+        assert await unusable(client) == [("runs", "it is a FIFO, not a directory")]
+        assert found_by_doctor(daemon) == ["runs: it is a FIFO, not a directory"]
+        runs.unlink()
+        await answered(talk, "again")
+        assert daemon.exit_code is None
