@@ -7,7 +7,7 @@ from betcode.domain.sessions.phase import Phase
 from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import SessionState
 from betcode.engine.core.state import Session
-from betcode.engine.operations.lifecycle.lifecycle import Lifecycle, begun
+from betcode.engine.operations.lifecycle.lifecycle import Lifecycle, started_binding
 from support.engine.core_values import SESSION
 
 IDLE, CLOSED = SessionState(status=SessionStatus.IDLE), SessionState(status=SessionStatus.CLOSED)
@@ -67,5 +67,5 @@ def test_a_start_and_a_stop_end() -> None:
 
 @pytest.mark.parametrize(("timeout_ns", "deadline_ns"), [(0, 0), (5, 12)])
 def test_the_time_of_a_session_begins_when_its_agent_is_ready(timeout_ns: int, deadline_ns: int) -> None:
-    binding = begun(SessionBinding(timeout_ns=timeout_ns, failure="an error"), 7)
+    binding = started_binding(SessionBinding(timeout_ns=timeout_ns, failure="an error"), 7)
     assert binding == SessionBinding(timeout_ns=timeout_ns, started_ns=7, deadline_ns=deadline_ns)

@@ -146,7 +146,9 @@ class AgentRun:
     def idle_since(self) -> float | None:
         with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
             session.context.faults(FaultPoint.IDLE_CHECK, session.session_id)
-            idle = session.at_rest and not session.prompts and not self.dialogue.view.holds and not self.flags.asked_to_end
+            idle = (
+                session.at_rest and not session.prompts and not self.dialogue.view.holds and not self.flags.asked_to_end
+            )
             return self.active_at if idle and self.attachment is not None else None
         return None
 

@@ -14,14 +14,12 @@ from betcode.domain.bounded_io import FilesystemTimeout
 from betcode.domain.errors import (
     AgentUnavailable,
     SessionClosed,
-    SessionNotReady,
-    SessionTimedOut,
     StorageDegraded,
 )
 from betcode.domain.ports import Provider
 from betcode.domain.sessions.binding import SessionBinding
 from betcode.domain.sessions.phase import Phase
-from betcode.domain.sessions.status import SessionStatus, SessionStimulus, advance
+from betcode.domain.sessions.status import SessionStatus
 from betcode.domain.store.rows import (
     OPENS_TURN,
     GrantRow,
@@ -297,17 +295,6 @@ class LiveSession:
         if self.is_closed:
             raise SessionClosed(self.session_id)
 
-    def refuse_if_stopping(self) -> None:
-        """Raises SessionNotReady."""
-        if self.lifecycle.is_stopping:
-            raise SessionNotReady(self.session_id, self.phase, "not being stopped")
-
-    def refuse_if_timed_out(self) -> None:
-        """Raises SessionTimedOut."""
-        deadline_ns = self.binding.deadline_ns
-        if deadline_ns and self.context.timeouts.clock.now_ns() >= deadline_ns:
-            raise SessionTimedOut(self.session_id)
-
     def refuse_if_degraded(self) -> None:
         """While nothing can be written nothing is accepted, and nobody waits for a lock to hear it."""
         if self.writer.degraded_reason:
@@ -361,11 +348,6 @@ class LiveSession:
             await self.context.file_io.run(f"the program of {self.provider.name}", work)
         except FilesystemTimeout as no_answer:
             raise AgentUnavailable(f"The agent's program cannot be examined: {no_answer}; check PATH") from None
-
-    def opened(self) -> SessionStatus:
-        """Its status once a turn is open."""
-        status = self.writer.state.status
-        return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
 
     def _control(self, kind: InputKind, command: Command) -> InputRow:
         return InputRow(

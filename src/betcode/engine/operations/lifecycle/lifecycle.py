@@ -87,7 +87,7 @@ class Lifecycle:
         self.is_starting = self.is_stopping = False
 
 
-def begun(binding: SessionBinding, now_ns: int) -> SessionBinding:
+def started_binding(binding: SessionBinding, now_ns: int) -> SessionBinding:
     """The binding of a session whose agent is ready now: its time begins anew."""
     deadline_ns = now_ns + binding.timeout_ns if binding.timeout_ns else 0
     return replace(binding, started_ns=now_ns, deadline_ns=deadline_ns, failure="")

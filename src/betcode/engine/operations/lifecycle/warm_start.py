@@ -11,7 +11,7 @@ from betcode.engine.core import events
 from betcode.engine.core.decision import AllowStart, Decision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.operations.close import close
-from betcode.engine.operations.lifecycle.lifecycle import begun
+from betcode.engine.operations.lifecycle.lifecycle import started_binding
 from betcode.engine.shell.run import AgentRun
 from betcode.engine.shell.session import LiveSession
 from betcode.util.wall_clock import now_ns
@@ -107,7 +107,7 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
 async def _note_begun(session: LiveSession) -> None:
     async with session.lock:
         session.refuse_if_closed()
-        binding = begun(session.binding, now_ns())
+        binding = started_binding(session.binding, now_ns())
         said = events.notice(v1.NOTICE_KIND_RUN, "The agent was started", event=STARTED)
         done = Decision((said,), (SaveBinding(session.writer.key, binding),))
         await session.perform_locked(done, surely=True)
