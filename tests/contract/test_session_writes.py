@@ -14,23 +14,13 @@ _ROOT = Path(betcode.__file__).parent
 WRITERS = {
     "engine/shell/session.py",  # commits every decision, applies it and performs its effects
     "engine/shell/writer.py",  # the writer itself
-    # These still commit by hand and act afterwards. None may be added.
-    "engine/operations/compact.py",  # its decision has no function in the core yet
-    "engine/operations/submit.py",  # it commits while the input lock notes who types
-    "engine/shell/budget_gate.py",  # its answers and questions have no functions in the core yet
 }
 # Flags, and the modules that may assign them. Everyone else uses an effect or a named method.
 SETTERS = {
     "flags": {"engine/shell/run.py"},
     "is_starting": {"engine/operations/lifecycle/lifecycle.py"},
     "is_stopping": {"engine/operations/lifecycle/lifecycle.py"},
-    "may_start": {
-        "engine/operations/compact.py",  # as above
-        "engine/operations/submit.py",
-        "engine/shell/budget_gate.py",
-        "engine/shell/effects.py",
-        "engine/shell/session.py",
-    },
+    "may_start": {"engine/shell/effects.py", "engine/shell/session.py"},
     "stop_request": {"engine/shell/session.py"},
     "was_started": {"engine/operations/lifecycle/lifecycle.py"},
 }

@@ -21,7 +21,7 @@ from betcode.engine.client_name import ClientName
 from betcode.engine.core import events
 from betcode.engine.core.answer import decision_changes
 from betcode.engine.core.capability_checks import unmeasured_limits_notice
-from betcode.engine.core.decision import Decision, StateFields
+from betcode.engine.core.decision import Advance, AllowStart, Decision, Effect, StateFields
 from betcode.engine.core.orphaned_prompts import audit_change
 from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.core.state import NO_RUN
@@ -165,13 +165,14 @@ def on_answer(
     answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns)
     done = Decision((events.answered(prompt.request_id, decision, client),), (SavePrompt(answered), entry))
     if not decision.allows:
-        return _both(done, drop_waiting(session, decision.message or NOT_RAISED, rests=rests))
+        done = _both(done, drop_waiting(session, decision.message or NOT_RAISED, rests=rests))
+        return replace(done, effects=(Advance(),))
     state = session.state
     after = raised(state.budget, state.spent)
     names = reached(state.budget, state.spent)
     notice = _notice(f"The budget was raised to {describe(after.limits, names)}")
     fields: StateFields = {"budget": after, "status": _status_without_question(session)}
-    return Decision((*done.events, notice), done.changes, fields)
+    return Decision((*done.events, notice), done.changes, fields, (AllowStart(), Advance()))
 
 
 def on_change(session: SessionView, budget: Budget, now_ns: int) -> Decision:
@@ -182,7 +183,8 @@ def on_change(session: SessionView, budget: Budget, now_ns: int) -> Decision:
     done = withdraw_question(session.session_id, session.budget_prompt, CHANGED, now_ns)
     is_open = session.budget_prompt is not None
     status = _status_without_question(session) if is_open else session.state.status
-    return Decision((*said, *done.events), done.changes, {"budget": budget, "status": status})
+    effects: tuple[Effect, ...] = (AllowStart(), Advance()) if is_open else (Advance(),)
+    return Decision((*said, *done.events), done.changes, {"budget": budget, "status": status}, effects)
 
 
 def cancel_waiting(session: SessionView, why: str, now_ns: int, *, rests: bool) -> Decision:

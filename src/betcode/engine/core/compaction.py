@@ -20,7 +20,7 @@ from betcode.domain.store.changes import AddInput
 from betcode.domain.store.rows import InputKind, InputRow, InputState, SessionState
 from betcode.domain.values.identifiers import NotAnIdentifier, SessionId, parse_uuid
 from betcode.engine.core import events
-from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision import AllowStart, BeginCompaction, Decision
 from betcode.engine.core.status import turn_opened
 from betcode.engine.core.view import RunView, SessionView
 from betcode.v1 import agent_pb2 as v1
@@ -85,7 +85,12 @@ def is_compact(state: SessionState) -> bool:
 def on_request(session: SessionView, row: InputRow, why: str) -> Decision:
     """Begin a compaction: store its input, and say why it begins."""
     status = turn_opened(session.state.status)
-    return Decision((events.status(v1.COMPACTING, why),), (AddInput(row),), {"status": status})
+    return Decision(
+        (events.status(v1.COMPACTING, why),),
+        (AddInput(row),),
+        {"status": status},
+        (BeginCompaction(row.input_id), AllowStart()),
+    )
 
 
 # ---------------------------------------------------------------- progress and result

@@ -94,6 +94,13 @@ class StopRetry:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginCompaction:
+    """Callers may wait from now on for the compaction that this input requests."""
+
+    input_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class FinishCompaction:
     """Tell those who wait for a compaction that its input is no longer open, and why."""
 
@@ -133,6 +140,7 @@ Effect: TypeAlias = (
     | RetryAfter
     | RetryNow
     | StopRetry
+    | BeginCompaction
     | FinishCompaction
     | CloseInputLock
     | Notify

@@ -23,7 +23,7 @@ from betcode.domain.values.identifiers import MessageId
 from betcode.engine.client_name import NOBODY, ClientName
 from betcode.engine.core import budget, events
 from betcode.engine.core.capability_checks import check_files
-from betcode.engine.core.decision import Decision
+from betcode.engine.core.decision import Advance, AllowStart, Decision, RetryNow
 from betcode.engine.core.status import turn_opened
 from betcode.engine.core.view import SessionView
 from betcode.v1 import agent_pb2 as v1
@@ -110,4 +110,4 @@ def on_message(session: SessionView, message: SendMessage, facts: MessageFacts) 
     if facts.binding.failure:  # the session failed: the message tries it again
         changes.append(SaveBinding(row.session, replace(facts.binding, failure="")))
     status = session.state.status if waits else turn_opened(session.state.status)
-    return Decision(tuple(said), tuple(changes), {"status": status})
+    return Decision(tuple(said), tuple(changes), {"status": status}, (AllowStart(), RetryNow(), Advance()))

@@ -96,9 +96,9 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
         seq=session.writer.next_seq,
     )
     decision = compaction.on_request(session_view(session), row, why)
-    await session.writer.write(decision.events, decision.changes, **decision.fields)
-    session.compaction = under_way = Compaction(row.input_id)
-    session.may_start = True
+    await session.perform_locked(decision)
+    under_way = session.compaction
+    assert under_way is not None
     session.context.faults(FaultPoint.AFTER_COMPACTION_ASKED, session.session_id)
     session.go_on()
     return under_way

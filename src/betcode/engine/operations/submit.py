@@ -52,10 +52,7 @@ async def submit(
         row = session.message_row(message, digest, session.writer.next_seq)
         decision = on_message(session_view(session), message, _facts(session, message, row, client))
         with session.input_lock.typing(client):
-            await session.writer.write(decision.events, decision.changes, **decision.fields)
-        session.may_start = True
-        session.recovery.hurry()
-        session.go_on()
+            await session.perform_locked(decision)
         return AcceptedMessage(message.message_id, row.seq)
 
 

@@ -14,6 +14,7 @@ from betcode.domain.store.rows import PromptRow
 from betcode.domain.values.identifiers import time_ordered_uuid
 from betcode.engine.client_name import ClientName
 from betcode.engine.core import budget as budget_rules
+from betcode.engine.core.decision import Decision
 from betcode.engine.core.prompt_decision import PromptDecision
 from betcode.engine.fault_points import FaultPoint
 from betcode.engine.maintenance.prompt_times import assign_expiry, record_opened
@@ -62,25 +63,18 @@ class BudgetGate:
         session, prompt = self._session, self.prompt
         assert prompt is not None
         done = budget_rules.on_answer(session_view(session), prompt, decision, client, now_ns(), rests=self._rests)
-        await session.writer.write(done.events, done.changes, **done.fields)
-        if decision.allows:
-            session.may_start = True
-        session.go_on()
+        await session.perform_locked(done)
 
     async def expire(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> None:
         """Nobody answered in time: cancel what waits. The next message asks again. The lock is held."""
         done = budget_rules.drop_waiting(session_view(self._session), why, rests=self._rests)
-        await self._session.writer.write([*said, *done.events], [*changes, *done.changes])
+        both = Decision((*said, *done.events), (*changes, *done.changes))
+        await self._session.perform_locked(both)
 
     async def change(self, budget: Budget) -> None:
         """Set other limits. The messages that wait are delivered if the limits allow it. The lock is held."""
         session = self._session
-        was_asked = self.prompt is not None
-        done = budget_rules.on_change(session_view(session), budget, now_ns())
-        await session.writer.write(done.events, done.changes, **done.fields)
-        if was_asked:
-            session.may_start = True
-        session.go_on()
+        await session.perform_locked(budget_rules.on_change(session_view(session), budget, now_ns()))
 
     async def drop_waiting(self, why: str) -> tuple[str, ...]:
         """Cancel the messages that wait for a person, with the question; return their ids. The lock is held."""
@@ -89,7 +83,7 @@ class BudgetGate:
         session = self._session
         dropped = tuple(row.input_id for row in undelivered(session.inputs.values()))
         done = budget_rules.cancel_waiting(session_view(session), why, now_ns(), rests=self._rests)
-        await session.writer.write(done.events, done.changes)
+        await session.perform_locked(done)
         return dropped
 
     def withdrawn(self, why: str, by: DecidedBy = DecidedBy.PERSON) -> tuple[list[v1.AgentEvent], list[Change]]:
@@ -138,7 +132,7 @@ class BudgetGate:
         done = budget_rules.on_reached(session_view(session), agent_view(session), facts)
         said, changes = list(done.events), list(done.changes)
         opened = assign_expiry(session, said, changes)
-        await session.writer.write_surely(said, changes, **done.fields)
+        await session.perform_locked(Decision(tuple(said), tuple(changes), done.fields), surely=True)
         record_opened(session, opened)
         session.settle()  # a message that has to wait needs neither slot nor place in line
         logger.info("the budget is used up: %s", budget_rules.figures(session.writer.state), extra=session.log_extra)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from betcode.engine.core.decision import (
     Advance,
     AllowStart,
+    BeginCompaction,
     CloseInputLock,
     DetachRun,
     Effect,
@@ -56,6 +57,8 @@ def act(session: LiveSession, effect: Effect) -> None:  # noqa: C901 - a table
             session.recovery.hurry()
         case StopRetry():
             session.recovery.over()
+        case BeginCompaction():
+            session.compaction = compact.Compaction(effect.input_id)
         case FinishCompaction():
             compact.settle(session, effect.reason)
         case CloseInputLock():
