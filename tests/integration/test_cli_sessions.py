@@ -164,7 +164,7 @@ def test_a_full_disk_behind_stdout_is_reported_in_one_line(here: Shell) -> None:
         done = subprocess.run(
             argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S
         )
-    assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")
+    assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (the output)\n")
 
 
 def test_a_crash_during_a_run_is_reported_and_the_run_continues(here: Shell) -> None:

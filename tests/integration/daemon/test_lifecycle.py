@@ -45,7 +45,8 @@ async def test_everything_of_a_daemon_is_private(tmp_path: Path) -> None:
 async def test_an_unusable_state_directory_is_reported_in_one_sentence(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     daemon.paths.state_dir.mkdir()
-    daemon.paths.runs.write_text("a file where the runs should be")
+    (daemon.paths.runs / "of-another").mkdir(parents=True)
+    daemon.paths.runs.chmod(0o777)
     code, said = await ended_with(daemon)
     assert code == 1
     assert said.startswith("The state directory cannot be used")
