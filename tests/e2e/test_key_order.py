@@ -92,8 +92,11 @@ async def test_a_reason_is_typed_in_the_burst_that_opens_its_line(daemon: Daemon
 async def test_letters_behind_an_answer_that_takes_its_time_are_in_the_draft(
     daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sending, may_arrive = anyio.Event(), anyio.Event()
+
     async def give_slowly(*arguments: Any) -> None:
-        await anyio.sleep(0.3)
+        sending.set()
+        await may_arrive.wait()
         await send_answer(*arguments)
 
     monkeypatch.setattr("betcode.tui.pending_board.send_answer", give_slowly)
@@ -101,6 +104,10 @@ async def test_letters_behind_an_answer_that_takes_its_time_are_in_the_draft(
         await here.ask(BASH)
         await here.screen.shows("d deny with reason")
         type_burst(here.screen.app, as_bytes("d", "not now", "enter", "next"))
+        with anyio.fail_after(PATIENCE_S):
+            await sending.wait()
+        assert draft(here.screen) == "", "the letters wait for the answer"
+        may_arrive.set()
         await here.heard()
         await draft_becomes(here.screen, "next")
 
