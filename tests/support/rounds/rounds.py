@@ -4,9 +4,11 @@ import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.abc
 
 from betcode.client import open_client
 from support.daemon.cutting_proxy import open_cutting_proxy
@@ -78,7 +80,7 @@ async def _at_work(plan: Plan, root: Path, kind: Kind) -> AsyncIterator[Round]:
         cut_socket = root / "cut.sock"
         proxy = await stack.enter_async_context(open_cutting_proxy(cut_socket, daemon.paths.socket))
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(tasks.cancel_scope.cancel)
+        stack.push(partial(_cancel_after_success, tasks))
         round_ = Round(plan, root, daemon, tasks, proxy, cut_socket, kind)
         stack.callback(_end_clients, round_)
         for number in range(plan.clients):
@@ -87,6 +89,12 @@ async def _at_work(plan: Plan, root: Path, kind: Kind) -> AsyncIterator[Round]:
         tasks.start_soon(round_.keeper.keep)
         tasks.start_soon(watch_ends, round_)
         yield round_
+
+
+def _cancel_after_success(tasks: anyio.abc.TaskGroup, kind: type[BaseException] | None, *_: object) -> None:
+    """A group that is cancelled here would hide a CancelledError that gRPC raised in the round."""
+    if kind is None:
+        tasks.cancel_scope.cancel()
 
 
 def _end_clients(round_: Round) -> None:
