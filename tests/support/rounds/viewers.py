@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import grpc
 from grpc import aio
 
@@ -86,6 +87,8 @@ class Viewer:
                     self.is_shut_out = self.way is Way.CONVERSE and error.code() is _CLOSED
                     self.has_ended = self.is_shut_out or error.code() in _OVER
                 except asyncio.CancelledError:
+                    # The scope that cancels the viewer must recognise its own cancellation; gRPC raises another one.
+                    await anyio.lowlevel.checkpoint_if_cancelled()
                     task = asyncio.current_task()
                     if task is None or task.cancelling():
                         raise  # else gRPC says so of a stream that broke before it was open
