@@ -52,7 +52,7 @@ def run_faults(runs_dir: Path) -> Iterator[RunFault]:
 
 
 def faults_outside(runs_dir: Path) -> Iterator[RunFault]:
-    """The fault of the directory itself, and what the daemon found in its place at start and renamed."""
+    """The fault of the directory itself, and the entries that the daemon renamed at start."""
     try:
         mode = mode_of(runs_dir)
         if mode and not runs_dir.is_dir():

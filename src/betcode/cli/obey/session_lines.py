@@ -12,7 +12,7 @@ from betcode.wording.times import age
 from obey.local.v1 import local_pb2 as v1
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "TOKENS", "PROVIDER", "CAMPAIGN", "FESTIVAL", "NAME")
-_SPARE = ("TOKENS", "FESTIVAL", "CHANGED", "CAMPAIGN", "PROVIDER")  # left out on a narrow terminal, in this order
+_SPARE = ("TOKENS", "FESTIVAL", "CHANGED", "CAMPAIGN", "PROVIDER")  # omitted on a narrow terminal, in this order
 _LEAST_OF_ID = 13
 _SHOWN = 100  # maximum length of a thought or a tool's output, in columns
 

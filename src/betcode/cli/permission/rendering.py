@@ -11,7 +11,7 @@ from betcode.wording.terminal_text import one_line
 from betcode.wording.times import nearly, span
 
 HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
-SPARE = ("EXPIRES", "AGE")  # left out on a narrow terminal, in this order
+SPARE = ("EXPIRES", "AGE")  # omitted on a narrow terminal, in this order
 _LEAST = 8  # minimum characters of an id
 
 

@@ -26,7 +26,7 @@ _SPARE = (
     "CHANGED",
     "WORKTREE",
     "DIRECTORY",
-)  # left out on a narrow terminal, in this order
+)  # omitted on a narrow terminal, in this order
 _NAME_WIDTH = 24
 
 

@@ -24,7 +24,7 @@ class DialogueView:
     # Settings such as `model` that a person chose by a command of the agent; a new process must get them.
     chosen: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
-    # ------------------------------------------------------------ what is open
+    # ------------------------------------------------------------ open inputs
 
     turn_open: bool  # a turn runs, or a message that the agent was given has not been answered yet
     answering: tuple[str, ...]  # the messages that the open turn has begun to answer; others may be queued in the agent

@@ -32,7 +32,7 @@ def resolve(
 ) -> Decision:
     """The answered prompt, its audit entry and the event. The answer to an orphaned prompt waits for the next agent.
 
-    `reply` is what the agent is told, if one waits; `granted` stores the rule that the answer adds.
+    `reply` is the answer to the agent, if one waits; `granted` stores the rule that the answer adds.
     """
     answered, entry = decision_changes(session.session_id, prompt, decision, client, now_ns)
     effects: tuple[Effect, ...] = (Advance(),)

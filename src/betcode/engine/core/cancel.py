@@ -159,7 +159,7 @@ def cancel_messages(
     changes = [*done.changes, *ended.changes]
     effects: list[Effect] = []
     if run is not None and not run.row.key:
-        effects.append(RefuseInputs())  # it is only being prepared, and may be told to go on with the cancelled turn
+        effects.append(RefuseInputs())  # it is only being prepared, and may be asked to continue the cancelled turn
     rests = was_active and len(dropped) == len(waiting)
     if was_active:
         said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
@@ -186,7 +186,7 @@ def cancel_compaction(session: SessionView, run: RunView | None, *, cancel_queue
     said = [*done.events, events.turn_complete("cancelled")]
     effects: list[Effect] = [FinishCompaction("it was cancelled")]
     status = session.state.status
-    if not any(row not in messages for row in session.messages):  # nothing is left to do
+    if not any(row not in messages for row in session.messages):  # no message remains
         status = advance(status, SessionStimulus.TURN_CLOSED)
         said.append(events.status(v1.IDLE))
         effects.append(ReleaseSlot())

@@ -47,16 +47,16 @@ def close_session(session: SessionView, run: RunView | None, facts: CloseFacts, 
     changes += end_backoff(session.backing_off, RunStimulus.GIVEN_UP)
     changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
     binding = replace(facts.binding, ended_ns=now_ns, failure=facts.failure, stop_by_ns=0)
-    said = [*ended.said, *question.events]
-    said += [
+    new_events = [*ended.said, *question.events]
+    new_events += [
         events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, words)
         for row in waiting
         if row.kind is InputKind.MESSAGE
     ]
     event = {"event": FAILED, "reason": facts.failure} if facts.failure else {"event": STOPPED}
-    said.append(events.notice(v1.NOTICE_KIND_RUN, words.capitalize(), **event))
+    new_events.append(events.notice(v1.NOTICE_KIND_RUN, words.capitalize(), **event))
     return Decision(
-        tuple(said),
+        tuple(new_events),
         (*changes, SaveBinding(facts.key, binding)),
         {"status": advance(session.state.status, SessionStimulus.CLOSED)},
         (StopRetry(), FinishCompaction(words), ForbidStart(), CloseInputLock()),

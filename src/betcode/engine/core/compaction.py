@@ -105,9 +105,9 @@ class CompactionProgress:
     turn_over: bool = False
 
 
-def progress_after(progress: CompactionProgress, said: Iterable[v1.AgentEvent]) -> CompactionProgress:
+def progress_after(progress: CompactionProgress, new_events: Iterable[v1.AgentEvent]) -> CompactionProgress:
     """Add these events, up to the end of the compaction's turn."""
-    for event in said:
+    for event in new_events:
         match event.WhichOneof("event"):
             case "compaction" if not event.compaction.new_conversation_id:
                 progress = replace(progress, boundary=event.compaction)
@@ -207,10 +207,10 @@ def ends_with_agent(run: RunView, inputs: Iterable[InputRow]) -> bool:
 def closing_events(session_id: SessionId, why: str, *, is_done: bool, rests: bool) -> list[v1.AgentEvent]:
     """The end of a compaction whose agent is gone. `is_done`: the agent had reported the new boundary."""
     if is_done:
-        said = [events.turn_complete("end_turn")]
+        new_events = [events.turn_complete("end_turn")]
     else:
         error = events.error(
             ErrorCode.COMPACTION_FAILED, "Session compaction failed", session_id=session_id, reason=why
         )
-        said = [error, events.turn_complete("error")]
-    return [*said, events.status(v1.IDLE)] if rests else said
+        new_events = [error, events.turn_complete("error")]
+    return [*new_events, events.status(v1.IDLE)] if rests else new_events

@@ -45,7 +45,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSlot:
-    """Release the session's slot, or its place in the queue for one."""
+    """Release the session's slot, or leave the queue for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class RefuseInputs:
 
 @dataclass(frozen=True, slots=True)
 class EscalateCancel:
-    """Take the steps of the cancel that the run's row names. `insists`: go on to the next step now."""
+    """Take the steps of the cancel that the run's row names. `insists`: take the next step now."""
 
     insists: bool = False
 

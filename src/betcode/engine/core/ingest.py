@@ -49,8 +49,8 @@ class RecordIngest(PromptIngest):
         for translated in batch.records:
             record, made = translated.record, list(translated.events)
             command = handed_over.get(record.number) if record.kind is RecordKind.IN else None
-            if command is not None and command.kind is InputKind.CONTROL:  # said by the engine itself, and no person
-                made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
+            if command is not None and command.kind is InputKind.CONTROL:  # sent by the engine itself, not by a person
+                made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as decided before
             if made:
                 self._take_events(made, run)
             if command is not None:

@@ -1,4 +1,4 @@
-"""Decide whether a message is accepted, what its sender is told, and the session's status afterwards."""
+"""Decide whether a message is accepted, which events report it, and the session's status afterwards."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ class MessageFacts:
 def on_message(session: SessionView, message: SendMessage, facts: MessageFacts) -> Decision:
     """Store and acknowledge a message. It waits for a person, for a slot, or goes to the agent."""
     row = facts.row
-    said = [events.user_input(message.content, message.message_id, facts.client.client_id, facts.files)]
+    new_events = [events.user_input(message.content, message.message_id, facts.client.client_id, facts.files)]
     waits = waits_for_person(session.budget_prompt, row)
     if waits:
-        said += budget.waiting_events([row])
+        new_events += budget.waiting_events([row])
     elif facts.turns_at_work >= facts.turn_limit and not facts.has_slot and not session.prompts:
         reason = f"Waiting for a free slot: {facts.turns_at_work} turns are running"
-        said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
+        new_events.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
     changes: list[Change] = [AddInput(row), *facts.blobs]
     if facts.binding.failure:  # the session failed: the message tries it again
         changes.append(SaveBinding(row.session, replace(facts.binding, failure="")))
     status = session.state.status if waits else turn_opened(session.state.status)
-    return Decision(tuple(said), tuple(changes), {"status": status}, (AllowStart(), RetryNow(), Advance()))
+    return Decision(tuple(new_events), tuple(changes), {"status": status}, (AllowStart(), RetryNow(), Advance()))

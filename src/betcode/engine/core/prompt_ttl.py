@@ -78,7 +78,7 @@ class ExpiryFacts:
     ttl: str  # as shown to people
     expired_ns: int  # by the clock of deadlines
     notification_id: str
-    denial: InputRow | None = None  # what the agent is told; None: no agent waits for an answer
+    denial: InputRow | None = None  # the answer to the agent; None: no agent waits for one
 
 
 def expire(session_id: SessionId, facts: ExpiryFacts, now_ns: int) -> Decision:

@@ -14,7 +14,7 @@ from betcode.domain.values.identifiers import SessionId
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """Who stopped the session or its turn last, and what is said of everything that a close ends."""
+    """Who stopped the session or its turn last, and the reason given for everything that a close ends."""
 
     client: str = ""  # empty: not known, or nobody
     closed_reason: str = "the session was closed"

@@ -116,7 +116,7 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
     message = prompt_ttl.expiry_message(ttl)
     is_budget = session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id
     denial = None
-    if not is_budget and row.request_id not in session.orphaned:  # else no agent waits, and only people are told
+    if not is_budget and row.request_id not in session.orphaned:  # else no agent waits, and only clients are notified
         denial = session.answer_row(AnswerPermission(row.request_id, Behaviour.DENY, row.input_json, message=message))
     facts = prompt_ttl.ExpiryFacts(row, ttl, now_ns, time_ordered_uuid(), denial)
     done = prompt_ttl.expire(session.session_id, facts, wall_clock.now_ns())

@@ -155,7 +155,7 @@ class ClaudeDialogue(DialogueBase[State]):
     def state(self) -> bytes:
         return dump(self._state)
 
-    # ------------------------------------------------------------ what is open
+    # ------------------------------------------------------------ open inputs
 
     def directory_of(self, tool_use_id: str) -> str | None:
         return self._state.directories.get(tool_use_id)

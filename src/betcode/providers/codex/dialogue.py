@@ -110,7 +110,7 @@ class CodexDialogue(DialogueBase[State]):
     def state(self) -> bytes:
         return dump(self._state)
 
-    # ------------------------------------------------------------ what is open
+    # ------------------------------------------------------------ open inputs
 
     def directory_of(self, tool_use_id: str) -> str | None:
         tool = self._state.tools.get(tool_use_id)

@@ -143,12 +143,12 @@ def _what_is_next(row: RunRow, end: RunExit) -> tuple[Effect, ...]:
 
 
 def continues_turn(facts: ExitFacts, end: RunExit, now_ns: int) -> bool:
-    """Whether another agent goes on with the turn of the one that ended, at once or when a person says more."""
+    """Whether another agent continues the turn of the ended one, at once or with the next message."""
     return not reason_not_continued(facts.session, end, exit_effects(facts, end, (), now_ns).fields)
 
 
 def reason_not_continued(session: SessionView, end: RunExit, fields: StateFields) -> str:
-    """Why no agent goes on with the turn of the one that ended; empty: one does, at once or when a person says more."""
+    """Why no agent continues the turn of the ended one; empty if one does, at once or with the next message."""
     if end.after_cancel:
         return orphaned_prompts.CANCELLED
     if session.is_closed:
@@ -163,7 +163,7 @@ def reason_not_continued(session: SessionView, end: RunExit, fields: StateFields
 
 
 def withdraw_all(session: SessionView, end: RunExit, why: str, now_ns: int) -> orphaned_prompts.PromptEffects:
-    """Withdraw every prompt of the session, since no agent goes on with the turn."""
+    """Withdraw every prompt of the session, because no agent continues the turn."""
     open_prompts = [*session.prompts.values(), *session.orphaned.values()]
     by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
     return orphaned_prompts.withdraw_prompts(session.session_id, open_prompts, why, now_ns, by, session.stopped_by)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
     """The tools that may run twice; then when another agent goes on, or that none does and what to do."""
-    said: list[v1.AgentEvent] = []
+    new_events: list[v1.AgentEvent] = []
     details: dict[str, str] = {"session_id": session.session_id}
     if end.tools:
         names = ", ".join(end.tools)
         details["tools"] = names
         message = f"Running when the agent ended: {names}. It may have finished, and may run a second time"
-        said.append(events.notice(v1.NOTICE_KIND_RUN, message, tools=names))
+        new_events.append(events.notice(v1.NOTICE_KIND_RUN, message, tools=names))
     what = AgentCrashed(session.provider, end.note).message
     if end.retry_in_s is not None:
         details |= {
@@ -34,8 +34,8 @@ def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
         }
         then = "with the messages sent since; repeat the interrupted request" if end.lost else "and continues the turn"
         message = f"{what}. It restarts in {end.retry_in_s:g} s {then}"
-        said.append(events.error(ErrorCode.SUBPROCESS_CRASHED, message, **details))
-        return [*said, events.turn_complete("crashed", end.lost)] if end.lost else said
+        new_events.append(events.error(ErrorCode.SUBPROCESS_CRASHED, message, **details))
+        return [*new_events, events.turn_complete("crashed", end.lost)] if end.lost else new_events
     code = ErrorCode.SUBPROCESS_CRASHED
     if end.advice and not end.spoke:
         code = ErrorCode.AGENT_UNAVAILABLE
@@ -54,7 +54,7 @@ def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
     failed = events.error(code, message, **details)
     failed.error.is_fatal = True
     return [
-        *said,
+        *new_events,
         events.status(v1.ERROR, "CRASHED"),
         failed,
         events.turn_complete("crashed"),
@@ -64,19 +64,19 @@ def crash_events(session: NewSession, end: RunExit) -> list[v1.AgentEvent]:
 
 def cancel_events(end: RunExit, *, rests: bool) -> list[v1.AgentEvent]:
     """The end of a turn that its agent did not end by itself; one that it did end is only followed by rest."""
-    said: list[v1.AgentEvent] = []
+    new_events: list[v1.AgentEvent] = []
     if end.cancelled:
         message = (
             f"The agent did not stop its turn when asked and was ended ({end.note}). "
             "A tool that was running may or may not have finished"
         )
-        said += [
+        new_events += [
             events.notice(v1.NOTICE_KIND_RUN, message),
             events.turn_complete("cancelled", end.cancelled_messages),
         ]
     if rests:
-        said.append(events.status(v1.IDLE))
-    return said
+        new_events.append(events.status(v1.IDLE))
+    return new_events
 
 
 def lost_turn_events(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
