@@ -2,13 +2,10 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import betcode
-
-_ROOT = Path(betcode.__file__).parent
+from support.source_trees import source_trees
 
 # Modules that write. Everyone else gives a decision to `LiveSession.perform` or `LiveSession.perform_locked`.
 WRITERS = {
@@ -59,8 +56,7 @@ def applies(tree: ast.AST) -> bool:
 
 
 def _engine() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((_ROOT / "engine").rglob("*.py")):
-        yield str(path.relative_to(_ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+    yield from ((path, tree) for path, tree in source_trees().items() if path.startswith("engine/"))
 
 
 def test_only_the_shell_writes() -> None:
